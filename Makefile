@@ -1,0 +1,49 @@
+# Every target sets up what it needs; `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+# Where `make demo` writes its lake.
+DIR ?= lakewright-demo
+# What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
+ARGS ?=
+
+.PHONY: help setup demo test check format lint types docs lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with the locked environment; fetch Delta's jars, and a Java if there is none
+	@scripts/setup
+
+demo: setup ## Write a lake into DIR (lakewright-demo) and run it
+	@$(BIN)/lakewright demo "$(DIR)"
+
+test: setup ## Run all tests; ARGS="..." goes to pytest
+	@$(BIN)/pytest $(ARGS)
+
+check: setup ## What CI runs: format, lint, types, layers, tests with coverage, doctests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --doctest-modules --cov --cov-report=term src/lakewright tests
+
+format: setup ## Format the code and sort its imports
+	$(BIN)/ruff check --select I --fix
+	$(BIN)/ruff format
+
+lint: setup ## Find faults in the code, and imports that point up the layers
+	$(BIN)/ruff check
+	$(BIN)/lint-imports
+
+types: setup ## Check the types
+	$(BIN)/mypy
+
+lock: ## Pin the newest versions allowed by pyproject.toml into requirements/
+	@UPGRADE=1 scripts/lock
+
+clean: ## Remove what building and testing made; keeps .venv and the jars
+	rm -rf dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache lakewright-demo
