@@ -1,0 +1,328 @@
+"""Items: what an item's records come to, by a pure fold, and which record may follow.
+
+An item is nothing but its records. `Item.after(record)` is the whole rule book: back ends fold with it on
+every write, `fsck` folds with it again on read. The folded value is small and JSON-able, so that a back end
+can keep it beside the records and answer without reading them.
+
+Source: `processing-manifest.md`, "Item" and "State".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lakewright.errors import IllegalTransition
+from lakewright.manifest.record import Application, Record, State, format_instant, parse_instant
+
+__all__ = ["Item", "Mark", "Verdict", "fold"]
+
+
+class Verdict(StrEnum):
+    """What an application may do with an item."""
+
+    UNKNOWN = "unknown"
+    READY = "ready"
+    LOCKED = "locked"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    PROCESSED = "processed"
+    INVALID = "invalid"
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether an item in this verdict holds back its successors."""
+        return self in (Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The part of a record that its item's verdicts need."""
+
+    record_id: str
+    application: Application
+    run_id: str | None
+    since: datetime
+    sequence: int
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: Record, *keys: str) -> Mark:
+        """Return the mark of a record, with those keys of its payload's data as note."""
+        note = {key: record.content[key] for key in keys if key in record.content}
+        return cls(
+            record.record_id, record.application, record.run_id, record.timestamp, record.sequence, note
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item as its records, in order, leave it.
+
+    Attributes:
+        sequence: Of the last record; 0 where there is none.
+        revision: Counts the NEW records; 1 also for an item that never had one.
+        state: Of the last record.
+        since: Time of the last record.
+        new: The NEW record of this revision, with the slice's `fingerprint` and entity.
+        processing: The open PROCESSING, if any: the item is locked.
+        failed: The FAILED that nobody resolved, if any. Note: `error`, `holds_back`.
+        resolved: The RESOLVED that freed the item and that a PROCESSING may follow.
+        processed: Applications that processed this revision, by their PROCESSED.
+        skipped: Applications that shall leave this revision alone.
+        tokens: Number of the data commit for each application, the same for every attempt at a revision.
+        applications: Every application that ever had a record here, `*` left out.
+        problem: Why the history is illegal; such an item is never processed.
+    """
+
+    item_id: str
+    sequence: int = 0
+    revision: int = 0
+    state: State | None = None
+    since: datetime | None = None
+    new: Mark | None = None
+    processing: Mark | None = None
+    failed: Mark | None = None
+    resolved: Mark | None = None
+    processed: tuple[Mark, ...] = ()
+    skipped: tuple[Mark, ...] = ()
+    tokens: Mapping[tuple[str, str | None], int] = field(default_factory=dict)
+    applications: tuple[Application, ...] = ()
+    problem: str | None = None
+
+    def verdict(self, application: Application) -> Verdict:
+        """Return what `application` may do with the item; a lock or failure counts for everyone."""
+        if self.sequence == 0:
+            return Verdict.UNKNOWN
+        if self.problem is not None:
+            return Verdict.INVALID
+        if self.processing is not None:
+            return Verdict.LOCKED
+        if self.failed is not None:
+            return Verdict.FAILED
+        if any(mark.application.skips(application) for mark in self.skipped):
+            return Verdict.SKIPPED
+        return Verdict.PROCESSED if self.is_processed_by(application) else Verdict.READY
+
+    def is_processed_by(self, application: Application) -> bool:
+        """Return whether this revision is done for `application`."""
+        return any(mark.application.covers(application) for mark in self.processed)
+
+    def holds_back(self, application: Application) -> bool:
+        """Return whether later items must wait for this one on behalf of `application`.
+
+        A failed late slice holds nothing back, and neither does what the application has behind it.
+        """
+        if not self.verdict(application).is_blocking or self.is_processed_by(application):
+            return False
+        return self.failed is None or bool(self.failed.note.get("holds_back", True))
+
+    def after(self, record: Record) -> Item:
+        """Return the item with `record` appended.
+
+        Raises:
+            IllegalTransition: The record may not follow; the message says which rule forbids it.
+        """
+        problem = self.problem or _refusal(self, record)
+        if problem is not None:
+            raise IllegalTransition(
+                f"{record.state} can't be added to {self.item_id}: {problem}",
+                details={"item_id": self.item_id, "record_id": record.record_id, "problem": problem},
+            )
+        return _STEPS[record.state](self._seen(record), record)
+
+    def damaged(self, record: Record, problem: str) -> Item:
+        """Return the item marked invalid by `record`, whose place in the history is illegal."""
+        return replace(self._seen(record), problem=self.problem or problem)
+
+    def _seen(self, record: Record) -> Item:
+        known = self.applications
+        if record.application.name != "*" and all(a.key != record.application.key for a in known):
+            known = (*known, record.application)
+        is_next = record.state is State.NEW or self.revision == 0
+        return replace(
+            self,
+            sequence=record.sequence,
+            revision=self.revision + 1 if is_next else self.revision,
+            state=record.state,
+            since=record.timestamp,
+            applications=known,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fold as a JSON-able value that `from_json` reads back."""
+        return {
+            "itemId": self.item_id,
+            "sequence": self.sequence,
+            "revision": self.revision,
+            "state": self.state,
+            "since": format_instant(self.since) if self.since else None,
+            **{name: _mark_json(getattr(self, name)) for name in _SINGLE_MARKS},
+            "processed": [_mark_json(mark) for mark in self.processed],
+            "skipped": [_mark_json(mark) for mark in self.skipped],
+            "tokens": [[*key, number] for key, number in self.tokens.items()],
+            "applications": [[a.agent.name, a.agent.version, a.instance_id] for a in self.applications],
+            "problem": self.problem,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Item:
+        """Return the fold that `as_json` wrote."""
+        return cls(
+            item_id=document["itemId"],
+            sequence=document["sequence"],
+            revision=document["revision"],
+            state=State(document["state"]) if document["state"] else None,
+            since=parse_instant(document["since"]) if document["since"] else None,
+            **{name: _mark_from_json(document[name]) for name in _SINGLE_MARKS},
+            processed=tuple(_marks_from_json(document["processed"])),
+            skipped=tuple(_marks_from_json(document["skipped"])),
+            tokens={(name, instance): number for name, instance, number in document["tokens"]},
+            applications=tuple(
+                Application.named(name, instance, version=version)
+                for name, version, instance in document["applications"]
+            ),
+            problem=document["problem"],
+        )
+
+
+def fold(item_id: str, records: Iterable[Record]) -> Item:
+    """Return what records, in order of sequence, come to; an illegal one makes the item invalid.
+
+    Example:
+        >>> fold("file:///bronze/x", []).verdict(Application.named("any")).value
+        'unknown'
+    """
+    item = Item(item_id)
+    for record in records:
+        try:
+            item = item.after(record)
+        except IllegalTransition as illegal:
+            item = item.damaged(record, str(illegal.details["problem"]))
+    return item
+
+
+_SINGLE_MARKS = ("new", "processing", "failed", "resolved")
+
+
+def _refusal(item: Item, record: Record) -> str | None:
+    if record.item_id != item.item_id:
+        return f"it belongs to {record.item_id}"
+    if record.sequence <= item.sequence:
+        return f"its sequence {record.sequence} isn't after {item.sequence}"
+    return _REFUSALS[record.state](item, record)
+
+
+def _refuse_new(item: Item, record: Record) -> str | None:
+    if record.previous_record_id is not None:
+        return "NEW follows no record"
+    return _refuse_held(item)
+
+
+def _refuse_processing(item: Item, record: Record) -> str | None:
+    allowed = {None} | {mark.record_id for mark in (item.new, item.resolved) if mark is not None}
+    if record.previous_record_id not in allowed:
+        return "PROCESSING follows nothing, the NEW or the RESOLVED that freed the item"
+    return _refuse_held(item)
+
+
+def _refuse_outcome(item: Item, record: Record) -> str | None:
+    if item.processing is None or record.previous_record_id != item.processing.record_id:
+        return f"{record.state} follows the open PROCESSING"
+    if record.run_id != item.processing.run_id:
+        return f"{record.state} is of run {record.run_id}, its PROCESSING of {item.processing.run_id}"
+    return None
+
+
+def _refuse_resolved(item: Item, record: Record) -> str | None:
+    open_records = {mark.record_id for mark in (item.processing, item.failed) if mark is not None}
+    if record.previous_record_id not in open_records:
+        return "RESOLVED follows an unresolved FAILED or an open PROCESSING"
+    return None
+
+
+def _refuse_held(item: Item) -> str | None:
+    if item.processing is not None:
+        return f"the item is locked by {item.processing.application}"
+    if item.failed is not None:
+        return "the item has failed and nobody has resolved it"
+    return None
+
+
+def _step_new(item: Item, record: Record) -> Item:
+    return replace(
+        item,
+        new=Mark.of(record, "fingerprint", "entity", "slice", "allow_late"),
+        resolved=None,
+        processed=(),
+        skipped=(),
+        tokens={},
+    )
+
+
+def _step_processing(item: Item, record: Record) -> Item:
+    token = record.content.get("token")
+    tokens = {**item.tokens, record.application.key: token} if isinstance(token, int) else item.tokens
+    return replace(item, processing=Mark.of(record, "token"), resolved=None, tokens=tokens)
+
+
+def _step_processed(item: Item, record: Record) -> Item:
+    return replace(item, processing=None, processed=(*item.processed, Mark.of(record)))
+
+
+def _step_failed(item: Item, record: Record) -> Item:
+    return replace(item, processing=None, failed=Mark.of(record, "error", "holds_back"))
+
+
+def _step_resolved(item: Item, record: Record) -> Item:
+    return replace(item, processing=None, failed=None, resolved=Mark.of(record))
+
+
+def _step_skipped(item: Item, record: Record) -> Item:
+    return replace(item, skipped=(*item.skipped, Mark.of(record)))
+
+
+def _mark_json(mark: Mark | None) -> list[Any] | None:
+    if mark is None:
+        return None
+    agent = mark.application.agent
+    return [
+        mark.record_id,
+        [agent.name, agent.version, mark.application.instance_id],
+        mark.run_id,
+        format_instant(mark.since),
+        mark.sequence,
+        dict(mark.note),
+    ]
+
+
+def _mark_from_json(document: list[Any] | None) -> Mark | None:
+    return None if document is None else next(_marks_from_json([document]))
+
+
+def _marks_from_json(documents: Iterable[list[Any]]) -> Iterator[Mark]:
+    for record_id, (name, version, instance), run_id, since, sequence, note in documents:
+        application = Application.named(name, instance, version=version)
+        yield Mark(record_id, application, run_id, parse_instant(since), sequence, note)
+
+
+_REFUSALS = {
+    State.NEW: _refuse_new,
+    State.PROCESSING: _refuse_processing,
+    State.PROCESSED: _refuse_outcome,
+    State.FAILED: _refuse_outcome,
+    State.RESOLVED: _refuse_resolved,
+    State.SKIPPED: lambda item, record: None,
+}
+
+_STEPS = {
+    State.NEW: _step_new,
+    State.PROCESSING: _step_processing,
+    State.PROCESSED: _step_processed,
+    State.FAILED: _step_failed,
+    State.RESOLVED: _step_resolved,
+    State.SKIPPED: _step_skipped,
+}

@@ -1,0 +1,217 @@
+"""Records: the manifest's only real entity, immutable rows of an append-only table.
+
+Source: `processing-manifest.md`, "Record" and "State".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["ANYONE", "MANIFEST_VERSION", "Agent", "Application", "Author", "Draft", "Record", "State"]
+
+MANIFEST_VERSION = "1"
+"""Version of the rules by which records are written, kept in each record's author."""
+
+
+class State(StrEnum):
+    """What a record says happened to its item."""
+
+    NEW = "NEW"
+    PROCESSING = "PROCESSING"
+    PROCESSED = "PROCESSED"
+    SKIPPED = "SKIPPED"
+    FAILED = "FAILED"
+    RESOLVED = "RESOLVED"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A program, by name and version; versions are never compared."""
+
+    name: str
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """On whose behalf a record stands: an agent, and which of its destinations.
+
+    An instance of None stands for every destination of the agent; the name `*` for everyone.
+    """
+
+    agent: Agent
+    instance_id: str | None = None
+
+    @classmethod
+    def named(cls, name: str, instance_id: str | None = None, *, version: str = "") -> Application:
+        """Return the application with that name."""
+        return cls(Agent(name, version), instance_id)
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What tells applications apart: name and instance, whatever the version."""
+        return (self.agent.name, self.instance_id)
+
+    def covers(self, other: Application) -> bool:
+        """Return whether a record of this application counts for `other` too.
+
+        `*` covers everyone; an application without instance covers all instances of its name, and is
+        covered by each of them.
+        """
+        if self.name == "*":
+            return True
+        either_is_open = self.instance_id is None or other.instance_id is None
+        return self.name == other.name and (either_is_open or self.instance_id == other.instance_id)
+
+    def skips(self, other: Application) -> bool:
+        """Return whether a skip for this application keeps `other` away.
+
+        Unlike `covers`, a skip for one destination doesn't keep the whole agent away.
+        """
+        if self.name == "*":
+            return True
+        return self.name == other.name and self.instance_id in (None, other.instance_id)
+
+    def __str__(self) -> str:
+        return self.name if self.instance_id is None else f"{self.name}:{self.instance_id}"
+
+
+ANYONE = Application.named("*")
+"""The application that stands for every application."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who physically wrote a record: a run of the tool, or an operator."""
+
+    agent: Agent
+    manifest_version: str = MANIFEST_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record before the back end gives it its sequence and time.
+
+    Attributes:
+        timestamp: Only for imports; otherwise the back end's clock decides.
+        payload: `{"schema": name, "data": {...}}` or None.
+    """
+
+    record_id: str
+    item_id: str
+    state: State
+    application: Application
+    author: Author
+    run_id: str | None = None
+    previous_record_id: str | None = None
+    payload: Mapping[str, Any] | None = None
+    timestamp: datetime | None = None
+
+    def recorded(self, *, sequence: int, now: datetime) -> Record:
+        """Return the record that this draft becomes at `now`."""
+        return Record(
+            record_id=self.record_id,
+            item_id=self.item_id,
+            state=self.state,
+            application=self.application,
+            author=self.author,
+            run_id=self.run_id,
+            previous_record_id=self.previous_record_id,
+            payload=self.payload,
+            timestamp=self.timestamp or now,
+            sequence=sequence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One immutable row; records of an item are ordered by `sequence`, never by the clock."""
+
+    record_id: str
+    item_id: str
+    state: State
+    application: Application
+    author: Author
+    run_id: str | None
+    previous_record_id: str | None
+    payload: Mapping[str, Any] | None
+    timestamp: datetime
+    sequence: int
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The payload's data; empty where there is no payload or it isn't an object."""
+        content = (self.payload or {}).get("data")
+        return content if isinstance(content, Mapping) else {}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record under the manifest's own names, as `export` writes it."""
+        return {
+            "recordId": self.record_id,
+            "itemId": self.item_id,
+            "application": _application_json(self.application),
+            "author": {
+                "agent": {"name": self.author.agent.name, "version": self.author.agent.version},
+                "manifestVersion": self.author.manifest_version,
+            },
+            "runId": self.run_id,
+            "state": self.state.value,
+            "previousRecordId": self.previous_record_id,
+            "timestamp": format_instant(self.timestamp),
+            "payload": None if self.payload is None else dict(self.payload),
+            "sequence": self.sequence,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Record:
+        """Return the record that `as_json`, or Snowplow's eight-key form, describes.
+
+        Raises:
+            KeyError, ValueError: A key is missing or a value isn't of its type.
+        """
+        author = document["author"]
+        return cls(
+            record_id=str(document["recordId"]),
+            item_id=str(document["itemId"]),
+            state=State(document["state"]),
+            application=_application_from_json(document["application"]),
+            author=Author(Agent(**author["agent"]), str(author["manifestVersion"])),
+            run_id=document.get("runId"),
+            previous_record_id=document["previousRecordId"],
+            payload=document["payload"],
+            timestamp=parse_instant(document["timestamp"]),
+            sequence=int(document.get("sequence") or 0),
+        )
+
+
+def format_instant(instant: datetime) -> str:
+    """Return an instant as ISO 8601 in UTC with microseconds and `Z`."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_instant(text: str) -> datetime:
+    """Return the instant that ISO 8601 text names; without an offset it is UTC.
+
+    Raises:
+        ValueError: The text isn't ISO 8601.
+    """
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+def _application_json(application: Application) -> dict[str, Any]:
+    agent = application.agent
+    return {"agent": {"name": agent.name, "version": agent.version}, "instanceId": application.instance_id}
+
+
+def _application_from_json(document: Mapping[str, Any]) -> Application:
+    return Application(Agent(**document["agent"]), document["instanceId"])

@@ -1,0 +1,138 @@
+"""The interface of the manifest's back ends.
+
+A back end keeps two things: *records*, append-only, by item; and *documents*, small JSON values by kind and
+key, for what changes in place (leases, counters, taints, the history of runs). One `Write` puts any of both
+down together or not at all, and only if everything is as the writer last saw it. All else (locks, leases,
+recovery, history) is logic over these few methods and the same for every back end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.record import Application, Draft, Record
+
+__all__ = ["Append", "Document", "Put", "Query", "Store", "Write", "Written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Records to add to one item, if its last sequence is `expected` (0: the item has no record)."""
+
+    item_id: str
+    drafts: tuple[Draft, ...]
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A small value that changes in place; `version` counts its writes from 1."""
+
+    kind: str
+    key: str
+    value: Mapping[str, Any]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A document to write, or with a value of None to remove.
+
+    Attributes:
+        expected: The version it must have now, 0 for none; None writes whatever is there.
+    """
+
+    kind: str
+    key: str
+    value: Mapping[str, Any] | None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Appends and puts that happen together or not at all."""
+
+    appends: tuple[Append, ...] = ()
+    puts: tuple[Put, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a `Write` left: the items it appended to, and the documents it put (removed ones left out)."""
+
+    items: tuple[Item, ...]
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which items to list; what isn't given doesn't restrict.
+
+    Attributes:
+        application: Only items with a record of this application. With `verdicts`, its verdict.
+        verdicts: Only items on which some application (or the given one) has one of these.
+        prefix: Only item ids that start with this text.
+    """
+
+    application: Application | None = None
+    verdicts: frozenset[Verdict] = frozenset()
+    prefix: str = ""
+
+
+class Store(Protocol):
+    """One back end. Every method may raise `StoreUnavailable`; nothing is then half done."""
+
+    def now(self) -> datetime:
+        """Return the time by the store's own clock, in UTC."""
+        ...
+
+    def write(self, write: Write) -> Written:
+        """Put down one write, durably.
+
+        Raises:
+            SequenceConflict: An item or document isn't as expected; nothing was written.
+            IllegalTransition: A record may not follow; nothing was written.
+        """
+        ...
+
+    def write_many(self, writes: Iterable[Write]) -> Iterator[Written | LakewrightError]:
+        """Put down many independent writes in few round trips, each by itself as `write` would.
+
+        Yields one outcome for each, in order: what it left, or the error that it alone met.
+        """
+        ...
+
+    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
+        """Return the folds of these items; an item without records is left out."""
+        ...
+
+    def records(self, item_id: str) -> tuple[Record, ...]:
+        """Return the records of an item, in order of sequence; none for an unknown item."""
+        ...
+
+    def select(self, query: Query) -> Iterator[Item]:
+        """Yield the items that the query asks for, by item id, without holding all of them in memory."""
+        ...
+
+    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+        """Return how many items each application has in each verdict."""
+        ...
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """Return one document, or None."""
+        ...
+
+    def documents(
+        self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
+    ) -> Iterator[Document]:
+        """Yield documents of a kind whose key starts with `prefix`, by key (or from the last key backwards)."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and files; a closed store isn't used again."""
+        ...

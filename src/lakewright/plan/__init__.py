@@ -1,0 +1,1 @@
+"""What would run, in which order and why. Pure: values in, values out."""

@@ -1,0 +1,46 @@
+"""Phases of a target's life and the lifecycles that string them together.
+
+Source: `lifecycles-and-phases.md`, "Execution Phases" and "Built In Lifecycles".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["LIFECYCLES", "Phase", "phases_until"]
+
+
+class Phase(StrEnum):
+    """One stage of a target's life."""
+
+    VALIDATE = "VALIDATE"
+    CREATE = "CREATE"
+    BUILD = "BUILD"
+    VERIFY = "VERIFY"
+    TRUNCATE = "TRUNCATE"
+    DESTROY = "DESTROY"
+
+    @property
+    def is_cleanup(self) -> bool:
+        """Whether the phase removes things, so that dependents go first."""
+        return self in (Phase.TRUNCATE, Phase.DESTROY)
+
+
+LIFECYCLES: tuple[tuple[Phase, ...], ...] = (
+    (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY),
+    (Phase.TRUNCATE,),
+    (Phase.DESTROY,),
+)
+
+
+def phases_until(last: Phase, *, is_alone: bool = False) -> tuple[Phase, ...]:
+    """Return the phases that naming `last` runs: its lifecycle up to and with it, or only itself.
+
+    Example:
+        >>> [str(phase) for phase in phases_until(Phase.BUILD)]
+        ['VALIDATE', 'CREATE', 'BUILD']
+    """
+    if is_alone:
+        return (last,)
+    lifecycle = next(phases for phases in LIFECYCLES if last in phases)
+    return lifecycle[: lifecycle.index(last) + 1]

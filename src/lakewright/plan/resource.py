@@ -1,0 +1,101 @@
+"""Resources: what targets write and need, so that order and taint follow from what they touch.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis of all targets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+__all__ = ["Resource"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A file tree, a table or a part of one.
+
+    Attributes:
+        category: `file`, `table` (case-insensitive) or `jdbc` (case-sensitive).
+        name: A path or URI, in which `*` stands for anything within one level; or a table's name.
+        partition: Column and value pairs, sorted; none for the whole.
+    """
+
+    category: str
+    name: str
+    partition: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def file(cls, path: str, partition: Mapping[str, object] | None = None) -> Resource:
+        """Return the resource of a path and everything below it."""
+        return cls("file", _canonical_path(path), _sorted(partition))
+
+    @classmethod
+    def table(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
+        """Return the resource of a table of the catalog."""
+        return cls("table", name.replace("`", "").lower(), _sorted(partition))
+
+    @classmethod
+    def jdbc(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
+        """Return the resource of a table in another database; its name keeps its case."""
+        return cls("jdbc", name, _sorted(partition))
+
+    def contains(self, other: Resource) -> bool:
+        """Return whether `other` is this resource or a part of it.
+
+        Example:
+            >>> Resource.file("/lake").contains(Resource.file("/lake/regions"))
+            True
+        """
+        if self.category != other.category or not set(self.partition) <= set(other.partition):
+            return False
+        if self.category == "file":
+            return _is_within(self.name, other.name)
+        return self.name == other.name
+
+    def intersects(self, other: Resource) -> bool:
+        """Return whether the two have any part in common.
+
+        Example:
+            >>> Resource.table("t", {"p": "1"}).intersects(Resource.table("T"))
+            True
+        """
+        if self.category != other.category or _differ(self.partition, other.partition):
+            return False
+        if self.category == "file":
+            return _is_within(self.name, other.name) or _is_within(other.name, self.name)
+        return self.name == other.name
+
+    def __str__(self) -> str:
+        part = "".join(f"[{column}={value}]" for column, value in self.partition)
+        return f"{self.category}:{self.name}{part}"
+
+
+def _sorted(partition: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((column.lower(), str(value)) for column, value in (partition or {}).items()))
+
+
+def _differ(left: tuple[tuple[str, str], ...], right: tuple[tuple[str, str], ...]) -> bool:
+    others = dict(right)
+    return any(column in others and others[column] != value for column, value in left)
+
+
+def _canonical_path(path: str) -> str:
+    scheme, separator, rest = path.partition("://")
+    if not separator:
+        rest = scheme.removeprefix("file:")
+        return "/" + rest.strip("/") if rest.startswith("/") else rest.rstrip("/")
+    if scheme == "file":
+        return "/" + rest.strip("/")
+    return f"{scheme.replace('s3a', 's3').replace('s3n', 's3')}://{rest.rstrip('/')}"
+
+
+def _is_within(outer: str, inner: str) -> bool:
+    outer_levels, inner_levels = outer.split("/"), inner.split("/")
+    if len(outer_levels) > len(inner_levels):
+        return False
+    return all(
+        fnmatchcase(theirs, ours) or fnmatchcase(ours, theirs)
+        for ours, theirs in zip(outer_levels, inner_levels, strict=False)
+    )

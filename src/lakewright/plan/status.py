@@ -1,0 +1,52 @@
+"""How a planned or executed step ends, and what many of them come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+__all__ = ["Planned", "Status", "overall"]
+
+
+class Planned(StrEnum):
+    """What a plan says of one target in one phase of one instance."""
+
+    WOULD_RUN = "WOULD_RUN"
+    CLEAN = "CLEAN"
+    BLOCKED = "BLOCKED"
+
+
+class Status(StrEnum):
+    """How one target in one phase of one instance ended."""
+
+    SUCCESS = "SUCCESS"
+    SUCCESS_WITH_ERRORS = "SUCCESS_WITH_ERRORS"
+    SKIPPED = "SKIPPED"
+    BLOCKED = "BLOCKED"
+    FAILED = "FAILED"
+    ABORTED = "ABORTED"
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the step did its work, with or without tolerated errors."""
+        return self in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the step makes its phase, instance and run a failed one."""
+        return self in (Status.FAILED, Status.BLOCKED, Status.ABORTED)
+
+
+def overall(statuses: Iterable[Status]) -> Status:
+    """Return what several statuses come to; of none, SUCCESS: nothing was asked and nothing is missing.
+
+    Example:
+        >>> overall([Status.SKIPPED, Status.SUCCESS]).value
+        'SUCCESS'
+    """
+    seen = set(statuses)
+    if any(status.is_failure for status in seen):
+        return Status.FAILED
+    if Status.SUCCESS_WITH_ERRORS in seen:
+        return Status.SUCCESS_WITH_ERRORS
+    return Status.SKIPPED if seen == {Status.SKIPPED} else Status.SUCCESS
