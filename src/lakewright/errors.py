@@ -79,7 +79,9 @@ class Location:
     column: int | None = None
 
     def __str__(self) -> str:
-        return ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ":".join(
+            str(part) for part in (self.file, self.line) if part is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,9 @@ class LakewrightError(Exception):
 
     def as_fault(self) -> Fault:
         """Return this error as a value that can be kept, printed or sent."""
-        return Fault(self.message, location=self.location, remedy=self.remedy, code=self.code)
+        return Fault(
+            self.message, location=self.location, remedy=self.remedy, code=self.code
+        )
 
 
 class SpecError(LakewrightError):
@@ -155,7 +159,13 @@ class SpecError(LakewrightError):
         super().__init__(first.message, remedy=first.remedy, location=first.location)
 
     @classmethod
-    def of(cls, message: str, *, location: Location | None = None, remedy: str | None = None) -> SpecError:
+    def of(
+        cls,
+        message: str,
+        *,
+        location: Location | None = None,
+        remedy: str | None = None,
+    ) -> SpecError:
         """Return an error with a single fault."""
         return cls([Fault(message, location=location, remedy=remedy)])
 
@@ -212,7 +222,7 @@ class SchemaDriftError(TargetError):
     code = "schema_drift"
 
 
-class DuplicateBusinesskeyException(TargetError):  # noqa: N818 - the name is Datalake Foundation's, which users catch
+class DuplicateBusinesskeyException(TargetError):
     """Several records of one slice have the same business key."""
 
     code = "duplicate_business_key"
@@ -222,7 +232,9 @@ class NullKeyError(TargetError):
     """A record has no value in a column of its business key."""
 
     code = "null_key"
-    default_remedy = "Correct the slice, or set null_keys: allow if null is a value of this key."
+    default_remedy = (
+        "Correct the slice, or set null_keys: allow if null is a value of this key."
+    )
 
 
 class DeleteBrakeError(TargetError):
@@ -248,7 +260,9 @@ class DataLossError(TargetError):
     """The step would lose rows or columns that hold values."""
 
     code = "data_loss"
-    default_remedy = "Look at what would be lost, then run again with --allow-data-loss."
+    default_remedy = (
+        "Look at what would be lost, then run again with --allow-data-loss."
+    )
 
 
 class MigrationError(TargetError):

@@ -82,7 +82,12 @@ class Observation:
             return replace(self, exists=Answer.YES, changes=(), error=None)
         if phase is Phase.BUILD:
             return replace(
-                self, exists=Answer.YES, filled=Answer.YES, pending=(), built=self.fingerprint, error=None
+                self,
+                exists=Answer.YES,
+                filled=Answer.YES,
+                pending=(),
+                built=self.fingerprint,
+                error=None,
             )
         if phase is Phase.TRUNCATE:
             return replace(self, filled=Answer.NO)

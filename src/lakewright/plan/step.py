@@ -1,0 +1,142 @@
+"""A plan: every target in every phase of every instance, with what would happen to it and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakewright.plan.observation import Change, Hold
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
+
+__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One target in one phase of one instance.
+
+    Attributes:
+        reasons: Why it would run, is clean or is blocked; never empty.
+        hold: What blocks it, where that is a lock or an unresolved failure.
+        changes: What CREATE would change about the present table.
+    """
+
+    phase: Phase
+    target: str
+    kind: str
+    status: Planned
+    reasons: tuple[str, ...]
+    hold: Hold | None = None
+    changes: tuple[Change, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the step as `plan -o json` prints it."""
+        return {
+            "name": self.target,
+            "kind": self.kind,
+            "status": self.status.value,
+            "reasons": list(self.reasons),
+            "changes": [
+                {"description": c.description, "loses": c.loses} for c in self.changes
+            ],
+            "error": self.hold.error.as_json() if self.hold else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """One phase of one instance.
+
+    Attributes:
+        steps: In the order of execution.
+        sources: For each target, those whose failure blocks it.
+        note: Why the phase has no steps, if it has none.
+    """
+
+    phase: Phase
+    steps: tuple[Step, ...]
+    sources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    note: str | None = None
+
+    @property
+    def status(self) -> Planned:
+        """Blocked if any step is, else would run if any step would."""
+        return _most({step.status for step in self.steps})
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePlan:
+    """One instance: the job with one value for each parameter, as text."""
+
+    parameters: Mapping[str, str]
+    phases: tuple[PhasePlan, ...]
+
+    @property
+    def status(self) -> Planned:
+        """Blocked if any phase is, else would run if any phase would."""
+        return _most({phase.status for phase in self.phases})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What running a job up to a phase would do. `plan` prints it, `job` executes it."""
+
+    project: str
+    job: str
+    phase: Phase
+    instances: tuple[InstancePlan, ...]
+
+    @property
+    def status(self) -> Planned:
+        """Blocked if any instance is, else would run if any instance would."""
+        return _most({instance.status for instance in self.instances})
+
+    def steps(self) -> Iterator[Step]:
+        """Yield every step, in the order of execution."""
+        for instance in self.instances:
+            for phase in instance.phases:
+                yield from phase.steps
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything but checks would run: `--detailed-exitcode` asks this."""
+        checks = (Phase.VALIDATE, Phase.VERIFY)
+        return any(
+            s.status is Planned.WOULD_RUN and s.phase not in checks
+            for s in self.steps()
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `plan -o json` prints: the shape of a run, nothing executed."""
+        return {
+            "project": self.project,
+            "job": self.job,
+            "phase": self.phase.value.lower(),
+            "status": self.status.value,
+            "instances": [_instance_json(instance) for instance in self.instances],
+        }
+
+
+def _instance_json(instance: InstancePlan) -> dict[str, Any]:
+    return {
+        "parameters": dict(instance.parameters),
+        "status": instance.status.value,
+        "phases": [
+            {
+                "phase": phase.phase.value,
+                "status": phase.status.value,
+                "note": phase.note,
+                "targets": [step.as_json() for step in phase.steps],
+            }
+            for phase in instance.phases
+        ],
+    }
+
+
+def _most(statuses: set[Planned]) -> Planned:
+    for status in (Planned.BLOCKED, Planned.WOULD_RUN):
+        if status in statuses:
+            return status
+    return Planned.CLEAN

@@ -1,0 +1,1 @@
+"""Running: observe the lake, execute a plan, record what happened."""

@@ -1,0 +1,163 @@
+"""What a run came to: the values that are printed, recorded and turned into an exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld
+from lakewright.manifest.record import format_instant
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status, overall
+
+__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult"]
+
+_HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """How one target in one phase of one instance ended, after `seconds`."""
+
+    name: str
+    kind: str
+    phase: Phase
+    status: Status
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    error: Fault | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it didn't run because something is locked or fail-locked."""
+        return (
+            self.status is Status.BLOCKED
+            and self.error is not None
+            and self.error.code in _HELD
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the target as `job -o json` prints it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "status": self.status.value,
+            "reasons": list(self.reasons),
+            "seconds": round(self.seconds, 3),
+            "metrics": dict(self.metrics),
+            "error": self.error.as_json() if self.error else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseResult:
+    """How a phase of one instance ended; `note` says why it has no targets."""
+
+    phase: Phase
+    targets: tuple[TargetResult, ...]
+    note: str | None = None
+
+    @property
+    def status(self) -> Status:
+        """What the statuses of its targets come to; a phase without targets is skipped."""
+        return (
+            overall(target.status for target in self.targets)
+            if self.targets
+            else Status.SKIPPED
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceResult:
+    """How one instance ended."""
+
+    parameters: Mapping[str, str]
+    phases: tuple[PhaseResult, ...]
+
+    @property
+    def status(self) -> Status:
+        """What the statuses of its phases' targets come to."""
+        return overall(
+            target.status for phase in self.phases for target in phase.targets
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run of a job ended."""
+
+    run_id: str
+    project: str
+    job: str
+    phase: Phase
+    started: datetime
+    finished: datetime
+    instances: tuple[InstanceResult, ...]
+    interrupted_by: int | None = None
+
+    def targets(self) -> Iterator[TargetResult]:
+        """Yield every target's result, in the order of execution."""
+        for instance in self.instances:
+            for phase in instance.phases:
+                yield from phase.targets
+
+    @property
+    def status(self) -> Status:
+        """What the statuses of all targets come to."""
+        return overall(target.status for target in self.targets())
+
+    @property
+    def exit_code(self) -> int:
+        """0 done · 1 failed · 4 held by others or by a failure · 5 only VERIFY failed · 128 + signal."""
+        if self.interrupted_by is not None:
+            return 128 + self.interrupted_by
+        failed = [target for target in self.targets() if target.status is Status.FAILED]
+        if failed:
+            return 5 if all(target.phase is Phase.VERIFY for target in failed) else 1
+        if any(target.is_held for target in self.targets()):
+            return 4
+        return 1 if self.status.is_failure else 0
+
+    @property
+    def summary(self) -> str:
+        """The last line on the console, made to be found by grep."""
+        counts = Counter(target.status for target in self.targets())
+        shown = " ".join(
+            f"{'WITH_ERRORS' if status is Status.SUCCESS_WITH_ERRORS else status.value}={counts[status]}"
+            for status in Status
+        )
+        return (
+            f"Done. {shown} in {(self.finished - self.started).total_seconds():.1f} s"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `job -o json` prints."""
+        return {
+            "run_id": self.run_id,
+            "project": self.project,
+            "job": self.job,
+            "phase": self.phase.value.lower(),
+            "status": self.status.value,
+            "started": format_instant(self.started),
+            "finished": format_instant(self.finished),
+            "instances": [
+                {
+                    "parameters": dict(instance.parameters),
+                    "status": instance.status.value,
+                    "phases": [
+                        {
+                            "phase": phase.phase.value,
+                            "status": phase.status.value,
+                            "note": phase.note,
+                            "targets": [target.as_json() for target in phase.targets],
+                        }
+                        for phase in instance.phases
+                    ],
+                }
+                for instance in self.instances
+            ],
+        }
