@@ -1,0 +1,151 @@
+"""Plans: who runs, in which order and why. `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lakewright.errors import Fault
+from lakewright.plan.build import Candidate, Instance, Selection, build_plan
+from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
+from lakewright.plan.executions import Cycle, Execution
+from lakewright.plan.graph import Node
+from lakewright.plan.observation import Answer, Hold, Observation
+from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Planned
+from lakewright.plan.step import Plan
+
+BUILD_ONLY = Selection(phases=(Phase.BUILD,))
+
+
+def dirty(phase: Phase, observation: Observation) -> Dirtiness:
+    if phase is Phase.CREATE:
+        return create_dirty(observation)
+    if phase is Phase.BUILD:
+        return build_dirty(BuildPolicy.IF_EMPTY, observation, is_append=False, is_partitioned=False)
+    return Dirtiness.yes(f"{phase} always runs")
+
+
+def target(
+    name: str,
+    *,
+    filled: bool = False,
+    requires: str = "",
+    provides: str = "",
+    leftover: str = "",
+    **node: object,
+) -> Candidate:
+    place = Node(
+        name,
+        requires=frozenset({Resource.file(requires)} if requires else ()),
+        provides=frozenset({Resource.file(provides)} if provides else ()),
+        **node,  # type: ignore[arg-type]  # links, passed through
+    )
+    found = Observation(f"file:{name}", exists=Answer.of(filled), filled=Answer.of(filled))
+    phases = (Phase.CREATE, Phase.BUILD, Phase.VERIFY)
+    return Candidate(
+        name,
+        "relation",
+        dict.fromkeys(phases, place),
+        found,
+        dirty,
+        {Phase.BUILD: leftover} if leftover else {},
+    )
+
+
+def plan_of(*candidates: Candidate, selection: Selection = BUILD_ONLY, count: int = 1) -> Plan:
+    instances = [Instance({"day": str(n)}, candidates) for n in range(count)]
+    return build_plan("p", "j", instances, selection)
+
+
+def verdicts(plan: Plan) -> Mapping[str, Planned]:
+    return {step.target: step.status for step in plan.steps()}
+
+
+def test_naming_a_phase_runs_its_lifecycle_up_to_it() -> None:
+    assert phases_until(Phase.VERIFY) == (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
+    assert phases_until(Phase.VERIFY, is_alone=True) == (Phase.VERIFY,)
+    assert phases_until(Phase.DESTROY) == (Phase.DESTROY,)
+
+
+def test_a_dirty_target_taints_what_reads_it_and_leaves_others_clean() -> None:
+    plan = plan_of(
+        target("reader", filled=True, requires="/a", provides="/b"),
+        target("writer", provides="/a"),
+        target("other", filled=True, provides="/c"),
+        target("last", filled=True, requires="/b"),
+    )
+
+    assert verdicts(plan) == {
+        "writer": Planned.WOULD_RUN,
+        "reader": Planned.WOULD_RUN,
+        "other": Planned.CLEAN,
+        "last": Planned.WOULD_RUN,
+    }
+    assert [step.reasons for step in plan.steps() if step.target == "last"] == [("tainted by reader",)]
+
+
+def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
+    clean = target("clean", filled=True)
+
+    assert plan_of(clean).has_work is False
+    assert plan_of(clean, selection=Selection((Phase.BUILD,), is_forced=True)).has_work
+    assert plan_of(clean, selection=Selection((Phase.BUILD,), dirty=(re.compile("cl.*"),))).has_work
+    left = plan_of(target("clean", filled=True, leftover="failed in the run before"))
+    assert next(left.steps()).reasons == ("failed in the run before",)
+
+
+def test_a_second_instance_finds_what_the_first_one_will_have_written() -> None:
+    plan = plan_of(target("table"), selection=Selection(phases_until(Phase.BUILD)), count=2)
+
+    said = [[step.status for phase in i.phases for step in phase.steps] for i in plan.instances]
+
+    assert said == [[Planned.WOULD_RUN, Planned.WOULD_RUN], [Planned.CLEAN, Planned.CLEAN]]
+
+
+def test_a_target_filtered_out_still_carries_order_through() -> None:
+    targets = [target("t3", after=("t2",)), target("t2", after=("t1",)), target("t1")]
+    chosen = Selection((Phase.BUILD,), targets=(re.compile("t1|t3"),))
+
+    assert [step.target for step in plan_of(*targets, selection=chosen).steps()] == ["t1", "t3"]
+
+
+def test_executions_choose_phases_cycles_and_targets() -> None:
+    """Documented as identifying "all active targets in the current phase"."""
+    executions = (
+        Execution(Phase.CREATE, Cycle.NEVER),
+        Execution(Phase.BUILD, Cycle.ALWAYS, ("a",)),
+        Execution(Phase.VERIFY, Cycle.LAST),
+    )
+    plan = plan_of(
+        target("a"), target("ab"), selection=Selection(phases_until(Phase.VERIFY), executions), count=3
+    )
+
+    said = [[(p.phase, [s.target for s in p.steps]) for p in instance.phases] for instance in plan.instances]
+
+    first = [(Phase.VALIDATE, []), (Phase.BUILD, ["a"])]
+    assert said == [first, first, [*first, (Phase.VERIFY, ["a", "ab"])]]
+
+
+def test_a_phase_without_targets_says_so() -> None:
+    plan = plan_of(target("a"), selection=Selection((Phase.TRUNCATE,)))
+
+    assert plan.instances[0].phases[0].note == "no target takes part in TRUNCATE"
+
+
+def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
+    hold = Hold("slice 2 has failed", Fault("slice 2 has failed", code="item_failed"), is_locked=False)
+    place = Node("entity", provides=frozenset({Resource.file("/silver")}))
+    entity = Candidate(
+        "entity",
+        "entity",
+        {Phase.BUILD: place},
+        Observation("entity:e", exists=Answer.YES, filled=Answer.YES, hold=hold),
+        lambda phase, found: entity_dirty(found),
+    )
+
+    plan = plan_of(entity, target("gold", filled=True, requires="/silver"))
+
+    assert verdicts(plan) == {"entity": Planned.BLOCKED, "gold": Planned.BLOCKED}
+    assert plan.as_json()["instances"][0]["phases"][0]["targets"][0]["error"]["code"] == "item_failed"

@@ -1,0 +1,199 @@
+"""What follows from how a step ends. No Spark, no files: steps are functions here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from lakewright.errors import ItemLocked, VerificationError
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned, Status, overall
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+from lakewright.run.execute import Runner, execute
+from lakewright.run.result import RunResult, TargetResult
+
+NOW = datetime(2022, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Recorder:
+    performed: list[str] = field(default_factory=list)
+    signal: int | None = None
+
+    def step_started(self, instance: int, step: Step) -> None:
+        self.performed.append(f"{instance} {step.phase} {step.target}")
+
+    def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
+        pass
+
+
+def step(
+    target: str, phase: Phase = Phase.BUILD, status: Planned = Planned.WOULD_RUN, kind: str = "relation"
+) -> Step:
+    return Step(phase, target, kind, status, ("is empty",))
+
+
+def plan_of(*phases: PhasePlan, instances: int = 1) -> Plan:
+    made = tuple(InstancePlan({"day": str(n)}, phases) for n in range(instances))
+    return Plan("p", "j", phases[-1].phase, made)
+
+
+def run(
+    plan: Plan,
+    perform: Callable[[int, Step], Outcome],
+    *,
+    keep_going: bool = False,
+    recorder: Recorder | None = None,
+) -> tuple[RunResult, list[str]]:
+    listener = recorder or Recorder()
+    runner = Runner("r1", perform, lambda: NOW, listener, listener, keep_going)
+    return execute(plan, runner), listener.performed
+
+
+def failing(*names: str) -> Callable[[int, Step], Outcome]:
+    def perform(instance: int, step: Step) -> Outcome:
+        if step.target in names:
+            raise ValueError("broken")
+        return Outcome()
+
+    return perform
+
+
+def statuses(result: RunResult) -> list[tuple[str, Status]]:
+    return [(target.name, target.status) for target in result.targets()]
+
+
+CHAIN = PhasePlan(
+    Phase.BUILD,
+    (step("a"), step("b"), step("c"), step("other")),
+    {"b": frozenset({"a"}), "c": frozenset({"b"})},
+)
+
+
+def test_clean_targets_are_skipped_with_their_reason() -> None:
+    result, performed = run(plan_of(PhasePlan(Phase.BUILD, (step("a", status=Planned.CLEAN),))), failing())
+
+    assert performed == []
+    assert statuses(result) == [("a", Status.SKIPPED)]
+    assert result.status is Status.SKIPPED
+    assert result.exit_code == 0
+
+
+def test_dependents_of_a_failure_are_blocked_and_the_rest_is_not_reached() -> None:
+    result, performed = run(plan_of(CHAIN), failing("a"))
+
+    assert performed == ["0 BUILD a"]
+    assert [status for _, status in statuses(result)][:1] == [Status.FAILED]
+    assert dict(statuses(result))["other"] is Status.SKIPPED
+    assert result.exit_code == 1
+
+
+def test_keep_going_runs_what_does_not_depend_on_the_failure() -> None:
+    result, performed = run(plan_of(CHAIN), failing("a"), keep_going=True)
+
+    assert performed == ["0 BUILD a", "0 BUILD other"]
+    assert statuses(result) == [
+        ("a", Status.FAILED),
+        ("b", Status.BLOCKED),
+        ("c", Status.BLOCKED),
+        ("other", Status.SUCCESS),
+    ]
+
+
+def test_a_failed_entity_stops_only_what_depends_on_it() -> None:
+    phase = PhasePlan(
+        Phase.BUILD,
+        (step("bad", kind="entity"), step("good", kind="entity"), step("gold")),
+        {"gold": frozenset({"bad"})},
+    )
+
+    result, performed = run(plan_of(phase), failing("bad"))
+
+    assert performed == ["0 BUILD bad", "0 BUILD good"]
+    assert dict(statuses(result))["gold"] is Status.BLOCKED
+
+
+def test_phases_and_instances_after_a_failure_are_listed_as_not_reached() -> None:
+    plan = plan_of(
+        PhasePlan(Phase.BUILD, (step("a"),)), PhasePlan(Phase.VERIFY, (step("a", Phase.VERIFY),)), instances=2
+    )
+
+    result, performed = run(plan, failing("a"))
+
+    assert performed == ["0 BUILD a"]
+    assert [status for _, status in statuses(result)] == [Status.FAILED, *[Status.SKIPPED] * 3]
+    reasons = [target.reasons[0] for target in result.targets()]
+    assert "BUILD failed" in reasons[1]
+    assert "day=0 failed" in reasons[2]
+
+
+def test_what_somebody_else_holds_is_blocked_and_exits_with_4() -> None:
+    def locked(instance: int, step: Step) -> Outcome:
+        raise ItemLocked("run r0 holds the item")
+
+    result, _ = run(plan_of(CHAIN), locked)
+
+    assert statuses(result)[0] == ("a", Status.BLOCKED)
+    assert result.exit_code == 4
+
+
+def test_a_failed_verification_alone_exits_with_5() -> None:
+    def empty(instance: int, step: Step) -> Outcome:
+        raise VerificationError("the table is empty")
+
+    result, _ = run(plan_of(PhasePlan(Phase.VERIFY, (step("a", Phase.VERIFY),))), empty)
+
+    assert result.exit_code == 5
+
+
+def test_an_interruption_finishes_the_step_at_hand_and_skips_the_rest() -> None:
+    recorder = Recorder()
+
+    def interrupting(instance: int, step: Step) -> Outcome:
+        recorder.signal = 2
+        return Outcome()
+
+    result, performed = run(plan_of(CHAIN), interrupting, recorder=recorder)
+
+    assert performed == ["0 BUILD a"]
+    assert statuses(result) == [("a", Status.SUCCESS), *[(n, Status.SKIPPED) for n in ("b", "c", "other")]]
+    assert result.exit_code == 130
+
+
+def test_a_second_interruption_aborts_the_step_at_hand() -> None:
+    recorder = Recorder(signal=None)
+
+    def interrupted(instance: int, step: Step) -> Outcome:
+        recorder.signal = 2
+        raise KeyboardInterrupt
+
+    result, _ = run(plan_of(CHAIN), interrupted, recorder=recorder)
+
+    assert statuses(result)[0] == ("a", Status.ABORTED)
+    assert result.status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ([], Status.SUCCESS),
+        ([Status.SKIPPED, Status.SKIPPED], Status.SKIPPED),
+        ([Status.SKIPPED, Status.SUCCESS], Status.SUCCESS),
+        ([Status.SUCCESS, Status.SUCCESS_WITH_ERRORS], Status.SUCCESS_WITH_ERRORS),
+        ([Status.SUCCESS_WITH_ERRORS, Status.FAILED], Status.FAILED),
+        ([Status.SUCCESS, Status.BLOCKED], Status.FAILED),
+        ([Status.SUCCESS, Status.ABORTED], Status.FAILED),
+    ],
+)
+def test_what_several_statuses_come_to(parts: list[Status], whole: Status) -> None:
+    assert overall(parts) is whole
+
+
+def test_the_last_line_can_be_found_by_grep() -> None:
+    result, _ = run(plan_of(CHAIN), failing("a"), keep_going=True)
+
+    assert result.summary == "Done. SUCCESS=1 WITH_ERRORS=0 SKIPPED=0 BLOCKED=2 FAILED=1 ABORTED=0 in 0.0 s"
