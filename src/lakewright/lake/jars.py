@@ -1,7 +1,7 @@
 """Delta's jars: fetched once from Maven Central into the cache, then given to Spark by path.
 
-`spark.jars.packages` would resolve and copy 33 jars at each start of a session. The ones below are those that Spark
-does not bring along itself; the rest are clients of Delta's kernel for other engines' dependencies.
+`spark.jars.packages` would resolve and copy 33 jars at each start of a session. Those below are
+the ones that Delta on Spark loads and Spark does not bring along.
 
     python -m lakewright.lake.jars        fetches what is missing and prints what it fetched
 """
@@ -46,7 +46,9 @@ class Jar:
 
     def url(self, repository: str) -> str:
         """Return where the jar is in a Maven repository."""
-        return "/".join([repository.rstrip("/"), *self.group.split("."), self.artifact, self.version, self.name])
+        return "/".join(
+            [repository.rstrip("/"), *self.group.split("."), self.artifact, self.version, self.name]
+        )
 
 
 DELTA_JARS: tuple[Jar, ...] = (
@@ -108,8 +110,8 @@ def missing_jars(folder: Path, jars: Iterable[Jar] = DELTA_JARS) -> list[Jar]:
 def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> list[Path]:
     """Return the paths of all the jars, after fetching those that were missing.
 
-    Each is downloaded beside its place and renamed into it once its SHA-256 is right, so that a run cut short leaves
-    no half jar, the next run fetches only the rest, and several processes may do this at once.
+    Each is downloaded beside its place and renamed into it once its SHA-256 is right, so that a run cut short
+    leaves no half jar, the next run fetches only the rest, and several processes may do this at once.
 
     Raises:
         NotInstalled: A jar can't be had, or has other bytes than expected.
@@ -130,32 +132,37 @@ def _fetch(jar: Jar, repository: str, folder: Path) -> None:
             return _download(url, folder / jar.name, jar.sha256)
         except (OSError, HTTPException) as error:
             if attempt == TRIES:
-                raise NotInstalled(f"{jar.name} could not be fetched from {url}: {error}", remedy=_remedy(folder)) from error
+                raise NotInstalled(
+                    f"{jar.name} could not be fetched from {url}: {error}", remedy=_remedy(folder)
+                ) from error
     raise AssertionError("unreachable")
 
 
 def _download(url: str, place: Path, sha256: str) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "lakewright"})
-    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", suffix=".part", delete=False) as part:
-        try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-                found = _copy(response, part)
-            if found != sha256:
-                raise NotInstalled(
-                    f"{url} has SHA-256 {found}, expected {sha256}; it was not kept",
-                    remedy="Try again; if it stays so, the repository or something on the way to it alters files.",
-                )
-            os.replace(part.name, place)
-        finally:
-            Path(part.name).unlink(missing_ok=True)
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            found = _copy(url, sink)
+        if found != sha256:
+            raise NotInstalled(
+                f"{url} has SHA-256 {found}, expected {sha256}; it was not kept",
+                remedy="Try again; if it stays so, the repository or something before it alters files.",
+            )
+        # The cache may be shared, and mkstemp makes files for one user only.
+        part.chmod(0o644)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
 
 
-def _copy(source: BinaryIO, sink: BinaryIO) -> str:
+def _copy(url: str, sink: BinaryIO) -> str:
     digest = hashlib.sha256()
-    while block := source.read(BLOCK):
-        digest.update(block)
-        sink.write(block)
-    sink.flush()
+    # The scheme is the operator's to choose: a mirror may well be a folder, `file:`.
+    with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as source:  # noqa: S310 - see above
+        while block := source.read(BLOCK):
+            digest.update(block)
+            sink.write(block)
     return digest.hexdigest()
 
 
@@ -169,8 +176,8 @@ def _holds(path: Path, sha256: str) -> bool:
 
 def _remedy(folder: Path) -> str:
     return (
-        "Run `python -m lakewright.lake.jars` where the network is reachable, set LAKEWRIGHT_MAVEN_URL to a mirror "
-        f"of Maven Central, or put the jar into {folder} by hand."
+        "Run `python -m lakewright.lake.jars` where the network is reachable, set LAKEWRIGHT_MAVEN_URL to "
+        f"a mirror of Maven Central, or put the jar into {folder} by hand."
     )
 
 

