@@ -1,7 +1,7 @@
 """The Spark session: settings that make small local runs quick and every run quiet and repeatable.
 
-A session runs where its master says: in a JVM of this process's own (`local[...]`, the default), on a cluster,
-or, with the key `spark.remote`, on a Spark Connect server. Tuning is for local sessions only; what decides
+A session runs where its master says: in a JVM of this process (`local[...]`, the default), on a cluster, or,
+with the key `spark.remote`, on a Spark Connect server. Tuning is for local sessions only; what decides
 results (time zone, ANSI mode) holds in all. A `spark.*` key of the user's always wins.
 """
 
@@ -188,7 +188,7 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         raise NotInstalled(
             f"PySpark, or a part of it, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs 'pyspark[connect]==4.2.0' too.",
+            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
         ) from error
 
 
