@@ -69,9 +69,7 @@ class Selection:
     only: frozenset[tuple[int, Phase, str]] | None = None
 
 
-def build_plan(
-    project: str, job: str, instances: Sequence[Instance], selection: Selection
-) -> Plan:
+def build_plan(project: str, job: str, instances: Sequence[Instance], selection: Selection) -> Plan:
     """Return what running `job` would do.
 
     Raises:
@@ -116,22 +114,16 @@ class _Turn:
 
 def _plan_phase(turn: _Turn, expected: dict[str, Observation]) -> PhasePlan | None:
     phase = turn.phase
-    patterns = active_patterns(
-        turn.selection.executions, phase, index=turn.index, count=turn.count
-    )
+    patterns = active_patterns(turn.selection.executions, phase, index=turn.index, count=turn.count)
     if not patterns:
         return None
-    takes_part = [
-        candidate for candidate in turn.instance.candidates if phase in candidate.nodes
-    ]
+    takes_part = [candidate for candidate in turn.instance.candidates if phase in candidate.nodes]
     graph = build_graph([candidate.nodes[phase] for candidate in takes_part], phase)
     by_name = {candidate.name: candidate for candidate in takes_part}
     steps: list[Step] = []
     for name in graph.order:
         if turn.is_selected(name, patterns):
-            steps.append(
-                _plan_step(turn, by_name[name], _upstream(steps, graph, name), expected)
-            )
+            steps.append(_plan_step(turn, by_name[name], _upstream(steps, graph, name), expected))
     note = None if steps else f"no target takes part in {phase}"
     return PhasePlan(phase, tuple(steps), graph.sources, note)
 
@@ -157,11 +149,7 @@ def _plan_step(
             Planned.BLOCKED,
             tuple(f"{name} is blocked" for name in blocked),
         )
-    if (
-        phase is Phase.BUILD
-        and observation.hold is not None
-        and not observation.pending
-    ):
+    if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
         hold = observation.hold
         return Step(
             phase,

@@ -104,15 +104,11 @@ def build_dirty(
     if policy is BuildPolicy.ALWAYS:
         return Dirtiness.yes("build policy ALWAYS")
     if policy is BuildPolicy.IF_TAINTED:
-        return Dirtiness.no(
-            "build policy IF_TAINTED, and nothing that it depends on has run"
-        )
+        return Dirtiness.no("build policy IF_TAINTED, and nothing that it depends on has run")
     if is_append and policy in (BuildPolicy.SMART, BuildPolicy.COMPAT):
         return Dirtiness.yes("output mode APPEND adds rows at every build")
     if policy is BuildPolicy.SMART and not is_partitioned:
-        return Dirtiness.yes(
-            "no partition is given, so the whole is written again (build policy SMART)"
-        )
+        return Dirtiness.yes("no partition is given, so the whole is written again (build policy SMART)")
     if policy is BuildPolicy.IF_CHANGED:
         return _changed(observation)
     return _empty(observation)
@@ -135,19 +131,13 @@ def _changed(observation: Observation) -> Dirtiness:
     if empty.is_to_run:
         return empty
     if observation.fingerprint is None:
-        return Dirtiness.unknown(
-            "its inputs can't be told apart by version, so they may have changed"
-        )
+        return Dirtiness.unknown("its inputs can't be told apart by version, so they may have changed")
     if observation.built is None:
         return Dirtiness.yes("no successful build is recorded")
     changed = _differences(observation)
     if changed:
-        return Dirtiness.yes(
-            *(f"{name} has changed since the last build" for name in changed)
-        )
-    return Dirtiness.no(
-        "neither its definition nor its inputs have changed since the last build"
-    )
+        return Dirtiness.yes(*(f"{name} has changed since the last build" for name in changed))
+    return Dirtiness.no("neither its definition nor its inputs have changed since the last build")
 
 
 def _differences(observation: Observation) -> list[str]:
@@ -162,9 +152,7 @@ def entity_dirty(observation: Observation) -> Dirtiness:
     if observation.pending:
         count = len(observation.pending)
         named = ", ".join(observation.pending[:3]) + (", …" if count > 3 else "")
-        return Dirtiness.yes(
-            f"{count} {'slice' if count == 1 else 'slices'} to process: {named}"
-        )
+        return Dirtiness.yes(f"{count} {'slice' if count == 1 else 'slices'} to process: {named}")
     return Dirtiness.no("every slice has been processed")
 
 

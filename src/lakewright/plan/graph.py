@@ -64,9 +64,7 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
     order = _stable_order([node.name for node in nodes], edges)
     if phase.is_cleanup:
         return Graph(tuple(reversed(order)), _reversed(edges), _reversed(sources))
-    return Graph(
-        tuple(order), {name: frozenset(edges[name]) for name in names}, sources
-    )
+    return Graph(tuple(order), {name: frozenset(edges[name]) for name in names}, sources)
 
 
 def _sources(node: Node, nodes: Iterable[Node], names: set[str]) -> frozenset[str]:
@@ -74,11 +72,7 @@ def _sources(node: Node, nodes: Iterable[Node], names: set[str]) -> frozenset[st
         other.name
         for other in nodes
         if other.name != node.name
-        and any(
-            ours.intersects(theirs)
-            for ours in node.requires
-            for theirs in other.provides
-        )
+        and any(ours.intersects(theirs) for ours in node.requires for theirs in other.provides)
     }
     return frozenset(by_resource | (set(node.after) & names))
 
@@ -105,10 +99,7 @@ def _stable_order(names: Sequence[str], edges: Mapping[str, set[str]]) -> list[s
 
 
 def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
-    return {
-        name: frozenset(other for other, before in edges.items() if name in before)
-        for name in edges
-    }
+    return {name: frozenset(other for other, before in edges.items() if name in before) for name in edges}
 
 
 def _closure(sources: Mapping[str, frozenset[str]], name: str) -> frozenset[str]:

@@ -32,9 +32,7 @@ class Resource:
         return cls("file", _canonical_path(path), _sorted(partition))
 
     @classmethod
-    def table(
-        cls, name: str, partition: Mapping[str, object] | None = None
-    ) -> Resource:
+    def table(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
         """Return the resource of a table of the catalog."""
         return cls("table", name.replace("`", "").lower(), _sorted(partition))
 
@@ -50,9 +48,7 @@ class Resource:
             >>> Resource.file("/lake").contains(Resource.file("/lake/regions"))
             True
         """
-        if self.category != other.category or not set(self.partition) <= set(
-            other.partition
-        ):
+        if self.category != other.category or not set(self.partition) <= set(other.partition):
             return False
         if self.category == "file":
             return _is_within(self.name, other.name)
@@ -68,9 +64,7 @@ class Resource:
         if self.category != other.category or _differ(self.partition, other.partition):
             return False
         if self.category == "file":
-            return _is_within(self.name, other.name) or _is_within(
-                other.name, self.name
-            )
+            return _is_within(self.name, other.name) or _is_within(other.name, self.name)
         return self.name == other.name
 
     def __str__(self) -> str:
@@ -79,16 +73,10 @@ class Resource:
 
 
 def _sorted(partition: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        sorted(
-            (column.lower(), str(value)) for column, value in (partition or {}).items()
-        )
-    )
+    return tuple(sorted((column.lower(), str(value)) for column, value in (partition or {}).items()))
 
 
-def _differ(
-    left: tuple[tuple[str, str], ...], right: tuple[tuple[str, str], ...]
-) -> bool:
+def _differ(left: tuple[tuple[str, str], ...], right: tuple[tuple[str, str], ...]) -> bool:
     others = dict(right)
     return any(column in others and others[column] != value for column, value in left)
 

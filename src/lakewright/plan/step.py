@@ -38,9 +38,7 @@ class Step:
             "kind": self.kind,
             "status": self.status.value,
             "reasons": list(self.reasons),
-            "changes": [
-                {"description": c.description, "loses": c.loses} for c in self.changes
-            ],
+            "changes": [{"description": c.description, "loses": c.loses} for c in self.changes],
             "error": self.hold.error.as_json() if self.hold else None,
         }
 
@@ -103,10 +101,7 @@ class Plan:
     def has_work(self) -> bool:
         """Whether anything but checks would run: `--detailed-exitcode` asks this."""
         checks = (Phase.VALIDATE, Phase.VERIFY)
-        return any(
-            s.status is Planned.WOULD_RUN and s.phase not in checks
-            for s in self.steps()
-        )
+        return any(s.status is Planned.WOULD_RUN and s.phase not in checks for s in self.steps())
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `plan -o json` prints: the shape of a run, nothing executed."""
