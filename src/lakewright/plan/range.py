@@ -52,6 +52,7 @@ def expand(parameters: Sequence[Parameter], arguments: Sequence[str]) -> tuple[M
     """Return the instances that arguments come to: all combinations, in the order of the parameters.
 
     Args:
+        parameters: As the job declares them.
         arguments: `p=v`, `p=v1,v2`, `p:start=…`, `p:end=…` (included), `p:until=…` (excluded), `p:step=…`.
 
     Raises:
