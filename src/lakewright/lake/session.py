@@ -13,13 +13,14 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
+from lakewright.lake.archive import archive_options
 from lakewright.lake.jars import fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
 
@@ -33,7 +34,7 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # What the user lists under these comes in addition: the jar of a JDBC driver should not put Delta's out.
-LISTS = ("spark.jars", "spark.sql.extensions")
+LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +64,38 @@ def build_session(settings: SessionSettings) -> SparkSession:
     """
     if "spark.remote" in settings.conf:
         return _session(results_conf() | dict(settings.conf))
+    java = find_java(os.environ)
     environ = {
-        "JAVA_HOME": str(java_home_for_spark(find_java(os.environ), os.environ)),
+        "JAVA_HOME": str(java_home_for_spark(java, os.environ)),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if local_cores(_master(settings)) is not None:
         # Else Spark looks up this machine's name, and listens to the network.
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    conf = session_conf(settings, jars=fetch_jars(os.environ))
+    conf = session_conf(settings, jars=fetch_jars(os.environ), jvm_options=archive_options(java))
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():
         return _session(conf)
 
 
-def session_conf(settings: SessionSettings, *, jars: list[Path]) -> dict[str, str]:
+def session_conf(
+    settings: SessionSettings, *, jars: Sequence[Path], jvm_options: Sequence[str] = ()
+) -> dict[str, str]:
     """Return every key that a session on a JVM of its own is built with."""
     master = _master(settings)
     cores = local_cores(master)
+    options = [*java_options(settings.state_folder, is_local=cores is not None), *jvm_options]
+    # Jars on the class path are in the archive of classes; executors elsewhere must be sent theirs.
+    jars_key = "spark.jars" if cores is None else "spark.driver.extraClassPath"
     ours = {
         "spark.app.name": settings.app_name,
         "spark.master": master,
-        "spark.jars": ",".join(str(jar) for jar in jars),
+        jars_key: LISTS[jars_key].join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": str(settings.state_folder.absolute() / "spark-warehouse"),
-        "spark.driver.defaultJavaOptions": shlex.join(
-            java_options(settings.state_folder, is_local=cores is not None)
-        ),
+        "spark.driver.defaultJavaOptions": shlex.join(options),
         "spark.ui.showConsoleProgress": "false",
         # Targets that run side by side share the session; the first should not starve the others.
         "spark.scheduler.mode": "FAIR",
@@ -171,9 +176,9 @@ def _master(settings: SessionSettings) -> str:
 
 def _with_users(ours: Mapping[str, str], users: Mapping[str, str]) -> dict[str, str]:
     conf = {**ours, **users}
-    for key in LISTS:
-        if key in users:
-            conf[key] = ",".join(dict.fromkeys([*ours[key].split(","), *users[key].split(",")]))
+    for key in LISTS.keys() & ours.keys() & users.keys():
+        separator = LISTS[key]
+        conf[key] = separator.join(dict.fromkeys([*ours[key].split(separator), *users[key].split(separator)]))
     return conf
 
 
