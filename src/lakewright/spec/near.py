@@ -1,0 +1,41 @@
+"""Names that somebody may have meant, for errors about names that don't exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["nearest", "suggestion"]
+
+LONGEST_COMPARED = 100
+MOST_COMPARED = 2_000
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like `name`, or None if none is alike; case doesn't matter.
+
+    Example:
+        >>> nearest("tpye", ["kind", "type"])
+        'type'
+    """
+    if len(name) > LONGEST_COMPARED:
+        return None
+    by_lower = {other.lower(): other for other in list(known)[:MOST_COMPARED]}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | None:
+    """Return a remedy for an unknown name: the one that was probably meant, else what there is.
+
+    Example:
+        >>> suggestion("tpye", ["kind", "type"])
+        "did you mean 'type'?"
+    """
+    names = list(known)
+    if found := nearest(name, names):
+        return f"did you mean {found!r}?"
+    if not names:
+        return None
+    listed = ", ".join(sorted(names)[:shown])
+    return f"there are: {listed}{', …' if len(names) > shown else ''}"

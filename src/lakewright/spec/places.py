@@ -1,0 +1,99 @@
+"""Where an entity's slices and its silver table are.
+
+Source: `processing-strategies.md`; places as Datalake Foundation lays them out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lakewright.errors import SpecError
+
+__all__ = ["Address", "Places", "place_within"]
+
+SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+LOCAL = re.compile(r"^file:(//)?(?=/)")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a Delta table is: at a location or, by its name, in the catalog; exactly one of the two.
+
+    Attributes:
+        location: A local path without scheme, or a URI.
+        name: `database.table` or `catalog.database.table`, unquoted.
+    """
+
+    location: str | None = None
+    name: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The table in SQL, quoted.
+
+        Example:
+            >>> Address(name="silver_shop.orders").sql
+            '`silver_shop`.`orders`'
+        """
+        if self.name is not None:
+            return ".".join(_quoted(part) for part in self.name.split("."))
+        return f"delta.{_quoted(self.location or '')}"
+
+    def __str__(self) -> str:
+        return self.name if self.name is not None else self.location or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of one entity.
+
+    Attributes:
+        bronze: Folder of its slices: a local path without scheme, or a URI; no slash at the end.
+        silver: Its table.
+        raw: Folder of what was delivered, where one is declared.
+    """
+
+    bronze: str
+    silver: Address
+    raw: str | None = None
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`"
+
+
+def place_within(root: str, *parts: str, what: str = "path") -> str:
+    """Return `parts` joined to `root`, without dots, doubled slashes or a slash at the end.
+
+    Raises:
+        SpecError: A part is absolute, names another file system or climbs out of the root.
+
+    Example:
+        >>> place_within("s3a://lake/", "bronze", "shop//orders/")
+        's3a://lake/bronze/shop/orders'
+    """
+    steps: list[str] = []
+    for part in parts:
+        if part.startswith(("/", "\\")) or SCHEME.match(part) or "\\" in part:
+            raise _outside(what, part, root)
+        steps.extend(step for step in part.split("/") if step not in ("", "."))
+    if ".." in steps or any(_has_control_character(step) for step in steps):
+        raise _outside(what, "/".join(parts), root)
+    return "/".join([canonical_root(root), *steps])
+
+
+def canonical_root(root: str) -> str:
+    """Return a root folder without a slash at the end; `file:` URIs become local paths."""
+    return LOCAL.sub("", root).rstrip("/")
+
+
+def _has_control_character(step: str) -> bool:
+    return any(ord(character) < 32 or ord(character) == 127 for character in step)
+
+
+def _outside(what: str, path: str, root: str) -> SpecError:
+    return SpecError.of(
+        f"{what} {path!r} leaves the root folder {root!r}",
+        remedy="Give a path relative to the root folder, without '..', scheme, backslash or leading slash.",
+    )
