@@ -1,0 +1,37 @@
+"""Runs benchmarks and writes their figures into docs/benchmarks.md.
+
+Usage: python -m benchmarks [SUITE …] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from benchmarks import demo, startup
+from benchmarks.report import write_page
+
+SUITES = {"Start-up": startup.run, "Demo": demo.run}
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+def main() -> None:
+    """Run the suites that are asked for, all by default."""
+    parser = argparse.ArgumentParser(description="Measure, and write docs/benchmarks.md.")
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all unless given")
+    parser.add_argument("--rounds", type=int, default=3, help="turns that each contestant takes")
+    chosen = parser.parse_args()
+    for title, run in SUITES.items():
+        if not chosen.suites or title in chosen.suites:
+            with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:
+                rows = run(Path(folder), chosen.rounds)
+            for row in rows:
+                print(
+                    f"{title}: {row.what}: {row.measured}" + (f" (wanted {row.wanted})" if row.wanted else "")
+                )
+            write_page(PAGE, title, rows)
+
+
+if __name__ == "__main__":
+    main()

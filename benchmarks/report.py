@@ -1,0 +1,54 @@
+"""The page of results: what was wanted, what was measured, on what."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+__all__ = ["Row", "write_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: what it is of, what was measured, and what is wanted."""
+
+    what: str
+    measured: str
+    wanted: str = ""
+
+
+def machine() -> str:
+    """Return the machine and the versions that the figures are of."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "delta-spark", "deltalake"))
+    return (
+        f"{len(os.sched_getaffinity(0))} cores of {platform.machine()}, {memory} GiB, "
+        f"{platform.system()}, Python {platform.python_version()}, {versions}."
+    )
+
+
+def write_page(page: Path, title: str, rows: Sequence[Row]) -> None:
+    """Write the section `title` of the page anew and leave the others as they are."""
+    start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
+    table = "\n".join(f"| {row.what} | {row.measured} | {row.wanted} |" for row in rows)
+    section = (
+        f"{start}\n## {title}\n\n{machine()}\n\n| what | measured | wanted |\n|---|---|---|\n{table}\n{end}\n"
+    )
+    text = page.read_text(encoding="utf-8") if page.exists() else _HEAD
+    if start in text:
+        before, _, rest = text.partition(start)
+        section = before + section + rest.partition(f"{end}\n")[2]
+    else:
+        section = f"{text.rstrip()}\n\n{section}"
+    page.write_text(section, encoding="utf-8")
+
+
+_HEAD = """# Benchmarks
+
+Written by `make bench`. Contestants run by turns in one go on the same machine; ratios carry over to other machines,
+seconds don't.
+"""

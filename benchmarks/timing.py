@@ -1,0 +1,65 @@
+"""Timing whole commands, by turns, as the operating system accounts for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+__all__ = ["Measured", "by_turns", "lakewright", "time_command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One finished command: seconds by the clock and of both kinds of CPU time, peak memory in MiB."""
+
+    seconds: float
+    cpu_seconds: float
+    memory_mib: float
+    output: str
+
+
+def lakewright(*arguments: str) -> list[str]:
+    """Return the command line of the tool in this environment."""
+    return [os.path.join(os.path.dirname(sys.executable), "lakewright"), *arguments]
+
+
+def time_command(command: Sequence[str]) -> Measured:
+    """Return what a command took.
+
+    Raises:
+        RuntimeError: It ended with an error; the message holds what it printed.
+    """
+    begin = time.monotonic()
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        output = process.stdout.read() if process.stdout else ""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{output}")
+    return Measured(
+        seconds=time.monotonic() - begin,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        memory_mib=usage.ru_maxrss / 1024,
+        output=output,
+    )
+
+
+def by_turns(rounds: int, **contestants: Callable[[], Measured]) -> dict[str, list[Measured]]:
+    """Return what each contestant took in each round; they take turns, so that a slow minute hits all."""
+    results: dict[str, list[Measured]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            results[name].append(contestant())
+    return results
+
+
+def seconds(measured: Sequence[Measured]) -> float:
+    """Return the median of the seconds."""
+    return median(each.seconds for each in measured)
