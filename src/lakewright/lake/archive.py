@@ -1,9 +1,9 @@
 """An archive of the JVM's loaded classes, so that each session starts some seconds sooner.
 
 Much of a short run goes into reading, verifying and linking ten thousand classes. A JVM can keep them at its
-exit in a file that later ones map (class data sharing, JEP 350). The file holds for one Java and one set of jars
-at their paths, so it stands in the Python environment that has PySpark, and goes with it. Where it can't be made
-or doesn't fit, sessions start as without it.
+exit in a file that later ones map (class data sharing, JEP 350). The file holds for one Java and one set of
+jars at their paths, so it stands in the Python environment that has PySpark, and goes with it. Where it can't
+be made or doesn't fit, sessions start as without it.
 
     python -m lakewright.lake.archive     makes the archive of this environment, unless it is there
 """

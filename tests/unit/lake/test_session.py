@@ -1,0 +1,107 @@
+"""The keys that sessions are built with; no JVM."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lakewright.lake.session import GIB, SessionSettings, driver_memory_gib, local_cores, session_conf
+
+STATE = Path("/var/lib/a lake")
+JARS = [Path("/jars/delta.jar"), Path("/jars/storage.jar")]
+
+
+def conf_of(master: str = "local[2]", **users: str) -> dict[str, str]:
+    settings = SessionSettings(
+        STATE, master=master, conf={key.replace("__", "."): users[key] for key in users}
+    )
+    return session_conf(settings, jars=JARS, jvm_options=["-XX:SharedArchiveFile=/x"])
+
+
+def test_a_local_session_has_few_partitions_and_no_web_page() -> None:
+    conf = conf_of("local[3]")
+    assert conf["spark.sql.shuffle.partitions"] == "6"
+    assert conf["spark.databricks.delta.snapshotPartitions"] == "1"
+    assert conf["spark.ui.enabled"] == "false"
+    assert "-XX:TieredStopAtLevel=1" in shlex.split(conf["spark.driver.defaultJavaOptions"])
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://host:7077", "yarn", "k8s://https://host", "local-cluster[2,1,1024]"]
+)
+def test_a_cluster_is_left_as_it_is_tuned(master: str) -> None:
+    conf = conf_of(master)
+    tuned = {"spark.ui.enabled", "spark.sql.shuffle.partitions", "spark.driver.memory", "spark.driver.host"}
+    assert not tuned & conf.keys()
+    assert "-XX:TieredStopAtLevel=1" not in conf["spark.driver.defaultJavaOptions"]
+    assert conf["spark.jars"] == "/jars/delta.jar,/jars/storage.jar"
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
+def test_results_do_not_depend_on_where_a_session_runs(master: str) -> None:
+    conf = conf_of(master)
+    assert (conf["spark.sql.session.timeZone"], conf["spark.sql.ansi.enabled"]) == ("UTC", "false")
+    assert conf["spark.sql.catalog.spark_catalog"] == "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.sql.session.timeZone", "Europe/Paris"),
+        ("spark.sql.shuffle.partitions", "64"),
+        ("spark.driver.memory", "12g"),
+        ("spark.driver.defaultJavaOptions", "-Xss4m"),
+        ("spark.anything.else", "1"),
+    ],
+)
+def test_what_the_user_sets_wins(key: str, value: str) -> None:
+    settings = SessionSettings(STATE, conf={key: value})
+    assert session_conf(settings, jars=JARS)[key] == value
+
+
+@pytest.mark.parametrize(
+    ("key", "master", "theirs", "both"),
+    [
+        ("spark.jars", "yarn", "/jdbc.jar", "/jars/delta.jar,/jars/storage.jar,/jdbc.jar"),
+        ("spark.jars", "local", "/jdbc.jar", "/jdbc.jar"),
+        ("spark.driver.extraClassPath", "local", "/jdbc.jar", "/jars/delta.jar:/jars/storage.jar:/jdbc.jar"),
+        ("spark.sql.extensions", "local", "a.B", "io.delta.sql.DeltaSparkSessionExtension,a.B"),
+        (
+            "spark.sql.extensions",
+            "local",
+            "io.delta.sql.DeltaSparkSessionExtension",
+            "io.delta.sql.DeltaSparkSessionExtension",
+        ),
+    ],
+)
+def test_jars_and_extensions_of_the_user_come_in_addition(
+    key: str, master: str, theirs: str, both: str
+) -> None:
+    settings = SessionSettings(STATE, master=master, conf={key: theirs})
+    assert session_conf(settings, jars=JARS)[key] == both
+
+
+def test_the_master_in_the_users_keys_decides_the_tuning() -> None:
+    conf = conf_of("local[2]", spark__master="local[8]")
+    assert (conf["spark.master"], conf["spark.sql.shuffle.partitions"]) == ("local[8]", "16")
+
+
+def test_nothing_is_kept_outside_the_state_folder() -> None:
+    conf = conf_of()
+    assert conf["spark.sql.warehouse.dir"] == "/var/lib/a lake/spark-warehouse"
+    assert "-Dderby.system.home=/var/lib/a lake" in shlex.split(conf["spark.driver.defaultJavaOptions"])
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [("local", 1), ("local[4]", 4), ("local[4,3]", 4), ("local[ 2 ]", 2), ("yarn", None), ("locals", None)],
+)
+def test_cores_of_a_master(master: str, cores: int | None) -> None:
+    assert local_cores(master) == cores
+
+
+@pytest.mark.parametrize(("machine", "heap"), [(GIB, 1), (3 * GIB, 1), (8 * GIB, 2), (64 * GIB - 1, 15)])
+def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> None:
+    assert driver_memory_gib(machine) == heap
