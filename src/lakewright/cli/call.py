@@ -1,0 +1,94 @@
+"""One call of the command line: what it was given, where it prints, and the project it opens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from lakewright.cli.logs import logging_to
+from lakewright.cli.options import Settings
+from lakewright.cli.output import Output
+from lakewright.cli.page import Span, line
+from lakewright.manifest.redact import Redactor
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["Call", "open_app"]
+
+
+def open_app(settings: Settings, environ: Mapping[str, str]) -> App:
+    """Return the project that the settings name, opened."""
+    from lakewright.app import App
+
+    return App.open(
+        settings.project,
+        profiles=settings.profiles,
+        definitions=settings.definitions,
+        config=settings.conf,
+        environ=environ,
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Call:
+    """What a command works with.
+
+    Attributes:
+        ask: Reads one line that somebody types.
+        opener: Opens a project; tests give their own.
+    """
+
+    output: Output
+    environ: Mapping[str, str]
+    ask: TextIO
+    opener: Callable[[Settings, Mapping[str, str]], App] = open_app
+    clock: Callable[[], datetime] = _now
+    settings: Settings = field(default_factory=Settings)
+    _app: App | None = None
+
+    @contextmanager
+    def configured(self, settings: Settings) -> Iterator[None]:
+        """Have output and logging follow these settings while inside."""
+        self.settings = settings
+        self.output.is_json = settings.is_json
+        self.output.is_quiet = settings.is_quiet
+        self.output.redactor = Redactor.of(self.environ)
+        with logging_to(
+            self.output.log,
+            is_json=settings.log_format == "json",
+            level=self._level(),
+            redacted=self.output.redacted,
+        ):
+            yield
+
+    @property
+    def app(self) -> App:
+        """The project, opened on first use."""
+        if self._app is None:
+            self._app = self.opener(self.settings, self.environ)
+            self.output.redactor = Redactor.of(self.environ, secrets=self._app.project.scope.secrets)
+            for fault in self._app.warnings:
+                self.output.note(line(Span("warning: ", "yellow"), str(fault)))
+        return self._app
+
+    def close(self) -> None:
+        """Let go of the project's stores and session, if it was opened."""
+        if self._app is not None:
+            self._app.close()
+            self._app = None
+
+    def _level(self) -> int:
+        if self.settings.verbosity < 0:
+            return logging.ERROR
+        # Where progress is drawn, lines about each step would say the same again.
+        levels = [logging.WARNING if self.output.is_live else logging.INFO, logging.INFO, logging.DEBUG]
+        return levels[min(self.settings.verbosity, 2)]

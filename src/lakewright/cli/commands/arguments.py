@@ -1,0 +1,103 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lakewright.plan.phase import Phase
+
+if TYPE_CHECKING:
+    from lakewright.app import JobRequest
+
+__all__ = ["RunOptions", "job_arguments", "phase_named", "run_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def phase_named(text: str) -> Phase:
+    """Return the phase with that name, in any case.
+
+    Raises:
+        click.BadParameter: There is none.
+    """
+    try:
+        return Phase(text.upper())
+    except ValueError:
+        known = ", ".join(phase.value.lower() for phase in Phase)
+        raise click.BadParameter(f"{text!r} is no phase; there are {known}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options that decide what a run or a plan takes in, as they were typed."""
+
+    no_lifecycle: bool = False
+    targets: tuple[str, ...] = ()
+    dirty: tuple[str, ...] = ()
+    force: bool = False
+    keep_going: bool = False
+    resume: bool = False
+    allow_data_loss: bool = False
+    allow_backdated: bool = False
+    wait: bool = False
+    jobs: int = 1
+
+    def request(self, job: str, phase: Phase, arguments: tuple[str, ...]) -> JobRequest:
+        """Return the request that these options make of a job and its arguments."""
+        from lakewright.app import JobRequest
+
+        return JobRequest(
+            job=job,
+            phase=phase,
+            arguments=arguments,
+            is_alone=self.no_lifecycle,
+            targets=self.targets,
+            dirty=self.dirty,
+            force=self.force,
+            keep_going=self.keep_going,
+            resume=self.resume,
+            allow_data_loss=self.allow_data_loss,
+            allow_backdated=self.allow_backdated,
+            wait=self.wait,
+            jobs=self.jobs,
+        )
+
+
+def job_arguments(function: F) -> F:
+    """Add the arguments of a job: its name, the last phase, values of its parameters."""
+    for decorate in (
+        click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]..."),
+        click.argument("phase", type=phase_named, metavar="PHASE"),
+        click.argument("name", metavar="JOB"),
+    ):
+        function = decorate(function)
+    return function
+
+
+def run_options(function: F) -> F:
+    """Add the options that `RunOptions` holds."""
+    for decorate in reversed(_RUN_OPTIONS):
+        function = decorate(function)
+    return function
+
+
+_RUN_OPTIONS = (
+    click.option("-f", "--force", is_flag=True, help="Run clean targets too."),
+    click.option("-t", "--targets", multiple=True, metavar="REGEX", help="Only targets with such a name."),
+    click.option(
+        "-d", "--dirty", multiple=True, metavar="REGEX", help="Take targets with such a name as dirty."
+    ),
+    click.option("-nl", "--no-lifecycle", is_flag=True, help="Only the phase itself, none before it."),
+    click.option("-k", "--keep-going", is_flag=True, help="Go on with what doesn't depend on a failure."),
+    click.option(
+        "--resume", is_flag=True, help="Only what the last run left failed, blocked or not reached."
+    ),
+    click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run so many targets at once."),
+    click.option("--wait", is_flag=True, help="Wait for what another run holds."),
+    click.option("--allow-data-loss", is_flag=True, help="Let migrations drop what holds rows."),
+    click.option("--allow-backdated", is_flag=True, help="Let a processing time be before the table's."),
+)

@@ -1,0 +1,91 @@
+"""`lakewright demo`: a project on real data, written, run, and what to look at then."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import RunOptions
+from lakewright.cli.commands.job import run_watched
+from lakewright.cli.folder import packaged, write_project
+from lakewright.cli.group import command
+from lakewright.cli.page import Block, Span, line
+from lakewright.cli.render.run import failure_lines, run_page
+from lakewright.cli.render.words import counted, took
+from lakewright.plan.phase import Phase
+
+__all__ = ["demo"]
+
+JOB = "monthly"
+ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
+
+
+@command(examples=["lakewright demo", "lakewright demo /tmp/lake"])
+@click.argument(
+    "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
+)
+@click.pass_obj
+def demo(call: Call, /, folder: Path) -> int:
+    """Write a lake of airports' data into DIR (lakewright-demo, if not given) and run four months of it.
+
+    Once more, it finds everything clean and says so. What one changed there is never overwritten.
+    """
+    begin = call.clock()
+    count = write_project(packaged("demo", "project"), folder)
+    if count:
+        call.output.note(f"{count} files written into {folder}; {folder}/README.md tells what they are.")
+    call.settings = replace(call.settings, project=folder)
+    options = RunOptions()
+    planned = call.app.plan(options.request(JOB, Phase.BUILD, ARGUMENTS))
+    if not planned.has_work and not planned.is_blocked:
+        steps = len({step.target for step in planned.steps()})
+        text = f"{counted(steps, 'target')} in {counted(len(planned.instances), 'month')}"
+        clean = f"Everything is clean: {text}, looked at in {took(begin, call.clock())}."
+        call.output.result(
+            _document(folder, count, planned.as_json()), [line(Span(clean, "green")), *_next(folder)]
+        )
+        return 0
+    call.output.note(
+        f"Running `lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}`"
+    )
+    result = run_watched(call, options.request(JOB, Phase.VERIFY, ARGUMENTS))
+    advice = [] if result.status.is_failure else _next(folder)
+    call.output.result(_document(folder, count, result.as_json()), [*run_page(result), *advice])
+    call.output.note(*failure_lines(result))
+    call.output.last(result.summary)
+    return result.exit_code
+
+
+def _document(folder: Path, count: int, outcome: object) -> dict[str, object]:
+    return {"folder": str(folder.resolve()), "files_written": count, "outcome": outcome}
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))
+
+
+def _next(folder: Path) -> Iterator[Block]:
+    at = f"--project {_quoted(folder)}"
+    bronze = (folder.resolve() / "lake" / "bronze" / "frequencies" / "2022-02-01").as_uri()
+    yield line("")
+    yield line(Span("What to look at next", "bold"))
+    for what, typed in (
+        ("every version of one airport's frequencies", f'lakewright sql {at} "{HISTORY}"'),
+        ("what a second run would do", f"lakewright plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
+        ("what the manifest knows of one slice", f"lakewright manifest show {shlex.quote(bronze)} {at}"),
+        ("the next month", f"lakewright job {JOB} verify month=2022-05-01 {at}"),
+        ("what ran", f"lakewright history {at}"),
+    ):
+        yield line(Span(f"  {what}", "dim"))
+        yield line(f"    {typed}")
+
+
+HISTORY = (
+    "SELECT type, description, frequency_mhz, dlf_ValidFrom, dlf_ValidTo, dlf_deleted FROM frequencies "
+    "WHERE airport_ident = 'EHAM' ORDER BY id, dlf_ValidFrom"
+)

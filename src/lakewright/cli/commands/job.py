@@ -1,0 +1,92 @@
+"""`lakewright job`: take a job's targets through the phases of a lifecycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import RunOptions, job_arguments, run_options
+from lakewright.cli.group import command
+from lakewright.cli.progress import watching
+from lakewright.cli.render.plan import plan_page, removal_page
+from lakewright.cli.render.run import failure_lines, run_page
+from lakewright.cli.signals import listening
+from lakewright.errors import UsageError
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
+
+if TYPE_CHECKING:
+    from lakewright.app import JobRequest
+    from lakewright.run.result import RunResult
+
+__all__ = ["job", "run_watched"]
+
+DECLINED = 130
+
+
+@command(
+    examples=[
+        "lakewright job monthly build month=2022-01-01",
+        "lakewright job monthly verify month:start=2022-01-01 month:end=2022-06-01",
+        "lakewright job monthly build month=2022-01-01 --resume",
+        "lakewright job monthly destroy month=2022-01-01 --dry-run",
+    ]
+)
+@job_arguments
+@run_options
+@click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@click.option("--yes", is_flag=True, help="Don't ask before removing.")
+@click.pass_obj
+def job(
+    call: Call,
+    /,
+    name: str,
+    phase: Phase,
+    parameters: tuple[str, ...],
+    *,
+    dry_run: bool,
+    yes: bool,
+    **options: Any,
+) -> int:
+    """Run a job up to a phase: validate, create, build, verify, or truncate, or destroy.
+
+    Only targets that are dirty run. Parameters take one value (p=v), several (p=v1,v2) or a range whose ends
+    are both included (p:start=v p:end=v, with p:step=).
+    """
+    request = RunOptions(**options).request(name, phase, parameters)
+    if dry_run:
+        planned = call.app.plan(request)
+        call.output.result(planned.as_json(), plan_page(planned))
+        return 0
+    if phase.is_cleanup and not yes and not _may_remove(call, request):
+        call.output.note("Nothing was removed.")
+        return DECLINED
+    result = run_watched(call, request)
+    call.output.result(result.as_json(), run_page(result))
+    call.output.note(*failure_lines(result))
+    call.output.last(result.summary)
+    return result.exit_code
+
+
+def run_watched(call: Call, request: JobRequest) -> RunResult:
+    """Return how a run ended that showed its progress and could be stopped by a signal."""
+    with listening(call.output.note) as stopper, watching(call.output, request.job) as listener:
+        return call.app.run(request, listener=listener, interruption=stopper)
+
+
+def _may_remove(call: Call, request: JobRequest) -> bool:
+    planned = call.app.plan(request)
+    removed = [step for step in planned.steps() if step.status is Planned.WOULD_RUN]
+    if not removed:
+        return True
+    call.output.note(*removal_page(planned))
+    if not call.output.can_ask or not call.ask.isatty():
+        raise UsageError(
+            f"{request.job} {request.phase.value.lower()} would remove what {len(removed)} targets hold, "
+            "and there is no terminal to ask on",
+            remedy="Give --yes to remove it, or --dry-run to only look.",
+        )
+    call.output.question("Remove all of this? [y/N] ")
+    return call.ask.readline().strip().lower() in ("y", "yes")

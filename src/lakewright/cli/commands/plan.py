@@ -1,0 +1,47 @@
+"""`lakewright plan`: what a run would do, and why. Writes nothing anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import RunOptions, job_arguments, run_options
+from lakewright.cli.group import command
+from lakewright.cli.render.plan import plan_page
+from lakewright.plan.phase import Phase
+
+__all__ = ["plan"]
+
+HAS_WORK = 3
+
+
+@command(
+    examples=[
+        "lakewright plan monthly build month=2022-01-01",
+        "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
+        "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
+    ]
+)
+@job_arguments
+@run_options
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
+@click.pass_obj
+def plan(
+    call: Call,
+    /,
+    name: str,
+    phase: Phase,
+    parameters: tuple[str, ...],
+    *,
+    detailed_exitcode: bool,
+    **options: Any,
+) -> int:
+    """Show what a job would do up to a phase, target by target, and why.
+
+    Nothing is written: no table, no record, no history.
+    """
+    found = call.app.plan(RunOptions(**options).request(name, phase, parameters))
+    call.output.result(found.as_json(), plan_page(found))
+    return HAS_WORK if detailed_exitcode and found.has_work else 0

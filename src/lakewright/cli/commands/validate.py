@@ -1,0 +1,37 @@
+"""`lakewright validate`: every error of the project at once, without Spark."""
+
+from __future__ import annotations
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.group import command
+from lakewright.cli.page import Span, line
+from lakewright.cli.render.words import counted
+
+__all__ = ["validate"]
+
+SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests")
+
+
+@command(examples=["lakewright validate", "lakewright validate --project lake -o json"])
+@click.pass_obj
+def validate(call: Call, /) -> None:
+    """Check all files of the project and say everything that is wrong, with file and line.
+
+    Needs no Spark and looks at no data.
+    """
+    project = call.app.project
+    counts = {section: len(getattr(project, section)) for section in SECTIONS}
+    shown = ", ".join(
+        counted(number, section.removesuffix("s")) for section, number in counts.items() if number
+    )
+    document = {
+        "project": project.name,
+        "errors": [],
+        "warnings": [fault.as_json() for fault in call.app.warnings],
+        "counts": counts,
+    }
+    call.output.result(
+        document, [line(Span(f"{project.name} is valid", "green"), f": {shown or 'nothing in it'}")]
+    )

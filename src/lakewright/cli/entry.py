@@ -1,0 +1,141 @@
+"""Where the command starts and ends: arguments in, an exit code out, every failure in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+import click
+
+from lakewright import __version__
+from lakewright.cli.call import Call
+from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, unexpected
+from lakewright.cli.group import LazyGroup
+from lakewright.cli.options import is_json_wanted
+from lakewright.cli.output import Output
+from lakewright.errors import Fault, LakewrightError
+
+__all__ = ["answer", "main", "root"]
+
+COMMANDS = {
+    "job": "lakewright.cli.commands.job:job",
+    "plan": "lakewright.cli.commands.plan:plan",
+    "process": "lakewright.cli.commands.process:process",
+    "validate": "lakewright.cli.commands.validate:validate",
+    "status": "lakewright.cli.commands.status:status",
+    "manifest": "lakewright.cli.commands.manifest:manifest",
+    "history": "lakewright.cli.commands.history:history",
+    "watermark": "lakewright.cli.commands.watermark:watermark",
+    "sql": "lakewright.cli.commands.sql:sql",
+    "ls": "lakewright.cli.commands.ls:ls",
+    "show": "lakewright.cli.commands.show:show",
+    "graph": "lakewright.cli.commands.graph:graph",
+    "init": "lakewright.cli.commands.init:init",
+    "demo": "lakewright.cli.commands.demo:demo",
+    "doctor": "lakewright.cli.commands.doctor:doctor",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    no_args_is_help=True,
+    examples=[
+        "lakewright demo",
+        "lakewright plan monthly build month=2022-01-01",
+        "lakewright job monthly verify month:start=2022-01-01 month:end=2022-04-01",
+        "lakewright status",
+    ],
+)
+@click.version_option(__version__, "--version", prog_name="lakewright", message="%(prog)s %(version)s")
+def root() -> None:
+    """Build and keep a data lake that a project declares in YAML and JSON."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the process's exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with _results_alone(is_json_wanted(arguments)) as out:
+        call = Call(Output(out, sys.stderr, os.environ), os.environ, sys.stdin)
+        try:
+            return answer(arguments, call)
+        except BrokenPipeError:
+            # Whoever read us has enough; what is still buffered must not raise at exit again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+            return FAILED
+
+
+def answer(arguments: Sequence[str], call: Call) -> int:
+    """Return the exit code of a call; everything that goes wrong is printed."""
+    call.output.is_json = is_json_wanted(arguments)
+    try:
+        return int(root.main(list(arguments), prog_name="lakewright", standalone_mode=False, obj=call) or 0)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        call.output.log(asked.format_message())
+        return WRONG
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:  # a person gets words for it, whatever it is
+        return _failed(call, error)
+    finally:
+        call.close()
+
+
+def _failed(call: Call, error: BaseException) -> int:
+    code, faults = _explained(error)
+    if call.settings.verbosity > 1:
+        call.output.log(call.output.redactor.text("".join(traceback.format_exception(error))))
+    if call.output.is_json:
+        call.output.document({"errors": [fault.as_json() for fault in faults]})
+    call.output.note(*(fault_branch(fault) for fault in faults))
+    if len(faults) > 1:
+        call.output.note(f"{len(faults)} errors")
+    return code
+
+
+def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
+    if isinstance(error, LakewrightError):
+        return exit_code(error), faults_of(error)
+    if isinstance(error, click.UsageError):
+        return WRONG, [_usage_fault(error)]
+    if isinstance(error, click.ClickException):
+        return WRONG, [Fault(error.format_message(), code="usage")]
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return 128 + _signal_of(error), [Fault("interrupted", code="interrupted")]
+    return FAILED, [unexpected(error)]
+
+
+def _usage_fault(error: click.UsageError) -> Fault:
+    path = error.ctx.command_path if error.ctx is not None else "lakewright"
+    return Fault(error.format_message(), remedy=f"`{path} --help` shows what it takes.", code="usage")
+
+
+def _signal_of(stop: BaseException) -> int:
+    number = stop.args[0] if stop.args else signal.SIGINT
+    return int(number) if isinstance(number, int) else int(signal.SIGINT)
+
+
+@contextmanager
+def _results_alone(is_wanted: bool) -> Iterator[TextIO]:
+    """Yield stdout; where it is for one JSON document, whatever else would write there goes to stderr.
+
+    This holds for the JVM and for code of the project too, since it is done to the process's own file.
+    """
+    if not is_wanted:
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(kept), "w", encoding="utf-8") as out:
+            yield out
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

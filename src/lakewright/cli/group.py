@@ -1,0 +1,127 @@
+"""Commands as this tool wants them: global options anywhere, an example in each help, loaded when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.options import global_options, settings_of
+from lakewright.spec.near import suggestion
+
+__all__ = ["Command", "LazyGroup", "command"]
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _WithGlobalOptions(click.Command):
+    """A command whose own options are listed first and the global ones after them."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
+        settings.setdefault("context_settings", CONTEXT)
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.global_options = global_options()
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own parameters, the global options and `--help`."""
+        own = super().get_params(ctx)
+        return [*own, *self.global_options]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write two sections: what this command takes, what every command takes."""
+        shared = set(map(id, self.global_options))
+        own = [
+            param
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option) and id(param) not in shared
+        ]
+        _write_options(ctx, formatter, "Options", own)
+        _write_options(ctx, formatter, "Options of every command", self.global_options)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the examples."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+class Command(_WithGlobalOptions):
+    """A command that does something: its function gets the `Call` and returns an exit code, or None for 0."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command with output and logging as the global options say."""
+        call = ctx.find_object(Call)
+        if call is None:
+            return super().invoke(ctx)
+        with call.configured(settings_of(ctx)):
+            return super().invoke(ctx)
+
+
+class LazyGroup(_WithGlobalOptions, click.Group):
+    """A group whose commands are imported when they are asked for, listed in the order given.
+
+    Args:
+        lazy: For each command its module and the name it has there: `"lakewright.cli.commands.job:job"`.
+    """
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return [*self._lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None where there is none of that name."""
+        place = self._lazy.get(cmd_name)
+        if place is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = place.partition(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is meant; the error for an unknown one names what is like it."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            near = suggestion(args[0], self.list_commands(ctx), shown=40)
+            raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+    def add(
+        self, *, examples: Sequence[str] = (), **settings: Any
+    ) -> Callable[[Callable[..., Any]], Command]:
+        """Return a decorator that makes a function a command of this group."""
+
+        def decorated(function: Callable[..., Any]) -> Command:
+            made = command(examples=examples, **settings)(function)
+            self.add_command(made)
+            return made
+
+        return decorated
+
+
+def command(*, examples: Sequence[str] = (), **settings: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a function a command with global options and examples in its help."""
+    return click.command(cls=Command, examples=examples, **settings)
+
+
+def _write_options(
+    ctx: click.Context, formatter: click.HelpFormatter, title: str, params: Sequence[click.Parameter]
+) -> None:
+    records = [record for record in (param.get_help_record(ctx) for param in params) if record is not None]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)

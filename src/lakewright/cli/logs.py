@@ -1,0 +1,109 @@
+"""Logging, set up here and nowhere else: to stderr, as text or JSON lines, without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from lakewright.cli.page import printable
+
+__all__ = ["logging_to"]
+
+OURS = "lakewright"
+Redacted = Callable[[Any], Any]
+"""Takes secrets out of a text or a JSON-able value."""
+
+STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class TextFormatter(logging.Formatter):
+    """One line a record: time, level, message, then what the record carries as `key=value`."""
+
+    def __init__(self, redacted: Redacted) -> None:
+        super().__init__()
+        self._redacted = redacted
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text; the lines of a traceback follow indented."""
+        carried = "".join(f" {key}={value}" for key, value in _carried(record).items())
+        head = f"{_instant(record)} {record.levelname} {record.getMessage()}{carried}"
+        trace = _trace(record)
+        lines = [head, *(f"    {inner}" for inner in (trace or "").splitlines())]
+        return "\n".join(printable(str(self._redacted(text))) for text in lines)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, for collectors."""
+
+    def __init__(self, redacted: Redacted) -> None:
+        super().__init__()
+        self._redacted = redacted
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line of JSON: timestamp, level, logger, message, what it carries."""
+        document: dict[str, Any] = {
+            "timestamp": _instant(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_carried(record),
+        }
+        if (trace := _trace(record)) is not None:
+            document["exception"] = trace
+        return json.dumps(self._redacted(document), ensure_ascii=True, default=str)
+
+
+class LineHandler(logging.Handler):
+    """Gives each formatted record to a function, so that progress on a terminal can make room for it."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; a failure to do so is logging's to report."""
+        try:
+            self._write(self.format(record))
+        except Exception:  # logging must never end what it tells about
+            self.handleError(record)
+
+
+@contextmanager
+def logging_to(
+    write: Callable[[str], None], *, is_json: bool, level: int, redacted: Redacted
+) -> Iterator[None]:
+    """Have log records written line by line while inside; loggers are as before afterwards.
+
+    Only Lakewright's own loggers get `level`; those of libraries stay at warnings.
+    """
+    handler = LineHandler(write)
+    handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted))
+    root, ours = logging.getLogger(), logging.getLogger(OURS)
+    levels = (root.level, ours.level)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    ours.setLevel(level)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])
+
+
+def _instant(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _carried(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in STANDARD}
+
+
+def _trace(record: logging.LogRecord) -> str | None:
+    if not record.exc_info:
+        return None
+    return logging.Formatter().formatException(record.exc_info)

@@ -1,0 +1,114 @@
+"""The options that every command takes, before its name or after it, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lakewright.errors import UsageError
+
+__all__ = ["Settings", "global_options", "is_json_wanted", "settings_of"]
+
+META = "lakewright.settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the global options say; those after the command win over those before it.
+
+    Attributes:
+        project: Folder of the project; None looks for one upwards.
+        definitions: `-D`, values of the project's environment.
+        conf: `--conf`, keys of its configuration.
+        verbosity: How often `-v` was given, or -1 for `-q`.
+    """
+
+    project: Path | None = None
+    profiles: tuple[str, ...] = ()
+    definitions: dict[str, str] = field(default_factory=dict)
+    conf: dict[str, str] = field(default_factory=dict)
+    output: str = "text"
+    log_format: str = "text"
+    verbosity: int = 0
+
+    @property
+    def is_json(self) -> bool:
+        """Whether one JSON document is to be printed."""
+        return self.output == "json"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether only errors and the last line are to be printed."""
+        return self.verbosity < 0
+
+    def merged(self, name: str, value: Any) -> Settings:
+        """Return these settings with one more value: lists and maps grow, all else is replaced."""
+        present = getattr(self, name)
+        if isinstance(present, tuple):
+            value = (*present, *value)
+        elif isinstance(present, dict):
+            value = {**present, **value}
+        return replace(self, **{name: value})
+
+
+def settings_of(context: click.Context) -> Settings:
+    """Return what the global options said so far."""
+    settings = context.meta.get(META)
+    return settings if isinstance(settings, Settings) else Settings()
+
+
+def global_options() -> list[click.Option]:
+    """Return new options that add what they are given to the context's settings."""
+    return [
+        _option("--project", metavar="DIR", type=click.Path(path_type=Path), help="Folder of the project."),
+        _option("-P", "--profile", "profiles", multiple=True, metavar="NAME", help="Use a profile."),
+        _option("-D", "definitions", multiple=True, metavar="K=V", help="Set a value of the environment."),
+        _option("--conf", multiple=True, metavar="K=V", help="Set a key of the configuration."),
+        _option("-o", "--output", type=click.Choice(["text", "json"]), help="What to print."),
+        _option("--log-format", type=click.Choice(["text", "json"]), help="How to log on stderr."),
+        _option("-v", "--verbose", "verbosity", count=True, help="Say more; -vv says everything."),
+        _option("-q", "--quiet", is_flag=True, help="Print only errors and the last line."),
+    ]
+
+
+def is_json_wanted(arguments: Sequence[str]) -> bool:
+    """Return whether arguments that could not be parsed ask for JSON; the last one counts."""
+    wanted = "text"
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument in ("-o", "--output"):
+            wanted = following
+        elif argument.startswith("--output="):
+            wanted = argument.removeprefix("--output=")
+        elif argument.startswith("-o") and not argument.startswith("--"):
+            wanted = argument.removeprefix("-o")
+    return wanted == "json"
+
+
+def _option(*names: str, **settings: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=_remember, **settings)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    # An option that isn't given must not undo the same one given before the command.
+    if not value or parameter.name is None:
+        return
+    name = parameter.name
+    if name == "quiet":
+        name, value = "verbosity", -1
+    elif name in ("definitions", "conf"):
+        value = _assignments(value, parameter.opts[-1])
+    context.meta[META] = settings_of(context).merged(name, value)
+
+
+def _assignments(texts: Sequence[str], option: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for (name, sign, _), text in zip(pairs, texts, strict=True):
+        if not sign or not name.strip():
+            raise UsageError(
+                f"{option} {text}: not of the form key=value", remedy=f"Write {option} key=value."
+            )
+    return {name.strip(): value for name, _, value in pairs}

@@ -1,0 +1,109 @@
+"""What is printed for people, before it is decided where: lines with styles, trees and tables.
+
+A page knows no terminal. `Output` prints it plainly, or with colours and guides where there is one.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Block", "Branch", "Line", "Span", "Table", "line", "plain", "printable"]
+
+INDENT = "  "
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text in one style, in rich's words: `bold`, `dim`, `red`."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Spans that stand on one line."""
+
+    spans: tuple[Span, ...]
+
+    def __str__(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line with what belongs to it indented below."""
+
+    line: Line
+    children: tuple[Branch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings; a row has as many cells as there are columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Line, ...], ...]
+
+
+Block = Line | Branch | Table
+
+
+def line(*parts: str | Span) -> Line:
+    """Return a line of texts and spans, with control characters made visible.
+
+    Example:
+        >>> str(line("is ", Span("red", "red")))
+        'is red'
+    """
+    spans = (Span(part) if isinstance(part, str) else part for part in parts)
+    return Line(tuple(Span(printable(span.text), span.style) for span in spans))
+
+
+def printable(text: str) -> str:
+    r"""Return text that moves no cursor and forges no line: control characters are written as escapes.
+
+    Example:
+        >>> printable("a\x1b[2Jb")
+        'a\\x1b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(_escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    # Cc: control; Cf: invisible formatting such as text that runs from right to left; Zl, Zp: line ends.
+    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs"):
+        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return character
+
+
+def plain(block: Block) -> Iterator[str]:
+    """Yield a block as lines of text without any style."""
+    if isinstance(block, Branch):
+        yield from _plain_branch(block, "")
+    elif isinstance(block, Table):
+        yield from _plain_table(block)
+    else:
+        yield str(block)
+
+
+def _plain_branch(branch: Branch, indent: str) -> Iterator[str]:
+    yield f"{indent}{branch.line}"
+    for child in branch.children:
+        yield from _plain_branch(child, indent + INDENT)
+
+
+def _plain_table(table: Table) -> Iterator[str]:
+    rows = [table.columns, *(tuple(str(cell) for cell in row) for row in table.rows)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    yield from (_aligned(row, widths) for row in rows)
+
+
+def _aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return GAP.join(padded).rstrip()

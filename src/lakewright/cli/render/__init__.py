@@ -1,0 +1,1 @@
+"""Pages for people: what was planned, run, recorded and found, as lines, trees and tables."""

@@ -1,0 +1,88 @@
+"""A plan as a tree: instance, phase, target, with reasons and what would change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from lakewright.cli.page import Block, Branch, Line, Span, line
+from lakewright.cli.render.words import assignments, counted, status
+from lakewright.plan.observation import Change
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+
+__all__ = ["plan_page", "plan_summary", "removal_page"]
+
+
+def plan_page(plan: Plan) -> Iterator[Block]:
+    """Yield the page of a plan: a line of what was asked, a tree for each instance, the counts."""
+    yield line(
+        Span(f"{plan.project}/{plan.job}", "bold"),
+        f" up to {plan.phase.value.lower()}, {counted(len(plan.instances), 'instance')}",
+    )
+    for instance in plan.instances:
+        yield _instance(instance)
+    yield line(Span(plan_summary(plan), "bold"))
+
+
+def plan_summary(plan: Plan) -> str:
+    """Return the counts of a plan's steps, in one line."""
+    counts = Counter(step.status for step in plan.steps())
+    return "Plan. " + " ".join(f"{one.value}={counts[one]}" for one in Planned)
+
+
+def removal_page(plan: Plan) -> Iterator[Block]:
+    """Yield what a plan of TRUNCATE or DESTROY would remove, a line each."""
+    for instance in plan.instances:
+        of_instance = f" ({assignments(instance.parameters)})" if instance.parameters else ""
+        for phase in instance.phases:
+            for step in phase.steps:
+                if step.status is Planned.WOULD_RUN:
+                    does = "remove" if step.phase is Phase.DESTROY else "empty"
+                    yield line(Span(f"{does} ", "bold red"), f"{step.target}{of_instance}: ", _reasons(step))
+
+
+def _instance(instance: InstancePlan) -> Branch:
+    named = assignments(instance.parameters) or "without parameters"
+    head = line(Span(named, "bold"), " ", status(instance.status.value))
+    return Branch(head, tuple(_phase(phase) for phase in instance.phases))
+
+
+def _phase(phase: PhasePlan) -> Branch:
+    if not phase.steps:
+        return Branch(line(phase.phase.value, Span(f" skipped: {phase.note or 'nothing takes part'}", "dim")))
+    head = line(phase.phase.value, " ", status(phase.status.value))
+    grouped = groupby(phase.steps, key=_sameness)
+    return Branch(head, tuple(branch for _, steps in grouped for branch in _steps(list(steps))))
+
+
+def _sameness(step: Step) -> tuple[object, ...]:
+    # Clean neighbours with the same reason share a line; what would run gets one of its own.
+    return (
+        (step.status, step.reasons) if step.status is Planned.CLEAN and not step.changes else (step.target,)
+    )
+
+
+def _steps(steps: Sequence[Step]) -> Iterator[Branch]:
+    first = steps[0]
+    names = ", ".join(step.target for step in steps) if len(steps) > 1 else f"{first.target} ({first.kind})"
+    yield Branch(line(status(first.status.value), f" {names}: ", _reasons(first)), tuple(_details(first)))
+
+
+def _details(step: Step) -> Iterator[Branch]:
+    for change in step.changes:
+        yield Branch(_change(change))
+    if step.hold is not None and step.hold.error.remedy:
+        yield Branch(line(Span("do: ", "dim"), step.hold.error.remedy))
+
+
+def _change(change: Change) -> Line:
+    if change.loses is None:
+        return line(Span("change: ", "dim"), change.description)
+    return line(Span("change: ", "dim"), change.description, Span(f", loses {change.loses}", "bold red"))
+
+
+def _reasons(step: Step) -> str:
+    return "; ".join(step.reasons)

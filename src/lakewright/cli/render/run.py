@@ -1,0 +1,132 @@
+"""A run as a tree: instance, phase, target, with how each ended and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from lakewright.cli.page import Block, Branch, Line, Span, line
+from lakewright.cli.render.words import assignments, counted, seconds, status
+from lakewright.errors import Fault
+from lakewright.plan.status import Status
+from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+
+__all__ = ["failure_lines", "run_page", "slice_line"]
+
+# Numbers of a slice that are shown where they aren't zero, with the words for them.
+COUNTS = {
+    "inserted": "inserted",
+    "updated": "updated",
+    "unchanged": "unchanged",
+    "closed": "closed",
+    "deleted": "deleted",
+}
+
+
+def run_page(result: RunResult) -> Iterator[Block]:
+    """Yield the page of a run: which one it is, then a tree for each instance."""
+    yield line(
+        Span(f"{result.project}/{result.job}", "bold"),
+        f" up to {result.phase.value.lower()}, run {result.run_id}",
+    )
+    for instance in result.instances:
+        yield _instance(instance)
+
+
+def failure_lines(result: RunResult) -> Iterator[Branch]:
+    """Yield each failure once more, whole: where a tree is long, this is what is left on the screen."""
+    for instance in result.instances:
+        for phase in instance.phases:
+            for target in phase.targets:
+                if target.error is not None:
+                    place = " ".join(
+                        filter(None, [target.name, "in", phase.phase.value, assignments(instance.parameters)])
+                    )
+                    head = line(status(target.status.value), f" {place}: ", *_first(target.error))
+                    yield Branch(head, tuple(_error(target.error)))
+
+
+def slice_line(metrics: Mapping[str, Any]) -> Line:
+    """Return what processing one slice came to, in one line."""
+    parts = [
+        f"{metrics[key]:,} {word}"
+        for key, word in COUNTS.items()
+        if isinstance(metrics.get(key), int) and metrics[key]
+    ]
+    if metrics.get("changed"):
+        parts.append(f"{metrics['changed']:,} changed")
+    if metrics.get("inferred_deletes"):
+        parts.append(f"{metrics['inferred_deletes']:,} of the deletes inferred")
+    records = metrics.get("records_in_slice")
+    read = f"{counted(records, 'record')}: " if isinstance(records, int) else ""
+    tail = [f"version {metrics['delta_version']}"] if metrics.get("delta_version") is not None else []
+    tail += [seconds(metrics["seconds"])] if isinstance(metrics.get("seconds"), int | float) else []
+    return line(
+        Span(str(metrics.get("slice", "")), "bold"),
+        f" {metrics.get('strategy', '')} {read}{', '.join(parts) or 'nothing to do'}",
+        Span(f" ({', '.join(tail)})" if tail else "", "dim"),
+    )
+
+
+def _instance(instance: InstanceResult) -> Branch:
+    named = assignments(instance.parameters) or "without parameters"
+    head = line(Span(named, "bold"), " ", status(instance.status.value))
+    return Branch(head, tuple(_phase(phase) for phase in instance.phases))
+
+
+def _phase(phase: PhaseResult) -> Branch:
+    if not phase.targets:
+        return Branch(line(phase.phase.value, Span(f" skipped: {phase.note or 'nothing takes part'}", "dim")))
+    head = line(phase.phase.value, " ", status(phase.status.value))
+    grouped = groupby(phase.targets, key=_sameness)
+    return Branch(head, tuple(_targets(list(targets)) for _, targets in grouped))
+
+
+def _sameness(target: TargetResult) -> tuple[object, ...]:
+    is_plain = target.status is Status.SKIPPED and target.error is None
+    return (target.status, target.reasons) if is_plain else (target.name,)
+
+
+def _targets(targets: Sequence[TargetResult]) -> Branch:
+    first = targets[0]
+    names = (
+        ", ".join(target.name for target in targets) if len(targets) > 1 else f"{first.name} ({first.kind})"
+    )
+    time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
+    reasons = f": {'; '.join(first.reasons)}" if first.reasons else ""
+    return Branch(line(status(first.status.value), f" {names}", time, reasons), tuple(_details(first)))
+
+
+def _details(target: TargetResult) -> Iterator[Branch]:
+    slices = target.metrics.get("slices", ())
+    yield from (Branch(slice_line(one)) for one in slices)
+    rest = {key: value for key, value in target.metrics.items() if key != "slices"}
+    if rest:
+        yield Branch(line(Span(_measures(rest), "dim")))
+    if target.error is not None:
+        yield Branch(line(Span("error: ", "red"), *_first(target.error)), tuple(_error(target.error)))
+
+
+def _measures(metrics: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={_number(value)}" for name, value in metrics.items())
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _first(error: Fault) -> list[str]:
+    return error.message.splitlines()[:1]
+
+
+def _error(error: Fault) -> Iterator[Branch]:
+    for text in error.message.splitlines()[1:]:
+        if text.strip():
+            yield Branch(line(text))
+    if error.location is not None:
+        yield Branch(line(Span("where: ", "dim"), str(error.location)))
+    if error.remedy:
+        yield Branch(line(Span("do: ", "dim"), error.remedy))

@@ -1,0 +1,150 @@
+"""What the command line's tests put in place of a terminal and a project."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from lakewright.cli.call import Call
+from lakewright.cli.entry import answer
+from lakewright.cli.options import Settings
+from lakewright.cli.output import Output
+from lakewright.errors import Fault, LakewrightError
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned, Status
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+NOW = datetime(2022, 3, 1, 3, 0, tzinfo=UTC)
+
+
+class Screen(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@dataclass
+class Answered:
+    """What a call printed and returned."""
+
+    code: int
+    out: str
+    err: str
+    app: FakeApp
+
+    @property
+    def last_line(self) -> str:
+        return self.out.rstrip().splitlines()[-1]
+
+
+@dataclass
+class FakeApp:
+    """Gives the plan and the result that a test wants, and remembers what it was asked."""
+
+    planned: Plan | None = None
+    result: RunResult | None = None
+    error: Exception | None = None
+    asked: list[Any] = field(default_factory=list)
+    warnings: tuple[Fault, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    is_closed: bool = False
+    project: Any = None
+
+    def __post_init__(self) -> None:
+        self.project = self.project or SimpleNamespace(
+            name="shop", basedir=Path("/lake"), scope=SimpleNamespace(secrets=frozenset({"hunter2-secret"}))
+        )
+
+    def plan(self, request: Any) -> Plan:
+        self.asked.append(request)
+        if self.error is not None:
+            raise self.error
+        assert self.planned is not None
+        return self.planned
+
+    def run(self, request: Any, *, listener: Any, interruption: Any) -> RunResult:
+        self.asked.append(request)
+        if self.error is not None:
+            raise self.error
+        assert self.result is not None
+        for index, instance in enumerate(self.result.instances):
+            for phase in instance.phases:
+                for target in phase.targets:
+                    step = Step(phase.phase, target.name, target.kind, Planned.WOULD_RUN, ("is empty",))
+                    listener.step_started(index, step)
+                    listener.step_finished(index, step, target)
+        return self.result
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def call_with(
+    app: FakeApp,
+    *arguments: str,
+    terminal: bool = False,
+    typed: str = "",
+    environ: Mapping[str, str] | None = None,
+    opening: Callable[[], None] = lambda: None,
+) -> Answered:
+    """Return what `lakewright` with these arguments answers over a project that is a fake."""
+    streams = (Screen(), Screen()) if terminal else (io.StringIO(), io.StringIO())
+    keyboard = Screen(typed) if terminal else io.StringIO(typed)
+
+    def opener(settings: Settings, environ: Mapping[str, str]) -> App:
+        opening()
+        app.settings = settings
+        return cast("App", app)
+
+    surroundings = {"TERM": "xterm", **(environ or {})}
+    call = Call(Output(streams[0], streams[1], surroundings), surroundings, keyboard, opener, lambda: NOW)
+    code = answer(arguments, call)
+    return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
+
+
+def failing(error: LakewrightError) -> Callable[[], None]:
+    def opening() -> None:
+        raise error
+
+    return opening
+
+
+def step(
+    target: str = "regions",
+    phase: Phase = Phase.BUILD,
+    status: Planned = Planned.WOULD_RUN,
+    reasons: Sequence[str] = ("the partition is empty",),
+    **more: Any,
+) -> Step:
+    return Step(phase, target, "relation", status, tuple(reasons), **more)
+
+
+def plan_of(*steps: Step, months: Sequence[str] = ("2022-01",)) -> Plan:
+    phases = {one.phase: [s for s in steps if s.phase is one.phase] for one in steps}
+    instance = tuple(PhasePlan(phase, tuple(inner)) for phase, inner in phases.items())
+    instances = tuple(InstancePlan({"month": month}, instance) for month in months)
+    return Plan("shop", "daily", steps[-1].phase if steps else Phase.BUILD, instances)
+
+
+def ended(
+    name: str = "regions", status: Status = Status.SUCCESS, phase: Phase = Phase.BUILD, **more: Any
+) -> TargetResult:
+    return TargetResult(name, "relation", phase, status, seconds=1.25, **more)
+
+
+def result_of(*targets: TargetResult, interrupted_by: int | None = None) -> RunResult:
+    phases = {one.phase: [t for t in targets if t.phase is one.phase] for one in targets}
+    made = tuple(PhaseResult(phase, tuple(inner)) for phase, inner in phases.items())
+    instance = InstanceResult({"month": "2022-01"}, made)
+    start = NOW - timedelta(seconds=90)
+    return RunResult("r1", "shop", "daily", Phase.BUILD, start, NOW, (instance,), interrupted_by)

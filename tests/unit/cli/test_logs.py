@@ -1,0 +1,56 @@
+"""What log lines look like."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from lakewright.cli.logs import logging_to
+from lakewright.manifest.redact import Redactor
+
+log = logging.getLogger("lakewright.some.part")
+REDACTED = Redactor(frozenset({"s3cr3t-value"})).value
+
+
+def lines_of(*, is_json: bool, level: int = logging.INFO) -> list[str]:
+    lines: list[str] = []
+    with logging_to(lines.append, is_json=is_json, level=level, redacted=REDACTED):
+        log.info("built %s\nDone. FAILED=0", "a s3cr3t-value", extra={"run_id": "r1", "target": "regions"})
+        log.debug("too small a thing")
+        logging.getLogger("py4j").info("chatter")
+        try:
+            raise ValueError("with s3cr3t-value")
+        except ValueError:
+            log.exception("failed")
+    log.error("after the end")
+    return lines
+
+
+def test_a_text_line_carries_its_extras_and_forges_no_other_line() -> None:
+    lines = lines_of(is_json=False)
+    assert len(lines) == 2
+    assert lines[0].endswith(r"INFO built a ***\nDone. FAILED=0 run_id=r1 target=regions")
+    assert "ValueError: with ***" in lines[1]
+
+
+def test_a_json_line_is_one_object() -> None:
+    first, second = (json.loads(line) for line in lines_of(is_json=True))
+    assert first["message"] == "built a ***\nDone. FAILED=0"
+    assert (first["level"], first["logger"], first["run_id"]) == ("INFO", "lakewright.some.part", "r1")
+    assert first["timestamp"].endswith("Z")
+    assert second["exception"].endswith("ValueError: with ***")
+
+
+def test_loggers_are_as_before_afterwards() -> None:
+    before = (
+        logging.getLogger().level,
+        logging.getLogger("lakewright").level,
+        len(logging.getLogger().handlers),
+    )
+    lines_of(is_json=True, level=logging.DEBUG)
+    after = (
+        logging.getLogger().level,
+        logging.getLogger("lakewright").level,
+        len(logging.getLogger().handlers),
+    )
+    assert after == before

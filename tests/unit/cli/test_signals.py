@@ -1,0 +1,33 @@
+"""Ctrl-C and SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from lakewright.cli.signals import listening
+
+
+def test_the_first_signal_is_remembered_and_announced() -> None:
+    said: list[str] = []
+    with listening(said.append) as stopper:
+        assert stopper.signal is None
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert stopper.signal == signal.SIGTERM
+    assert "after the current commit" in said[0]
+
+
+def test_a_second_signal_stops_at_once() -> None:
+    with pytest.raises(KeyboardInterrupt) as stop, listening(lambda text: None):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert stop.value.args == (signal.SIGINT,)
+
+
+def test_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with listening(lambda text: None):
+        pass
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
