@@ -12,8 +12,8 @@ __all__ = ["run"]
 
 RANGE = ["month:start=2022-01-01", "month:end=2022-02-01"]
 
-# What Spark 4.2 and Delta 4.4 do unless told otherwise. Where the jars are, and what decides results (time zone,
-# ANSI mode), stays as the tool sets it, or the two would not compute the same.
+# What Spark 4.2 and Delta 4.4 do unless told otherwise. Where the jars are, and what decides results (time
+# zone, ANSI mode), stays as the tool sets it, or the two would not compute the same.
 DEFAULTS = {
     "spark.ui.enabled": "true",
     "spark.driver.memory": "1g",

@@ -49,6 +49,6 @@ def write_page(page: Path, title: str, rows: Sequence[Row]) -> None:
 
 _HEAD = """# Benchmarks
 
-Written by `make bench`. Contestants run by turns in one go on the same machine; ratios carry over to other machines,
-seconds don't.
+Written by `make bench`. Contestants run by turns in one go on the same machine; ratios carry over to other
+machines, seconds don't.
 """

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 __all__ = ["Measured", "by_turns", "lakewright", "time_command"]
@@ -25,7 +26,7 @@ class Measured:
 
 def lakewright(*arguments: str) -> list[str]:
     """Return the command line of the tool in this environment."""
-    return [os.path.join(os.path.dirname(sys.executable), "lakewright"), *arguments]
+    return [str(Path(sys.executable).with_name("lakewright")), *arguments]
 
 
 def time_command(command: Sequence[str]) -> Measured:
