@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakewright.plan.dirty import Dirtiness
-from lakewright.plan.executions import Execution, active_patterns
+from lakewright.plan.executions import active_patterns
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Change, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+from lakewright.spec.job import Execution
 
 __all__ = ["Candidate", "Instance", "Selection", "build_plan"]
 

@@ -6,17 +6,20 @@ of a range are included, as in the document's example of ten days.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import product
 from math import prod
 
 from lakewright.errors import Fault, SpecError
+from lakewright.spec.job import Parameter, Step
 from lakewright.spec.near import suggestion
-from lakewright.spec.values import Duration, Value, ValueType, parse_value
+from lakewright.spec.scope import Scope
+from lakewright.spec.values import Duration, Value, ValueType
 
-__all__ = ["MOST_INSTANCES", "Parameter", "expand", "floor_value", "range_values"]
+__all__ = ["MOST_INSTANCES", "expand", "floor_value"]
 
 MOST_INSTANCES = 100_000
 """More instances than this in one run are taken for a mistake."""
@@ -26,34 +29,21 @@ _NO_ORDER = "can't have a range: only numbers, dates, timestamps and durations h
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A job's parameter.
-
-    Attributes:
-        granularity: A number or an ISO 8601 duration: values are floored to it, and it is a range's step
-            unless one is given.
-        default: The text used where no argument is given; None makes the parameter required.
-    """
-
-    name: str
-    type: ValueType = ValueType.STRING
-    granularity: str | None = None
-    default: str | None = None
-
-
 @dataclass(slots=True)
 class _Given:
     values: str | None = None
     bounds: dict[str, str] = field(default_factory=dict)
 
 
-def expand(parameters: Sequence[Parameter], arguments: Sequence[str]) -> tuple[Mapping[str, Value], ...]:
+def expand(
+    parameters: Sequence[Parameter], arguments: Sequence[str], scope: Scope
+) -> tuple[Mapping[str, Value], ...]:
     """Return the instances that arguments come to: all combinations, in the order of the parameters.
 
     Args:
         parameters: As the job declares them.
         arguments: `p=v`, `p=v1,v2`, `p:start=…`, `p:end=…` (included), `p:until=…` (excluded), `p:step=…`.
+        scope: For the expressions of defaults and granularities.
 
     Raises:
         SpecError: With every fault: unknown or missing parameters, wrong values, half or backward ranges.
@@ -63,7 +53,7 @@ def expand(parameters: Sequence[Parameter], arguments: Sequence[str]) -> tuple[M
     choices: list[tuple[Value, ...]] = []
     for parameter in parameters:
         try:
-            choices.append(_values(parameter, given.get(parameter.name)))
+            choices.append(_Choice(parameter, scope).values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
             faults.append(Fault(f"parameter {parameter.name}: {error}", code="usage"))
     if faults:
@@ -117,59 +107,79 @@ def _argument_fault(
     return None
 
 
-def _values(parameter: Parameter, given: _Given | None) -> tuple[Value, ...]:
-    if given is None or (given.values is None and not given.bounds):
-        if parameter.default is None:
-            raise ValueError(f"is missing and has no default; give {parameter.name}=… or a range")
-        return _listed(parameter, [parameter.default])
-    if given.values is None:
-        return tuple(range_values(parameter, given.bounds))
-    if given.bounds:
-        raise ValueError("is given both by value and by range")
-    return _listed(parameter, given.values.split(","))
+class _Choice:
+    """The values of one parameter."""
+
+    def __init__(self, parameter: Parameter, scope: Scope) -> None:
+        self.parameter = parameter
+        self.scope = scope
+        self.granularity = parameter.step(scope)
+
+    def values(self, given: _Given | None) -> tuple[Value, ...]:
+        if given is None or (given.values is None and not given.bounds):
+            name = self.parameter.name
+            if self.parameter.default is None:
+                raise ValueError(f"is missing and has no default; give {name}=… or a range")
+            return (self._floored(self.parameter.default_value(self.scope)),)
+        if given.values is None:
+            return tuple(self._range(given.bounds))
+        if given.bounds:
+            raise ValueError("is given both by value and by range")
+        return tuple(dict.fromkeys(self._parse(text) for text in given.values.split(",")))
+
+    def _range(self, bounds: Mapping[str, str]) -> Iterator[Value]:
+        if "start" not in bounds:
+            raise ValueError(f"has {', '.join(sorted(bounds))} but no start")
+        if ("end" in bounds) == ("until" in bounds):
+            raise ValueError("needs one of end (included) and until (excluded) with its start")
+        bound = "end" if "end" in bounds else "until"
+        start, stop = self._parse(bounds["start"]), self._parse(bounds[bound])
+        if _order(start) > _order(stop):
+            raise ValueError(f"starts at {bounds['start']}, which is after {bounds[bound]}")
+        step = self._step(bounds.get("step"))
+        if _order(_advanced(start, step, 1)) <= _order(start):
+            raise ValueError(f"has a step of {bounds.get('step') or step}, which leads nowhere")
+        return _walk(start, stop, step, is_included=bound == "end")
+
+    def _parse(self, text: str) -> Value:
+        try:
+            return self._floored(self.parameter.parse(text))
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no {self.parameter.type}: {error}") from error
+
+    def _floored(self, value: Value) -> Value:
+        return value if self.granularity is None else floor_value(value, self.granularity)
+
+    def _step(self, text: str | None) -> Step:
+        if text is not None:
+            return self.parameter.parse_step(text)
+        if self.granularity is not None:
+            return self.granularity
+        if self.parameter.type is ValueType.TIMESTAMP:
+            raise ValueError("needs a step, PT1H for example")
+        return Duration(days=1) if self.parameter.type in (ValueType.DATE, ValueType.DURATION) else 1
 
 
-def _listed(parameter: Parameter, texts: Sequence[str]) -> tuple[Value, ...]:
-    values = [floor_value(_parse(parameter, text), parameter.granularity) for text in texts]
-    return tuple(dict.fromkeys(values))
-
-
-def _parse(parameter: Parameter, text: str) -> Value:
-    try:
-        return parse_value(parameter.type, text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no {parameter.type}: {error}") from error
-
-
-def range_values(parameter: Parameter, bounds: Mapping[str, str]) -> Iterator[Value]:
-    """Yield the values of a range whose bounds are texts under `start`, `end` or `until`, and `step`.
-
-    Raises:
-        ValueError: The range is half, backward or has no usable step.
-    """
-    if "start" not in bounds:
-        raise ValueError(f"has {', '.join(sorted(bounds))} but no start")
-    if ("end" in bounds) == ("until" in bounds):
-        raise ValueError("needs one of end (included) and until (excluded) with its start")
-    bound = "end" if "end" in bounds else "until"
-    start = floor_value(_parse(parameter, bounds["start"]), parameter.granularity)
-    stop = floor_value(_parse(parameter, bounds[bound]), parameter.granularity)
-    if _order(start) > _order(stop):
-        raise ValueError(f"starts at {bounds['start']}, which is after {bounds[bound]}")
-    advance = _advance(parameter, bounds.get("step"))
-    if _order(advance(start, 1)) <= _order(start):
-        raise ValueError(f"has a step of {bounds.get('step') or parameter.granularity}, which leads nowhere")
-    return _walk(start, stop, advance, is_included=bound == "end")
-
-
-def _walk(
-    start: Value, stop: Value, advance: Callable[[Value, int], Value], *, is_included: bool
-) -> Iterator[Value]:
+def _walk(start: Value, stop: Value, step: Step, *, is_included: bool) -> Iterator[Value]:
     for count in range(MOST_INSTANCES + 1):
-        value = advance(start, count)
+        value = _advanced(start, step, count)
         if _order(value) > _order(stop) or (value == stop and not is_included):
             return
         yield value
+
+
+def _advanced(start: Value, step: Step, count: int) -> Value:
+    """Return `start` and `count` steps; months at once, so 31 January stays the last day."""
+    if isinstance(step, Duration):
+        if isinstance(start, Duration):
+            return _exactly(start.exact + (step * count).exact)
+        if isinstance(start, date):
+            return (step * count).after(start)
+    elif isinstance(start, (int, Decimal)) and not isinstance(start, bool):
+        return start + step * count
+    elif isinstance(start, float):
+        return float(Decimal(str(start)) + step * count)
+    raise ValueError(_NO_ORDER)
 
 
 def _order(value: Value) -> float:
@@ -181,82 +191,35 @@ def _order(value: Value) -> float:
         return (value - epoch) / timedelta(microseconds=1)
     if isinstance(value, date):
         return value.toordinal()
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError(_NO_ORDER)
-    return value
-
-
-def _advance(parameter: Parameter, step: str | None) -> Callable[[Value, int], Value]:
-    text = step or parameter.granularity
-    if parameter.type in (ValueType.DATE, ValueType.TIMESTAMP):
-        if text is None and parameter.type is ValueType.TIMESTAMP:
-            raise ValueError("needs a step, PT1H for example")
-        length = Duration.parse(text or "P1D")
-        return lambda start, count: _moved(length * count, start)
-    if parameter.type is ValueType.DURATION:
-        every = Duration.parse(text or "P1D").exact
-        return lambda start, count: _exactly(_exact(start) + every * count)
-    number = _number(parameter, text or "1")
-    return lambda start, count: _added(start, number * count)
-
-
-def _moved(length: Duration, start: Value) -> Value:
-    if not isinstance(start, date):
-        raise ValueError("a duration can only be added to a date or a timestamp")
-    return length.after(start)
-
-
-def _added(start: Value, number: int | float) -> Value:
-    if not isinstance(start, (int, float)):
-        raise ValueError(_NO_ORDER)
-    return start + number
-
-
-def _number(parameter: Parameter, text: str) -> int | float:
-    value = _parse(parameter, text)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(_NO_ORDER)
-    return value
-
-
-def _exact(value: Value) -> timedelta:
-    if not isinstance(value, Duration):
-        raise ValueError("is no duration")
-    return value.exact
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _exactly(delta: timedelta) -> Duration:
     return Duration(microseconds=delta // timedelta(microseconds=1))
 
 
-def floor_value(value: Value, granularity: str | None) -> Value:
+def floor_value(value: Value, granularity: Step) -> Value:
     """Return the value floored to the granularity: whole multiples, counted from 0 or from 1970-01-01.
 
     Months and years are counted from year 0, so that `P3M` floors to quarters.
 
     Example:
-        >>> floor_value(date(2022, 2, 17), "P1M")
+        >>> floor_value(date(2022, 2, 17), Duration(months=1))
         datetime.date(2022, 2, 1)
     """
-    if granularity is None:
-        return value
-    try:
-        return _floored(value, granularity)
-    except ZeroDivisionError:
-        raise ValueError("has a granularity of zero") from None
-
-
-def _floored(value: Value, granularity: str) -> Value:
-    if isinstance(value, datetime):
-        return _floor_datetime(value, Duration.parse(granularity))
-    if isinstance(value, date):
-        return _floor_date(value, Duration.parse(granularity))
-    if isinstance(value, Duration):
-        size = Duration.parse(granularity).exact
-        return _exactly(value.exact // size * size)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        unit = float(granularity) if isinstance(value, float) else int(granularity)
-        return value // unit * unit
+    if isinstance(granularity, Duration):
+        if isinstance(value, datetime):
+            return _floor_datetime(value, granularity)
+        if isinstance(value, date):
+            return _floor_date(value, granularity)
+        if isinstance(value, Duration):
+            return _exactly(value.exact // granularity.exact * granularity.exact)
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return value // granularity * granularity
+    elif isinstance(value, float):
+        return float(Decimal(str(value)) // granularity * granularity)
     raise ValueError("has a granularity, which only numbers, dates, timestamps and durations can have")
 
 

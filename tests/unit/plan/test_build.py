@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from lakewright.errors import Fault
 from lakewright.plan.build import Candidate, Instance, Selection, build_plan
 from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
-from lakewright.plan.executions import Cycle, Execution
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan
+from lakewright.spec.job import Execution
 
 BUILD_ONLY = Selection(phases=(Phase.BUILD,))
 
@@ -114,9 +114,9 @@ def test_a_target_filtered_out_still_carries_order_through() -> None:
 def test_executions_choose_phases_cycles_and_targets() -> None:
     """Documented as identifying "all active targets in the current phase"."""
     executions = (
-        Execution(Phase.CREATE, Cycle.NEVER),
-        Execution(Phase.BUILD, Cycle.ALWAYS, ("a",)),
-        Execution(Phase.VERIFY, Cycle.LAST),
+        Execution(phase="create", cycle="never"),
+        Execution(phase="build", targets=("a",)),
+        Execution(phase="verify", cycle="last"),
     )
     plan = plan_of(
         target("a"), target("ab"), selection=Selection(phases_until(Phase.VERIFY), executions), count=3
