@@ -14,7 +14,17 @@ from typing import TypeAlias
 
 from lakewright.errors import SpecError
 
-__all__ = ["Access", "Literal", "Name", "Node", "Template", "has_expression", "names_in", "parse_expression", "parse_template"]
+__all__ = [
+    "Access",
+    "Literal",
+    "Name",
+    "Node",
+    "Template",
+    "has_expression",
+    "names_in",
+    "parse_expression",
+    "parse_template",
+]
 
 DEEPEST = 20
 LONGEST = 1_000_000
@@ -180,7 +190,9 @@ class _Parser:
         if found["brace"] is not None:
             self.skip_space()
             if not self.take("}"):
-                raise self.fail(f"'}}' is expected before {self.rest()!r}" if self.rest() else "'}' is missing")
+                raise self.fail(
+                    f"'}}' is expected before {self.rest()!r}" if self.rest() else "'}' is missing"
+                )
         return node
 
     def chain(self, node: Node, *, is_braced: bool) -> Node:
@@ -190,7 +202,9 @@ class _Parser:
             self.deepen()
             self.position += 1
             member = self.word()
-            node = Access(node, member, self.arguments() if self.text.startswith("(", self.position) else None)
+            node = Access(
+                node, member, self.arguments() if self.text.startswith("(", self.position) else None
+            )
         if is_braced and self.text.startswith(".", self.position):
             raise self.fail("a property or method is expected after '.'")
         self.depth = depth
@@ -202,7 +216,9 @@ class _Parser:
         self.skip_space()
         while not self.take(")"):
             if found and not self.take(","):
-                raise self.fail(f"',' or ')' is expected before {self.rest()!r}" if self.rest() else "')' is missing")
+                raise self.fail(
+                    f"',' or ')' is expected before {self.rest()!r}" if self.rest() else "')' is missing"
+                )
             found.append(self.operand())
             self.skip_space()
         return tuple(found)
@@ -223,7 +239,9 @@ class _Parser:
             word = self.word()
             node = Literal(_WORDS[word]) if word in _WORDS else self.chain(Name(word), is_braced=False)
         else:
-            raise self.fail(f"a value is expected before {self.rest()!r}" if self.rest() else "a value is missing")
+            raise self.fail(
+                f"a value is expected before {self.rest()!r}" if self.rest() else "a value is missing"
+            )
         self.depth -= 1
         return node
 
@@ -273,5 +291,10 @@ class _Parser:
         return self.text[self.position : self.position + 20]
 
     def fail(self, why: str) -> SpecError:
-        shown = self.text if len(self.text) <= 80 else self.text[max(0, self.position - 40) : self.position + 40]
-        return SpecError.of(f"{shown!r} is not a complete expression: {why}", remedy="Write \\$ for a dollar sign that starts no expression.")
+        shown = (
+            self.text if len(self.text) <= 80 else self.text[max(0, self.position - 40) : self.position + 40]
+        )
+        return SpecError.of(
+            f"{shown!r} is not a complete expression: {why}",
+            remedy="Write \\$ for a dollar sign that starts no expression.",
+        )

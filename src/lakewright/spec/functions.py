@@ -142,7 +142,11 @@ def _text(value: object) -> str:
 
 
 def _whole(value: object) -> int:
-    number = value if isinstance(value, int) and not isinstance(value, bool) else values.parse_integer(_text(value))
+    number = (
+        value
+        if isinstance(value, int) and not isinstance(value, bool)
+        else values.parse_integer(_text(value))
+    )
     if abs(number) > 10**15:
         raise ValueError(f"{number} is too large a number here")
     return number
@@ -240,9 +244,13 @@ def _lengths(units: Iterable[str], *, is_exact: bool) -> dict[str, Callable[[obj
     return {f"of{name}": maker(_UNITS[name]) for name in units}
 
 
-def _functions(*tables: Mapping[str, Callable[..., Any]], worldly: Mapping[str, Callable[..., Any]] | None = None) -> Functions:
+def _functions(
+    *tables: Mapping[str, Callable[..., Any]], worldly: Mapping[str, Callable[..., Any]] | None = None
+) -> Functions:
     found = {name: Function.of(function) for table in tables for name, function in table.items()}
-    return found | {name: Function.of(function, is_worldly=True) for name, function in (worldly or {}).items()}
+    return found | {
+        name: Function.of(function, is_worldly=True) for name, function in (worldly or {}).items()
+    }
 
 
 def _getenv(surroundings: Surroundings, name: object, default: object = "") -> object:
@@ -268,7 +276,7 @@ def _read_file(surroundings: Surroundings, path: object) -> str:
 
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-*_")
-_PATH_UNSAFE = frozenset('"#%\'*/:=?\\\x7f{[]^') | frozenset(chr(code) for code in range(1, 32))
+_PATH_UNSAFE = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(chr(code) for code in range(1, 32))
 
 
 def _url_encode(value: object) -> str:
@@ -298,7 +306,9 @@ def _encode_partition(value: object) -> str:
     return _escape_path(value)
 
 
-def _concat(first: object, second: object, third: object = "", fourth: object = "", fifth: object = "") -> str:
+def _concat(
+    first: object, second: object, third: object = "", fourth: object = "", fifth: object = ""
+) -> str:
     return "".join(_text(part) for part in (first, second, third, fourth, fifth))
 
 
@@ -306,7 +316,11 @@ NAMESPACES: Mapping[str, Namespace] = {
     name: Namespace(name, functions)
     for name, functions in {
         "LocalDate": _functions(
-            {"parse": _date, "valueOf": _date, "format": lambda value, pattern: format_moment(_date(value), _text(pattern))},
+            {
+                "parse": _date,
+                "valueOf": _date,
+                "format": lambda value, pattern: format_moment(_date(value), _text(pattern)),
+            },
             _moving("add", _DATE_UNITS, _date),
             worldly={"now": lambda world: world.now().date(), "today": lambda world: world.now().date()},
         ),
@@ -314,7 +328,9 @@ NAMESPACES: Mapping[str, Namespace] = {
             {
                 "parse": _local,
                 "valueOf": _local,
-                "ofEpochSeconds": lambda epoch: datetime.fromtimestamp(_whole(epoch), UTC).replace(tzinfo=None),
+                "ofEpochSeconds": lambda epoch: datetime.fromtimestamp(_whole(epoch), UTC).replace(
+                    tzinfo=None
+                ),
                 "format": lambda value, pattern: format_moment(_local(value), _text(pattern)),
                 "add": lambda value, duration: _exact(duration).after(_local(value)),
                 "subtract": lambda value, duration: (-_exact(duration)).after(_local(value)),
@@ -342,10 +358,19 @@ NAMESPACES: Mapping[str, Namespace] = {
             {"parse": _calendar, "valueOf": _calendar}, _lengths(_DATE_UNITS, is_exact=False)
         ),
         "Integer": _functions(dict.fromkeys(("parse", "valueOf"), _whole)),
-        "Float": _functions(dict.fromkeys(("parse", "valueOf"), lambda value: values.parse_float(_text(value)))),
-        "Boolean": _functions(dict.fromkeys(("parse", "valueOf"), lambda value: _text(value).strip().lower() == "true")),
+        "Float": _functions(
+            dict.fromkeys(("parse", "valueOf"), lambda value: values.parse_float(_text(value)))
+        ),
+        "Boolean": _functions(
+            dict.fromkeys(("parse", "valueOf"), lambda value: _text(value).strip().lower() == "true")
+        ),
         "String": _functions(
-            {"concat": _concat, "urlEncode": _url_encode, "escapePathName": _escape_path, "partitionEncode": _encode_partition}
+            {
+                "concat": _concat,
+                "urlEncode": _url_encode,
+                "escapePathName": _escape_path,
+                "partitionEncode": _encode_partition,
+            }
         ),
         "URL": _functions({"encode": _url_encode, "decode": _url_decode}),
         "JSON": _functions({"path": lambda text, path: json_path(_text(text), _text(path))}),
@@ -407,7 +432,9 @@ _TEXT_METHODS: Mapping[str, Callable[..., Any]] = {
     "equals": lambda text, other: text == other,
     "indexOf": lambda text, other: text.find(_text(other)),
     "replace": lambda text, old, new: text.replace(_text(old), _text(new)) if _text(old) else text,
-    "substring": lambda text, start, end=None: text[_index(start, text) : None if end is None else _index(end, text)],
+    "substring": lambda text, start, end=None: text[
+        _index(start, text) : None if end is None else _index(end, text)
+    ],
     "toString": _text,
 }
 _DURATION_METHODS: Mapping[str, Callable[..., Any]] = {

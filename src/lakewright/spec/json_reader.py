@@ -61,11 +61,15 @@ def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
         return _as_text(found, 0), None
     except json.JSONDecodeError as error:
         where = Location(file, error.lineno, error.colno)
-        return None, Fault(f"not JSON: {error.msg}", location=where, remedy="Check quotes, commas and brackets.")
+        return None, Fault(
+            f"not JSON: {error.msg}", location=where, remedy="Check quotes, commas and brackets."
+        )
     except _NotANumber as error:
         found_at = re.search(r"-?(?:NaN|Infinity)", text)
         line = text.count("\n", 0, found_at.start()) + 1 if found_at else None
-        return None, Fault(f"not JSON: {error} is no number", location=Location(file, line), remedy="Give a number or null.")
+        return None, Fault(
+            f"not JSON: {error} is no number", location=Location(file, line), remedy="Give a number or null."
+        )
     except RecursionError:
         return None, Fault(f"values are nested more than {DEEPEST} deep", location=Location(file))
 
@@ -101,7 +105,9 @@ def _doubled_keys(document: Document, value: Any, path: tuple[str | int, ...] = 
     for key in value.doubled if isinstance(value, _Map) else ():
         where = document.at((*path, key))
         yield Fault(f"the key {key!r} is there twice", location=where, remedy="Remove or rename one of them.")
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
     for step, inner in entries:
         if isinstance(inner, (dict, list)):
             yield from _doubled_keys(document, inner, (*path, step))

@@ -47,6 +47,8 @@ def _follow(value: Any, step: re.Match[str]) -> list[Any]:
         return value[int(step["index"]) :][:1] if isinstance(value, list) else []
     if step["field"] is not None:
         items = value if isinstance(value, list) else []
-        return [item for item in items if isinstance(item, dict) and item.get(step["field"]) == step["wanted"]]
+        return [
+            item for item in items if isinstance(item, dict) and item.get(step["field"]) == step["wanted"]
+        ]
     name = step["name"] if step["name"] is not None else step["key"]
     return [value[name]] if isinstance(value, dict) and name in value else []

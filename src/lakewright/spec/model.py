@@ -27,7 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from lakewright.spec.near import suggestion
 
-__all__ = ["KindOf", "Listed", "Model", "Named", "NamedMap", "Reference", "Texts"]
+__all__ = ["KindOf", "Listed", "Model", "Named", "NamedMap", "Reference", "TextMap", "Texts", "read_settings"]
 
 T = TypeVar("T")
 
@@ -72,7 +72,11 @@ def _with_suggestions(error: ValidationError, known: tuple[str, ...]) -> Validat
 
 
 def _custom(
-    kind: str, message: str, context: dict[str, Any] | None, loc: tuple[int | str, ...], known: tuple[str, ...]
+    kind: str,
+    message: str,
+    context: dict[str, Any] | None,
+    loc: tuple[int | str, ...],
+    known: tuple[str, ...],
 ) -> PydanticCustomError:
     remedy = (context or {}).get("remedy")
     if kind == "extra_forbidden" and len(loc) == 1:
@@ -105,8 +109,9 @@ class Named(Model):
 
     Attributes:
         name: Put in from the section's key, never typed inside.
-        deferred: Fields whose expressions are left as written when the definition is resolved, because the
-            names in them are only known later (`pattern: "${year}"`, the partition's value).
+        deferred: Keys whose expressions are left as written when the definition is resolved, because the
+            names in them are only known later (`pattern: "${year}"`, the partition's value); `a.b` is the
+            key `b` inside of `a`.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset()
@@ -143,7 +148,9 @@ class KindOf:
     category: str
     default: str | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         """Return a schema that finds the class by `kind` and lets it read the map."""
         return core_schema.with_info_plain_validator_function(self._read)
 
@@ -167,7 +174,12 @@ class KindOf:
         model = registry.find_or_none(self.category, kind)
         if model is None:
             raise PydanticCustomError(
-                "unknown_kind", "{text}", {"text": registry.message(self.category, kind), "remedy": registry.remedy(self.category, kind)}
+                "unknown_kind",
+                "{text}",
+                {
+                    "text": registry.message(self.category, kind),
+                    "remedy": registry.remedy(self.category, kind),
+                },
             )
         found: Named = model.model_validate({**declared, "kind": kind}, context=info.context)
         return found
@@ -177,9 +189,35 @@ def _with_names(declared: Any) -> Any:
     if not isinstance(declared, Mapping):
         return declared
     return {
-        name: {**inner, "name": name} if isinstance(inner, Mapping) else inner for name, inner in declared.items()
+        name: {**inner, "name": name} if isinstance(inner, Mapping) else inner
+        for name, inner in declared.items()
     }
 
 
 NamedMap = Annotated[dict[str, T], BeforeValidator(_with_names)]
 """`NamedMap[...]`: a map name -> definition, each of which is given its name."""
+
+
+def read_settings(declared: Any) -> Any:
+    """Return entries given as `key=value` texts, or as a map, as a map.
+
+    Raises:
+        ValueError: A text has no `=`, or a key is there twice.
+    """
+    if declared is None:
+        return {}
+    if isinstance(declared, Mapping):
+        return {key: "" if value is None else value for key, value in declared.items()}
+    entries: dict[str, Any] = {}
+    for line in [declared] if isinstance(declared, str) else declared:
+        key, separator, value = line.partition("=") if isinstance(line, str) else ("", "", "")
+        if not separator or not key.strip():
+            raise ValueError(f"{line!r} is not key=value")
+        if key.strip() in entries:
+            raise ValueError(f"the key {key.strip()!r} is there twice")
+        entries[key.strip()] = value.strip()
+    return entries
+
+
+TextMap = Annotated[dict[str, str], BeforeValidator(read_settings)]
+"""Names with texts that may hold expressions; written as a list of `key=value`, or as a map."""

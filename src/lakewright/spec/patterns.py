@@ -38,7 +38,9 @@ def format_moment(moment: date, pattern: str) -> str:
 
 def _format(moment: date, piece: str, pattern: str) -> str:
     return "".join(
-        _field(moment, letter, len(list(run)), pattern) if letter.isascii() and letter.isalpha() else "".join(run)
+        _field(moment, letter, len(list(run)), pattern)
+        if letter.isascii() and letter.isalpha()
+        else "".join(run)
         for letter, run in groupby(piece)
     )
 

@@ -51,12 +51,14 @@ class Places:
     Attributes:
         bronze: Folder of its slices: a local path without scheme, or a URI; no slash at the end.
         silver: Its table.
-        raw: Folder of what was delivered, where one is declared.
+        raw: Folder of what was delivered.
+        bronze_table: Catalog table of its slices, where one is declared in place of the folder.
     """
 
     bronze: str
     silver: Address
-    raw: str | None = None
+    raw: str
+    bronze_table: str | None = None
 
 
 def _quoted(part: str) -> str:

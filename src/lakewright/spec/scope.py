@@ -86,7 +86,8 @@ class Scope:
         Values of `environment` that are texts may hold expressions; arguments are used as they are.
         """
         entries = {
-            name: Entry(value) if isinstance(value, str) else value for name, value in (environment or {}).items()
+            name: Entry(value) if isinstance(value, str) else value
+            for name, value in (environment or {}).items()
         }
         return self._with(Layer(JOB, entries), Layer(ARGUMENTS, dict(arguments or {})))
 
@@ -152,8 +153,12 @@ class Scope:
 
     def _remedy(self, name: str) -> str:
         near = suggestion(name, self.names, shown=0)
-        return near if near and near.startswith("did") else (
-            f"Declare {name!r} in an environment, as a parameter of the job or with -D {name}=…; \\$ is a dollar sign."
+        return (
+            near
+            if near and near.startswith("did")
+            else (
+                f"Declare {name!r} in an environment, as a parameter of the job or with -D {name}=…; \\$ is a dollar sign."
+            )
         )
 
     def _value_at(self, name: str, depth: int) -> object:
@@ -167,7 +172,9 @@ class Scope:
 
     def _evaluated(self, key: tuple[str, int], entry: Entry) -> object:
         if key in self._pending or len(self._pending) >= DEEPEST:
-            circle = [name for name, _ in self._pending[self._pending.index(key) if key in self._pending else -3 :]]
+            circle = [
+                name for name, _ in self._pending[self._pending.index(key) if key in self._pending else -3 :]
+            ]
             raise SpecError.of(
                 f"environment entries refer to each other in a circle: {' -> '.join([*circle, key[0]])}",
                 location=entry.location,
@@ -224,4 +231,6 @@ def _placed(error: SpecError, name: str, location: Location | None) -> SpecError
     fault = error.faults[0]
     if location is None or fault.location is not None:
         return error
-    return SpecError.of(f"environment entry {name!r}: {fault.message}", location=location, remedy=fault.remedy)
+    return SpecError.of(
+        f"environment entry {name!r}: {fault.message}", location=location, remedy=fault.remedy
+    )

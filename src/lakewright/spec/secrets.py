@@ -16,7 +16,19 @@ HIDDEN = "***"
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SECRET_WORDS = frozenset(
-    ("password", "passwd", "pwd", "passphrase", "pass", "secret", "token", "key", "apikey", "credential", "credentials")
+    (
+        "password",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "apikey",
+        "credential",
+        "credentials",
+    )
 )
 _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition", "merge", "unique", "sort"))
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
@@ -34,7 +46,11 @@ def is_secret_name(name: str) -> bool:
         return False
     if words[-1] == "key" and len(words) > 1 and words[-2] in _HARMLESS_BEFORE_KEY:
         return False
-    return words[-1] in _SECRET_WORDS or not _SECRET_WORDS.isdisjoint(words[:-1]) and words[-1] in ("value", "id", "text")
+    return (
+        words[-1] in _SECRET_WORDS
+        or not _SECRET_WORDS.isdisjoint(words[:-1])
+        and words[-1] in ("value", "id", "text")
+    )
 
 
 def credentials_in(text: str) -> frozenset[str]:

@@ -147,7 +147,9 @@ _SCALARS: Mapping[str, str] = {
     "variant": "variant",
 }  # fmt: skip
 
-_TOKENS = re.compile(r"\s*(?:(?P<name>[A-Za-z_][\w]*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<number>\d{1,9})|(?P<sign>[<>(),:]))")
+_TOKENS = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_][\w]*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<number>\d{1,9})|(?P<sign>[<>(),:]))"
+)
 
 
 def parse_type(declared: object) -> Type:
@@ -185,7 +187,11 @@ def _from_map(declared: Mapping[str, Any], depth: int) -> Type:
     kind = str(declared.get("kind", "")).lower()
     if depth > DEEPEST:
         raise ValueError(f"the type is nested more than {DEEPEST} deep")
-    known = {"array": {"elementType", "containsNull"}, "map": {"keyType", "valueType", "containsNull"}, "struct": {"fields"}}
+    known = {
+        "array": {"elementType", "containsNull"},
+        "map": {"keyType", "valueType", "containsNull"},
+        "struct": {"fields"},
+    }
     if kind not in known:
         raise ValueError(f"no type of kind {declared.get('kind')!r}; there are array, map and struct")
     if unknown := sorted(set(declared) - known[kind] - {"kind"}):
@@ -327,10 +333,15 @@ class _TypeSchema:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"type": ["string", "object"], "examples": ["string", "bigint", "decimal(10,2)", "array<string>"]}
+        return {
+            "type": ["string", "object"],
+            "examples": ["string", "bigint", "decimal(10,2)", "array<string>"],
+        }
 
 
-TypeText = Annotated[Type, PlainValidator(parse_type), PlainSerializer(lambda found: found.ddl), _TypeSchema()]
+TypeText = Annotated[
+    Type, PlainValidator(parse_type), PlainSerializer(lambda found: found.ddl), _TypeSchema()
+]
 """A field that holds a type, read from its text or map."""
 
 
@@ -342,11 +353,17 @@ class Field(Model):
     nullable: bool = Declared(default=True, description="Whether it may be null.")
     description: str | None = Declared(default=None, description="What it holds; the table's column comment.")
     default: str | None = Declared(default=None, description="Value where none is given.")
-    format: str | None = Declared(default=None, description="How values are written in files, for formats that need it.")
+    format: str | None = Declared(
+        default=None, description="How values are written in files, for formats that need it."
+    )
     size: int | None = Declared(default=None, description="Width in formats of fixed width.")
-    charset: str | None = Declared(default=None, description="Character set, for databases that have several.")
+    charset: str | None = Declared(
+        default=None, description="Character set, for databases that have several."
+    )
     collation: str | None = Declared(default=None, description="Collation, for databases that have several.")
-    renamed_from: str | None = Declared(default=None, description="Former name: a migration renames that column.")
+    renamed_from: str | None = Declared(
+        default=None, description="Former name: a migration renames that column."
+    )
 
     def as_struct_field(self) -> StructField:
         """Return the field as part of a struct."""

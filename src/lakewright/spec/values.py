@@ -76,7 +76,9 @@ class Duration:
         exact = part["hours"] * 3600 + part["minutes"] * 60
         micros = exact * 1_000_000 + int(Decimal(numbers["seconds"] or 0) * 1_000_000)
         return cls(
-            sign * (part["years"] * 12 + part["months"]), sign * (part["weeks"] * 7 + part["days"]), sign * micros
+            sign * (part["years"] * 12 + part["months"]),
+            sign * (part["weeks"] * 7 + part["days"]),
+            sign * micros,
         )
 
     @property
@@ -248,7 +250,9 @@ def parse_boolean(text: str) -> bool:
     Raises:
         ValueError: It isn't one.
     """
-    found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.strip().lower())
+    found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
+        text.strip().lower()
+    )
     if found is None:
         raise ValueError(f"{text!r} is neither true nor false")
     return found

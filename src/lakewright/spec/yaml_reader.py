@@ -63,7 +63,13 @@ def read_yaml(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
     builder = _Builder(file)
     try:
         if len(text) > LONGEST:
-            raise _Refused(Fault(f"the file is longer than {LONGEST} characters", location=Location(file), remedy="Split it."))
+            raise _Refused(
+                Fault(
+                    f"the file is longer than {LONGEST} characters",
+                    location=Location(file),
+                    remedy="Split it.",
+                )
+            )
         node = builder.read(yaml.parse(text, Loader=_LOADER))
     except _Refused as refused:
         builder.faults.append(refused.fault)
@@ -79,7 +85,11 @@ def _syntax_fault(error: yaml.YAMLError, file: str) -> Fault:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (None, None)
-    return Fault(f"not YAML: {problem}", location=Location(file, line, column), remedy="Check indentation, quotes and colons.")
+    return Fault(
+        f"not YAML: {problem}",
+        location=Location(file, line, column),
+        remedy="Check indentation, quotes and colons.",
+    )
 
 
 class _Builder:
@@ -116,7 +126,11 @@ class _Builder:
             node = self.anchored(event)
         else:
             if event.tag not in _TAGS:
-                raise self.refused(event, f"the tag {event.tag!r} isn't read", "Remove the tag; the field's type reads the value.")
+                raise self.refused(
+                    event,
+                    f"the tag {event.tag!r} isn't read",
+                    "Remove the tag; the field's type reads the value.",
+                )
             if event.anchor is not None:
                 self.anchors[event.anchor] = None
             node = self.value(event, events, depth)
@@ -129,7 +143,9 @@ class _Builder:
         # What an alias stands for counts each time, so that a few lines can't become millions of values.
         self.nodes += node.size if isinstance(event, AliasEvent) else 1
         if self.nodes > MOST_NODES:
-            raise self.refused(event, f"the file has more than {MOST_NODES} values", "Split it, or use fewer aliases.")
+            raise self.refused(
+                event, f"the file has more than {MOST_NODES} values", "Split it, or use fewer aliases."
+            )
 
     def anchored(self, event: AliasEvent) -> _Node:
         if event.anchor not in self.anchors:
