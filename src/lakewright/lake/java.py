@@ -2,7 +2,7 @@
 
 Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks
 that module and would refuse to start; other Javas warn about it at each start. Only machine learning in Spark
-gains from it, so Spark gets a launcher that leaves the argument out.
+gains from it, so Spark gets a launcher that leaves the argument out, and another that newer Javas warn about.
 
     python -m lakewright.lake.java        prints the Java that would be used
 """
@@ -29,6 +29,8 @@ __all__ = ["OLDEST", "Java", "find_java", "java_home_for_spark"]
 
 OLDEST = 17
 UNWANTED = "--add-modules=jdk.incubator.vector"
+# The package it opens is in Java 17, and gone from Java 25.
+UNWANTED_FROM_25 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +71,30 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def java_home_for_spark(java: Java, environ: Mapping[str, str]) -> Path:
-    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` drops the unwanted argument.
+    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` drops unwanted arguments.
 
     The folder is in the cache, one for each runtime, and written where it is missing or says something else.
     """
     key = hashlib.sha256(str(java.executable).encode()).hexdigest()[:12]
     home = cache_folder(environ) / "java-launcher" / key
     launcher = home / "bin" / "java"
-    script = _launcher_script(java.executable)
+    script = _launcher_script(java)
     if not launcher.exists() or launcher.read_text() != script:
         _write_executable(launcher, script)
     return home
 
 
-def _launcher_script(executable: Path) -> str:
+def _launcher_script(java: Java) -> str:
+    unwanted = UNWANTED if java.feature < 25 else f"{UNWANTED}|{UNWANTED_FROM_25}"
     return f"""#!/bin/sh
 for argument do
     shift
-    [ "$argument" = {UNWANTED} ] || set -- "$@" "$argument"
+    case "$argument" in
+        {unwanted}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
 done
-exec {shlex.quote(str(executable))} "$@"
+exec {shlex.quote(str(java.executable))} "$@"
 """
 
 

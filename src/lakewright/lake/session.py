@@ -135,8 +135,8 @@ def java_options(state_folder: Path, *, is_local: bool) -> list[str]:
         f"-Dderby.system.home={state_folder.absolute()}",
     ]
     if is_local:
-        # The quick compiler only: a run of a minute ends before the thorough one pays. With millions of rows that
-        # one would; -XX:TieredStopAtLevel=4 among the user's options brings it back.
+        # The quick compiler only: a run of a minute ends before the thorough one pays. With millions of rows
+        # that one would; -XX:TieredStopAtLevel=4 among the user's options brings it back.
         options += ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1"]
     return options
 

@@ -80,6 +80,17 @@ def test_the_launcher_passes_on_all_but_the_unwanted_argument(tmp_path: Path) ->
     assert printed.stdout.splitlines() == ["<-cp>", "<a b>", "<>", "<*>", "<--add-modules=java.sql>"]
 
 
+def test_the_launcher_of_java_25_drops_what_that_java_lacks(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "jdk", "25.0.2")
+    launcher = java_home_for_spark(Java(home, 25, "PATH"), {"LAKEWRIGHT_CACHE": str(tmp_path / "cache")})
+    given = [
+        "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+        "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    ]
+    printed = subprocess.run([launcher / "bin" / "java", *given], capture_output=True, text=True, check=True)
+    assert printed.stdout.splitlines() == [f"<{given[1]}>"]
+
+
 def test_each_runtime_has_a_launcher_of_its_own_which_is_written_once(tmp_path: Path) -> None:
     environ = {"LAKEWRIGHT_CACHE": str(tmp_path)}
     one, two = (Java(Path("/opt") / name, 17, "PATH") for name in ("one", "two"))
