@@ -78,7 +78,7 @@ def global_options() -> list[click.Option]:
 def is_json_wanted(arguments: Sequence[str]) -> bool:
     """Return whether arguments that could not be parsed ask for JSON; the last one counts."""
     wanted = "text"
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         if argument in ("-o", "--output"):
             wanted = following
         elif argument.startswith("--output="):

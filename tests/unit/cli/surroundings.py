@@ -74,6 +74,7 @@ class FakeApp:
 
     def run(self, request: Any, *, listener: Any, interruption: Any) -> RunResult:
         self.asked.append(request)
+        assert interruption.signal is None
         if self.error is not None:
             raise self.error
         assert self.result is not None
@@ -102,6 +103,7 @@ def call_with(
     keyboard = Screen(typed) if terminal else io.StringIO(typed)
 
     def opener(settings: Settings, environ: Mapping[str, str]) -> App:
+        assert environ["TERM"]
         opening()
         app.settings = settings
         return cast("App", app)

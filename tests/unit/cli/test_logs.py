@@ -42,15 +42,10 @@ def test_a_json_line_is_one_object() -> None:
 
 
 def test_loggers_are_as_before_afterwards() -> None:
-    before = (
-        logging.getLogger().level,
-        logging.getLogger("lakewright").level,
-        len(logging.getLogger().handlers),
-    )
+    def state() -> tuple[object, ...]:
+        root = logging.getLogger()
+        return (root.level, logging.getLogger("lakewright").level, tuple(root.handlers))
+
+    before = state()
     lines_of(is_json=True, level=logging.DEBUG)
-    after = (
-        logging.getLogger().level,
-        logging.getLogger("lakewright").level,
-        len(logging.getLogger().handlers),
-    )
-    assert after == before
+    assert state() == before

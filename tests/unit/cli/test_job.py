@@ -1,0 +1,208 @@
+"""`job` and `plan`: what is asked of the application, printed and returned."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
+
+from lakewright.errors import Fault, ItemLocked, Location
+from lakewright.plan.observation import Change, Hold
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned, Status
+
+BUILD = ("job", "daily", "build", "month=2022-01")
+HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
+BROKEN = Fault("column b is gone\nsample: 1", location=Location("m.yml", 7), remedy="Put it back.")
+
+
+def test_a_plan_is_a_tree_with_reasons_and_losses() -> None:
+    planned = plan_of(
+        step("raw", Phase.CREATE, Planned.CLEAN, ["it is as declared"]),
+        step("silver", Phase.CREATE, Planned.CLEAN, ["it is as declared"]),
+        step("gold", Phase.CREATE, changes=(Change("add column a"), Change("drop column b", "12 values"))),
+        step("gold", Phase.BUILD, Planned.BLOCKED, ["locked"], hold=Hold("locked", HELD, is_locked=True)),
+    )
+    answered = call_with(FakeApp(planned=planned), "plan", "daily", "build", "month=2022-01")
+    assert answered.out.splitlines() == [
+        "shop/daily up to build, 1 instance",
+        "month=2022-01 BLOCKED",
+        "  CREATE WOULD_RUN",
+        "    CLEAN raw, silver: it is as declared",
+        "    WOULD_RUN gold (relation): the partition is empty",
+        "      change: add column a",
+        "      change: drop column b, loses 12 values",
+        "  BUILD BLOCKED",
+        "    BLOCKED gold (relation): locked",
+        "      do: lakewright manifest release x",
+        "Plan. WOULD_RUN=1 CLEAN=2 BLOCKED=1",
+    ]
+    assert answered.code == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "code"),
+    [
+        (Phase.BUILD, Planned.WOULD_RUN, 3),
+        (Phase.CREATE, Planned.WOULD_RUN, 3),
+        (Phase.VERIFY, Planned.WOULD_RUN, 0),
+        (Phase.BUILD, Planned.CLEAN, 0),
+    ],
+)
+def test_the_detailed_exit_code_tells_work_from_checks(phase: Phase, status: Planned, code: int) -> None:
+    planned = plan_of(step(phase=phase, status=status))
+    assert call_with(FakeApp(planned=planned), "plan", "daily", "verify", "--detailed-exitcode").code == code
+
+
+def test_every_option_reaches_the_application() -> None:
+    options = (
+        *("-f", "-k", "-nl", "-t", "a.*", "-t", "b", "-d", "c", "--resume", "--wait"),
+        *("--allow-data-loss", "--allow-backdated", "-j", "3"),
+    )
+    request = call_with(FakeApp(result=result_of(ended())), *BUILD, *options).app.asked[0]
+    assert (request.job, request.phase, request.arguments) == ("daily", Phase.BUILD, ("month=2022-01",))
+    assert (request.targets, request.dirty, request.jobs) == (("a.*", "b"), ("c",), 3)
+    flags = ("force", "keep_going", "is_alone", "resume", "wait", "allow_data_loss", "allow_backdated")
+    assert all(getattr(request, flag) for flag in flags)
+
+
+def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:
+    metrics = {
+        "slices": [
+            {
+                "slice": "2022-01-01",
+                "strategy": "merge",
+                "records_in_slice": 1247,
+                "inserted": 1200,
+                "updated": 40,
+                "deleted": 7,
+                "unchanged": 0,
+                "changed": 12,
+                "inferred_deletes": 0,
+                "delta_version": 3,
+                "seconds": 2.04,
+            }
+        ]
+    }
+    result = result_of(
+        ended("raw", Status.SKIPPED, reasons=("the partition is filled",)),
+        ended("silver", metrics=metrics, reasons=("1 slice is pending",)),
+        ended("sizes", phase=Phase.VERIFY, metrics={"rows": 1200, "share": 0.5}),
+    )
+    answered = call_with(FakeApp(result=result), *BUILD)
+    assert answered.out.splitlines() == [
+        "shop/daily up to build, run r1",
+        "month=2022-01 SUCCESS",
+        "  BUILD SUCCESS",
+        "    SKIPPED raw (relation): the partition is filled",
+        "    SUCCESS silver (relation) 1.2 s: 1 slice is pending",
+        "      2022-01-01 merge 1,247 records: 1,200 inserted, 40 updated, 7 deleted, 12 changed"
+        " (version 3, 2.0 s)",
+        "  VERIFY SUCCESS",
+        "    SUCCESS sizes (relation) 1.2 s",
+        "      rows=1,200 share=0.5",
+        "Done. SUCCESS=2 WITH_ERRORS=0 SKIPPED=1 BLOCKED=0 FAILED=0 ABORTED=0 in 90.0 s",
+    ]
+    assert answered.code == 0
+
+
+def test_a_failure_is_told_once_more_on_stderr() -> None:
+    answered = call_with(FakeApp(result=result_of(ended(status=Status.FAILED, error=BROKEN))), *BUILD)
+    assert answered.code == 1
+    assert answered.err.splitlines()[-4:] == [
+        "FAILED regions in BUILD month=2022-01: column b is gone",
+        "  sample: 1",
+        "  where: m.yml:7",
+        "  do: Put it back.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "signal", "code"),
+    [
+        ([(Status.SUCCESS, Phase.BUILD, None)], None, 0),
+        ([(Status.FAILED, Phase.BUILD, BROKEN)], None, 1),
+        ([(Status.BLOCKED, Phase.BUILD, HELD)], None, 4),
+        ([(Status.SUCCESS, Phase.BUILD, None), (Status.FAILED, Phase.VERIFY, BROKEN)], None, 5),
+        ([(Status.ABORTED, Phase.BUILD, None)], 2, 130),
+        ([(Status.ABORTED, Phase.BUILD, None)], 15, 143),
+    ],
+)
+def test_the_exit_code_is_the_results(
+    statuses: list[tuple[Status, Phase, Fault | None]], signal: int | None, code: int
+) -> None:
+    """Lifecycle rules, "Status and exit codes"."""
+    targets = [ended(f"t{n}", s, phase, error=error) for n, (s, phase, error) in enumerate(statuses)]
+    assert call_with(FakeApp(result=result_of(*targets, interrupted_by=signal)), *BUILD).code == code
+
+
+def test_under_json_stdout_holds_the_document_and_stderr_the_last_line() -> None:
+    answered = call_with(FakeApp(result=result_of(ended())), *BUILD, "-o", "json")
+    assert json.loads(answered.out)["run_id"] == "r1"
+    assert answered.err.rstrip().splitlines()[-1].startswith("Done. SUCCESS=1 ")
+
+
+def test_quiet_leaves_the_last_line() -> None:
+    answered = call_with(FakeApp(result=result_of(ended())), *BUILD, "-q")
+    assert answered.out.startswith("Done. ")
+    assert answered.err == ""
+
+
+def test_without_a_terminal_each_step_is_a_log_line() -> None:
+    answered = call_with(FakeApp(result=result_of(ended())), *BUILD, "--log-format", "json")
+    begun, finished = (json.loads(text) for text in answered.err.splitlines())
+    assert (begun["message"], begun["target"]) == ("BUILD regions started", "regions")
+    assert (finished["message"], finished["status"], finished["phase"]) == (
+        "BUILD regions ended",
+        "SUCCESS",
+        "BUILD",
+    )
+
+
+def test_on_a_terminal_finished_steps_scroll_by() -> None:
+    answered = call_with(FakeApp(result=result_of(ended())), *BUILD, terminal=True)
+    assert "BUILD regions" in answered.err
+    assert "started" not in answered.err
+    assert "\x1b[" in answered.out
+
+
+def test_a_dry_run_is_the_plan_and_runs_nothing() -> None:
+    answered = call_with(FakeApp(planned=plan_of(step())), *BUILD, "--dry-run")
+    assert answered.out.endswith("Plan. WOULD_RUN=1 CLEAN=0 BLOCKED=0\n")
+    assert len(answered.app.asked) == 1
+
+
+class TestRemoving:
+    """Lifecycle rules, "Flags": truncate and destroy say what they would remove and ask."""
+
+    def app(self, status: Planned = Planned.WOULD_RUN) -> FakeApp:
+        planned = plan_of(step("gold", Phase.DESTROY, status, ["it exists"]))
+        return FakeApp(planned=planned, result=result_of(ended("gold", phase=Phase.DESTROY)))
+
+    def test_without_a_terminal_it_needs_yes(self) -> None:
+        answered = call_with(self.app(), "job", "daily", "destroy")
+        assert answered.code == 2
+        assert "remove gold (month=2022-01): it exists" in answered.err
+        assert "--yes" in answered.err
+        assert call_with(self.app(), "job", "daily", "destroy", "--yes").code == 0
+
+    @pytest.mark.parametrize(
+        ("typed", "code"), [("y\n", 0), ("YES\n", 0), ("\n", 130), ("no\n", 130), ("", 130)]
+    )
+    def test_on_a_terminal_it_asks(self, typed: str, code: int) -> None:
+        answered = call_with(self.app(), "job", "daily", "destroy", terminal=True, typed=typed)
+        assert answered.code == code
+        assert "Remove all of this? [y/N]" in answered.err
+        assert ("Nothing was removed" in answered.err) == (code != 0)
+
+    def test_a_dry_run_asks_nothing(self) -> None:
+        answered = call_with(self.app(), "job", "daily", "destroy", "--dry-run")
+        assert (answered.code, answered.err) == (0, "")
+
+    def test_with_nothing_to_remove_it_asks_nothing(self) -> None:
+        assert call_with(self.app(Planned.CLEAN), "job", "daily", "destroy").code == 0
+
+    def test_under_json_the_question_needs_yes_as_well(self) -> None:
+        answered = call_with(self.app(), "job", "daily", "truncate", "-o", "json")
+        assert json.loads(answered.out)["errors"][0]["code"] == "usage"
