@@ -10,7 +10,7 @@ DIR ?= lakewright-demo
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test check format lint types docs lock clean
+.PHONY: help setup demo test check format lint types bench lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ check: setup ## What CI runs: format, lint, types, layers, tests with coverage, 
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --doctest-modules --cov --cov-report=term src/lakewright tests
+	$(BIN)/pytest --cov --cov-report=term
 
 format: setup ## Format the code and sort its imports
 	$(BIN)/ruff check --select I --fix
@@ -41,6 +41,9 @@ lint: setup ## Find faults in the code, and imports that point up the layers
 
 types: setup ## Check the types
 	$(BIN)/mypy
+
+bench: setup ## Measure against the defaults, into docs/benchmarks.md; ARGS="..." as `python -m benchmarks -h` says
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 lock: ## Pin the newest versions allowed by pyproject.toml into requirements/
 	@UPGRADE=1 scripts/lock
