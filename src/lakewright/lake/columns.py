@@ -1,0 +1,167 @@
+"""Frames brought to declared columns, and declared columns found in frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import SpecError
+from lakewright.spec.types import Array, Chars, Field, MapOf, Scalar, Struct, Type, parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = [
+    "cast_column",
+    "column",
+    "conform",
+    "engine_type",
+    "fields_of",
+    "find_column",
+    "frame_of_records",
+    "literal",
+    "reader_schema",
+]
+
+Records = Sequence[Sequence[Any] | Mapping[str, Any]]
+
+
+def column(name: str) -> Column:
+    """Return the column of exactly this name, whatever characters it has."""
+    from pyspark.sql import functions
+
+    return functions.col("`" + name.replace("`", "``") + "`")
+
+
+def literal(value: str | None) -> Column:
+    """Return a text, or null, as a column."""
+    from pyspark.sql import functions
+
+    return functions.lit(value)
+
+
+def find_column(frame: DataFrame, name: str) -> str | None:
+    """Return the frame's own spelling of a column's name, or None; case doesn't matter."""
+    if name in frame.columns:
+        return name
+    return next((other for other in frame.columns if other.lower() == name.lower()), None)
+
+
+def engine_type(declared: Type) -> Type:
+    """Return the type that a frame's column can have: texts of bounded length are texts there."""
+    if isinstance(declared, Chars):
+        return Scalar("string")
+    if isinstance(declared, Array):
+        return Array(engine_type(declared.element))
+    if isinstance(declared, MapOf):
+        return MapOf(engine_type(declared.key), engine_type(declared.value))
+    if isinstance(declared, Struct):
+        return Struct(tuple(replace(field, type=engine_type(field.type)) for field in declared.fields))
+    return declared
+
+
+def cast_column(source: Column, declared: Type) -> Column:
+    """Return the column as that type; texts are cut to `varchar(n)`, and padded to `char(n)`."""
+    from pyspark.sql import functions
+
+    cast = source.cast(engine_type(declared).ddl)
+    if not isinstance(declared, Chars):
+        return cast
+    cut = functions.substring(cast, 1, declared.length)
+    return functions.rpad(cut, declared.length, " ") if declared.is_fixed else cut
+
+
+def conform(frame: DataFrame, fields: Iterable[Field]) -> DataFrame:
+    """Return exactly the declared columns, in their order: cast where needed, null where the frame lacks one.
+
+    Names match in any case. What doesn't fit a type becomes null or is an error, as the session's ANSI mode
+    says.
+    """
+    present = {field.name: field.type for field in fields_of(frame.schema)}
+    columns = []
+    for field in fields:
+        name = find_column(frame, field.name)
+        if name is None:
+            made = cast_column(literal(None), field.type)
+        elif present[name] == field.type:
+            made = column(name)
+        else:
+            made = cast_column(column(name), field.type)
+        columns.append(made.alias(field.name))
+    return frame.select(*columns)
+
+
+def fields_of(schema: StructType) -> tuple[Field, ...]:
+    """Return the columns of a Spark schema."""
+    return tuple(
+        Field(
+            name=field.name,
+            type=parse_type(field.dataType.simpleString()),
+            nullable=field.nullable,
+            description=(field.metadata or {}).get("comment"),
+        )
+        for field in schema.fields
+    )
+
+
+def reader_schema(fields: Iterable[Field]) -> str:
+    """Return the schema by which Spark's readers read these columns; all may be null there."""
+    return ", ".join(Field(name=field.name, type=engine_type(field.type)).ddl for field in fields)
+
+
+def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Records) -> DataFrame:
+    """Return a frame of rows written in a project: texts, lists of them or maps, cast to the columns' types.
+
+    A map may leave columns out; they are null.
+
+    Raises:
+        SpecError: A row has too many values, or a name that is no column.
+    """
+    rows = [_row(fields, record) for record in records]
+    texts = ", ".join(Field(name=field.name).ddl for field in fields)
+    if not fields:
+        raise SpecError.of(
+            "no columns are declared for these records", remedy="Give `columns` or a `schema`."
+        )
+    return spark.createDataFrame(rows, texts).select(
+        *(_read_text(field).alias(field.name) for field in fields)
+    )
+
+
+def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> tuple[str | None, ...]:
+    names = {field.name.lower(): position for position, field in enumerate(fields)}
+    values: list[str | None] = [None] * len(fields)
+    if isinstance(record, Mapping):
+        for name, value in record.items():
+            if name.lower() not in names:
+                raise SpecError.of(f"a record has a value for {name!r}, which is none of its columns")
+            values[names[name.lower()]] = _text(value)
+        return tuple(values)
+    cells = record if isinstance(record, (list, tuple)) else [record]
+    if len(cells) > len(fields):
+        raise SpecError.of(f"a record has {len(cells)} values, but there are {len(fields)} columns")
+    values[: len(cells)] = [_text(value) for value in cells]
+    return tuple(values)
+
+
+def _text(value: Any) -> str | None:
+    import json
+
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, default=str)
+
+
+def _read_text(field: Field) -> Column:
+    from pyspark.sql import functions
+
+    if isinstance(field.type, (Array, MapOf, Struct)):
+        return functions.from_json(column(field.name), engine_type(field.type).ddl)
+    cast = cast_column(column(field.name), field.type)
+    wrong = functions.concat(
+        functions.lit(f"column {field.name}: not of type {field.type.ddl}: "), column(field.name)
+    )
+    is_wrong = column(field.name).isNotNull() & cast.isNull()
+    return functions.when(is_wrong, functions.raise_error(wrong)).otherwise(cast)

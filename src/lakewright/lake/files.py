@@ -1,0 +1,300 @@
+"""Folders and files of the lake: listed, renamed and removed without Spark where they are local.
+
+Elsewhere (`s3a://`, `hdfs://`, …) Hadoop's file systems do the same through the session.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+
+__all__ = [
+    "FileEntry",
+    "Files",
+    "append_folder",
+    "files_at",
+    "join",
+    "local_path",
+    "parent",
+    "replace_folder",
+]
+
+_AT_CURRENT_FOLDER = -100
+_EXCHANGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file that readers see.
+
+    Attributes:
+        name: Its path below the folder that was listed, with `/` between levels.
+        size: In bytes.
+        modified: In nanoseconds (local) or milliseconds since 1970.
+    """
+
+    name: str
+    size: int
+    modified: int
+
+
+class Files(Protocol):
+    """A file system; paths are local paths or URIs."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder is there."""
+        ...
+
+    def listed(self, path: str) -> Iterator[FileEntry]:
+        """Yield the files at or below `path`, by name; none where nothing is.
+
+        Left out is what Spark's readers leave out too: names that start with `_` or `.`, but for `_` in the
+        name of a partition's folder (`_year=2022`).
+        """
+        ...
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths that a pattern with `*`, `?` and `[…]` finds, sorted; a plain path itself."""
+        ...
+
+    def make_folder(self, path: str) -> None:
+        """Make sure that a folder is there, with its parents."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or folder another name, which must be free; parents are made."""
+        ...
+
+    def exchange(self, one: str, other: str) -> bool:
+        """Let two folders change names at once, or return False where that can't be done."""
+        ...
+
+    def link(self, source: str, target: str) -> bool:
+        """Make a file readable under a second name as well, or return False where that can't be done."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder and everything below it; nothing happens where nothing is."""
+        ...
+
+
+def files_at(path: str, lake: Lake) -> Files:
+    """Return the file system of a path; a local one needs no session."""
+    return LocalFiles() if local_path(path) is not None else HadoopFiles(lake)
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path on this machine, or None if the path is a URI of another system.
+
+    Example:
+        >>> local_path("file:///lake/a%20b"), local_path("s3a://bucket/x")
+        (PosixPath('/lake/a b'), None)
+    """
+    if path.startswith("file:"):
+        return Path(unquote("/" + path.removeprefix("file:").lstrip("/")))
+    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path) else Path(path)
+
+
+def join(base: str, *names: str) -> str:
+    """Return the path of something below `base`.
+
+    Example:
+        >>> join("s3a://bucket/lake/", "x", "y=1")
+        's3a://bucket/lake/x/y=1'
+    """
+    return "/".join([base.rstrip("/") or "", *(name.strip("/") for name in names)])
+
+
+def parent(path: str) -> tuple[str, str]:
+    """Return the folder that holds a path, and the path's last name.
+
+    Example:
+        >>> parent("/lake/x/")
+        ('/lake', 'x')
+    """
+    folder, _, name = path.rstrip("/").rpartition("/")
+    return folder or "/", name
+
+
+def replace_folder(files: Files, staged: str, target: str) -> None:
+    """Let `target` hold what `staged` held, at once where the system can exchange names; the former is gone.
+
+    Where it can't, a reader finds nothing for a moment, never a half. What a crash in that moment left under
+    the name of the former content is put back by the next call.
+    """
+    folder, name = parent(target)
+    former = join(folder, f".{name}.former")
+    if files.exists(former) and not files.exists(target):
+        files.rename(former, target)
+    files.remove(former)
+    if not files.exists(target):
+        files.rename(staged, target)
+    elif files.exchange(staged, target):
+        files.remove(staged)
+    else:
+        files.rename(target, former)
+        files.rename(staged, target)
+        files.remove(former)
+
+
+def append_folder(files: Files, staged: str, target: str) -> None:
+    """Let `target` hold what both folders held, at once where files can be linked, else file by file."""
+    if not files.exists(target):
+        files.rename(staged, target)
+        return
+    if all(files.link(join(target, old.name), join(staged, old.name)) for old in files.listed(target)):
+        replace_folder(files, staged, target)
+        return
+    for new in files.listed(staged):
+        if not files.exists(join(target, new.name)):
+            files.rename(join(staged, new.name), join(target, new.name))
+    files.remove(staged)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+class LocalFiles:
+    """Files of this machine."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder is there."""
+        return _local(path).exists()
+
+    def listed(self, path: str) -> Iterator[FileEntry]:
+        """Yield the files at or below `path`, by name."""
+        root = _local(path)
+        if root.is_file():
+            yield _entry(root, root.name)
+            return
+        for folder, folders, names in os.walk(root):
+            folders[:] = sorted(name for name in folders if not _is_hidden(name))
+            for name in sorted(names):
+                if not _is_hidden(name):
+                    file = Path(folder, name)
+                    yield _entry(file, file.relative_to(root).as_posix())
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths that a pattern finds, sorted."""
+        return sorted(glob.glob(str(_local(pattern))))  # noqa: PTH207 - Path.glob refuses absolute patterns
+
+    def make_folder(self, path: str) -> None:
+        """Make sure that a folder is there, with its parents."""
+        _local(path).mkdir(parents=True, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or folder another name, which must be free; parents are made."""
+        _local(target).parent.mkdir(parents=True, exist_ok=True)
+        _local(source).rename(_local(target))
+
+    def exchange(self, one: str, other: str) -> bool:
+        """Let two folders change names at once, or return False where that can't be done."""
+        rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # Linux has it, others don't
+        if rename is None:
+            return False
+        names = os.fsencode(_local(one)), os.fsencode(_local(other))
+        return bool(rename(_AT_CURRENT_FOLDER, names[0], _AT_CURRENT_FOLDER, names[1], _EXCHANGE) == 0)
+
+    def link(self, source: str, target: str) -> bool:
+        """Make a file readable under a second name as well, or return False where that can't be done."""
+        try:
+            _local(target).hardlink_to(_local(source))
+        except OSError:
+            return False
+        return True
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder and everything below it."""
+        file = _local(path)
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file)
+        else:
+            file.unlink(missing_ok=True)
+
+
+class HadoopFiles:
+    """Files of any system that Hadoop knows, through the session's JVM."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def _at(self, path: str) -> tuple[Any, Any]:
+        spark: Any = self._lake.spark
+        place = spark._jvm.org.apache.hadoop.fs.Path(path)
+        return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder is there."""
+        system, place = self._at(path)
+        return bool(system.exists(place))
+
+    def listed(self, path: str) -> Iterator[FileEntry]:
+        """Yield the files at or below `path`, by name."""
+        system, place = self._at(path)
+        if not system.exists(place):
+            return
+        root = str(system.resolvePath(place).toUri().getPath()).rstrip("/")
+        found = system.listFiles(place, True)
+        entries = []
+        while found.hasNext():
+            status = found.next()
+            full = str(status.getPath().toUri().getPath())
+            name = full.removeprefix(root).lstrip("/") or full.rpartition("/")[2]
+            if not any(_is_hidden(part) for part in name.split("/")):
+                entries.append(FileEntry(name, int(status.getLen()), int(status.getModificationTime())))
+        yield from sorted(entries, key=lambda entry: entry.name)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths that a pattern finds, sorted."""
+        system, place = self._at(pattern)
+        return sorted(str(status.getPath()) for status in system.globStatus(place) or ())
+
+    def make_folder(self, path: str) -> None:
+        """Make sure that a folder is there, with its parents."""
+        system, place = self._at(path)
+        system.mkdirs(place)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or folder another name, which must be free; parents are made."""
+        system, place = self._at(source)
+        _, goal = self._at(target)
+        system.mkdirs(goal.getParent())
+        if not system.rename(place, goal):
+            raise OSError(f"{source} can't be renamed to {target}")
+
+    def exchange(self, one: str, other: str) -> bool:  # noqa: ARG002 - no system of Hadoop's has it
+        """Return False: Hadoop knows no exchange of names."""
+        return False
+
+    def link(self, source: str, target: str) -> bool:  # noqa: ARG002 - no system of Hadoop's has it
+        """Return False: Hadoop knows no links."""
+        return False
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder and everything below it."""
+        system, place = self._at(path)
+        system.delete(place, True)
+
+
+def _local(path: str) -> Path:
+    local = local_path(path)
+    if local is None:
+        raise ValueError(f"{path} isn't on this machine")
+    return local
+
+
+def _entry(file: Path, name: str) -> FileEntry:
+    status = file.stat()
+    return FileEntry(name, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,163 @@
+"""Partitions: the columns that divide a relation, values of them, and folders named after them.
+
+Values are texts in one canonical form for each type, so that equal partitions have equal texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import reduce
+from itertools import product
+from operator import and_, or_
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.plan.range import Parameter, floor_value, range_values
+from lakewright.spec.model import Listed, Model
+from lakewright.spec.near import suggestion
+from lakewright.spec.types import PartitionField
+from lakewright.spec.values import Value, parse_value, render_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = [
+    "Partition",
+    "PartitionRange",
+    "Selection",
+    "canonical_partition",
+    "expand_selection",
+    "partition_condition",
+    "partition_folder",
+    "partition_of_folder",
+    "typed_partition",
+]
+
+Partition: TypeAlias = Mapping[str, str]
+"""Values by column; empty for the whole relation."""
+
+# The characters that Spark escapes in the name of a partition's folder.
+_ESCAPED = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class PartitionRange(Model):
+    """Values from `start` to `end`, both included."""
+
+    start: str = Declared(description="First value.")
+    end: str = Declared(description="Last value, included.")
+    step: str | None = Declared(default=None, description="Distance; the column's granularity unless given.")
+
+
+Selection: TypeAlias = dict[str, PartitionRange | Listed[str]]
+"""Values, lists of them or ranges by column, as a project writes them."""
+
+
+def expand_selection(columns: Sequence[PartitionField], selection: Selection) -> tuple[dict[str, str], ...]:
+    """Return every combination of the selected values, in the order of the columns; none selected gives none.
+
+    Raises:
+        SpecError: A column isn't one of the relation's, or a value isn't of its type.
+    """
+    by_name = _fields(columns, selection)
+    chosen = [(field.name, _values(field, selection[name])) for name, field in by_name.items()]
+    if not chosen:
+        return ()
+    names = [name for name, _ in chosen]
+    return tuple(
+        dict(zip(names, values, strict=True)) for values in product(*(values for _, values in chosen))
+    )
+
+
+def canonical_partition(columns: Sequence[PartitionField], partition: Partition) -> dict[str, str]:
+    """Return the partition with the relation's spelling of its columns and the canonical texts of its values.
+
+    Raises:
+        SpecError: A column isn't one of the relation's, or a value isn't of its type.
+    """
+    by_name = _fields(columns, partition)
+    return {field.name: _one(field, partition[name]) for name, field in by_name.items()}
+
+
+def typed_partition(columns: Iterable[PartitionField], partition: Partition) -> dict[str, Value]:
+    """Return the values as their types say: a date as a date, so that a pattern can format it."""
+    types = {field.name: field.value_type for field in columns}
+    return {name: parse_value(types[name], text) for name, text in partition.items()}
+
+
+def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[Partition]) -> Column:
+    """Return the condition that a row is in one of the partitions; values are compared as their types say."""
+    from lakewright.lake.columns import cast_column, column, literal
+
+    types = {field.name: field.type for field in columns}
+    alternatives = [
+        reduce(and_, (column(name) == cast_column(literal(text), types[name]) for name, text in each.items()))
+        for each in partitions
+    ]
+    return reduce(or_, alternatives)
+
+
+def partition_folder(partition: Partition) -> str:
+    """Return the folder of a partition below its relation's, as Hive and Spark name it.
+
+    Example:
+        >>> partition_folder({"year": "2022", "code": "a/b"})
+        'year=2022/code=a%2Fb'
+    """
+    return "/".join(
+        f"{_escape(name)}={_escape(value) if value else _NULL}" for name, value in partition.items()
+    )
+
+
+def partition_of_folder(folder: str) -> dict[str, str]:
+    """Return the values that a partition's folder names; the inverse of `partition_folder`."""
+    pairs = (part.partition("=") for part in folder.split("/") if "=" in part)
+    return {unquote(name): "" if value == _NULL else unquote(value) for name, _, value in pairs}
+
+
+def _escape(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _fields(columns: Sequence[PartitionField], names: Iterable[str]) -> dict[str, PartitionField]:
+    by_name = {field.name.lower(): field for field in columns}
+    written = {name.lower(): name for name in names}
+    for lower, name in written.items():
+        if lower not in by_name:
+            raise SpecError.of(
+                f"{name!r} is no partition column",
+                remedy=suggestion(name, [field.name for field in columns]) or "The relation has none.",
+            )
+    return {written[field.name.lower()]: field for field in columns if field.name.lower() in written}
+
+
+def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -> list[str]:
+    if not isinstance(declared, PartitionRange):
+        return list(dict.fromkeys(_one(field, text) for text in declared))
+    bounds = {"start": declared.start, "end": declared.end}
+    if declared.step is not None:
+        bounds["step"] = declared.step
+    parameter = Parameter(field.name, field.value_type, field.granularity)
+    try:
+        return [_render(value) for value in range_values(parameter, bounds)]
+    except (ValueError, OverflowError) as error:
+        raise SpecError.of(f"the range of partition column {field.name} {error}") from error
+
+
+def _one(field: PartitionField, text: str) -> str:
+    try:
+        return _render(floor_value(parse_value(field.value_type, text), field.granularity))
+    except (ValueError, OverflowError) as error:
+        raise SpecError.of(f"partition column {field.name}: {error}") from error
+
+
+def _render(value: Value) -> str:
+    if isinstance(value, datetime):
+        local = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return local.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, date) else render_value(value)

@@ -1,0 +1,278 @@
+"""One instance's definitions, resolved with its names, and the frames built from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+from lakewright.errors import SpecError
+from lakewright.lake.partition import Partition
+from lakewright.plan.resource import Resource
+from lakewright.spec.model import Named
+from lakewright.spec.near import suggestion
+from lakewright.spec.types import Field, PartitionField
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.definition import Definition
+    from lakewright.spec.entity import Entity
+    from lakewright.spec.project import Project
+    from lakewright.spec.scope import Scope
+
+__all__ = ["Flow", "Source", "Workspace"]
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """A relation, as mappings and schemas see it."""
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where it is written inside another definition."""
+        ...
+
+    @property
+    def partitions(self) -> tuple[PartitionField, ...]:
+        """Its partition columns."""
+        ...
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return what reading it requires."""
+        ...
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns, declared or found."""
+        ...
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return its rows, of these partitions or of all."""
+        ...
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a text that differs whenever its content does; None where that can't be told."""
+        ...
+
+
+class Flow(Protocol):
+    """A mapping, as relations, schemas and the workspace see it."""
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return every resource that its frame is made of."""
+        ...
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the mappings that it reads."""
+        ...
+
+    def versions(self, workspace: Workspace) -> dict[str, str] | None:
+        """Return what tells one state of its own sources from another; None where nothing can."""
+        ...
+
+    def build(self, workspace: Workspace) -> DataFrame:
+        """Return its frame."""
+        ...
+
+    def model_dump_json(self) -> str:
+        """Return what was declared, as JSON."""
+        ...
+
+
+class Workspace:
+    """Definitions resolved once, and one frame for each mapping, for a single instance of a job.
+
+    It may be used by several threads: they wait for each other while frames are put together, which computes
+    nothing, and not while rows are written.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        scope: Scope,
+        lake: Lake,
+        *,
+        overrides: Mapping[str, Mapping[str, Named]] | None = None,
+    ) -> None:
+        """Make the workspace of one instance.
+
+        Args:
+            project: As loaded.
+            scope: With the instance's names.
+            lake: Shared by all instances.
+            overrides: By category, the definitions that a test puts in place of the project's.
+        """
+        self.project = project
+        self.scope = scope
+        self.lake = lake
+        self._overrides = overrides or {}
+        self._resolved: dict[int, Named] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._lock = threading.RLock()
+        self._path: list[str] = []
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
+        return self.lake.isolated()
+
+    def relation(self, name: str) -> Source:
+        """Return a relation.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return cast("Source", self._resolve("relation", name, self.project.relations))
+
+    def mapping(self, name: str) -> Flow:
+        """Return a mapping.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return cast("Flow", self._resolve("mapping", name, self.project.mappings))
+
+    def target(self, name: str) -> Named:
+        """Return a target; `Target.named` gives it its type.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return self._resolve("target", name, self.project.targets)
+
+    def original_relation(self, name: str) -> Source:
+        """Return the project's own relation, which a test may have overridden."""
+        return cast("Source", self._resolve("relation", name, self.project.relations, is_original=True))
+
+    def original_mapping(self, name: str) -> Flow:
+        """Return the project's own mapping, which a test may have overridden."""
+        return cast("Flow", self._resolve("mapping", name, self.project.mappings, is_original=True))
+
+    def entity(self, name: str) -> Entity:
+        """Return an entity.
+
+        Raises:
+            SpecError: There is none of that name.
+        """
+        with self._lock:
+            return self.project.entity(name)
+
+    def _resolve(
+        self, category: str, name: str, declared: Mapping[str, Definition], *, is_original: bool = False
+    ) -> Named:
+        override = None if is_original else self._overrides.get(category, {}).get(name)
+        if override is not None:
+            return override
+        definition = _find(category, name, declared)
+        with self._lock:
+            found = self._resolved.get(id(definition))
+            if found is None:
+                found = self._resolved[id(definition)] = definition.resolve(self.scope)
+            return found
+
+    def frame(self, mapping: str) -> DataFrame:
+        """Return a mapping's frame, built once until what it reads is written.
+
+        Raises:
+            SpecError: Mappings need each other in a cycle, or there is none of that name.
+        """
+        with self._lock:
+            if mapping not in self._frames:
+                self._frames[mapping] = self._guarded(mapping, lambda found: found.build(self))
+            return self._frames[mapping]
+
+    @contextmanager
+    def views(self, mappings: Iterable[str]) -> Iterator[SparkSession]:
+        """Give the session in which each mapping's frame is a view of its name."""
+        with self._lock:
+            for name in mappings:
+                self.frame(name).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+            yield self.spark
+
+    def required(self, mapping: str) -> frozenset[Resource]:
+        """Return every resource that a mapping's frame is made of, through all its inputs."""
+        with self._lock:
+            return self._guarded(mapping, lambda found: found.requires(self))
+
+    def fields(self, mapping: str) -> tuple[Field, ...]:
+        """Return the columns of a mapping's frame."""
+        from lakewright.lake.columns import fields_of
+
+        return fields_of(self.frame(mapping).schema)
+
+    def fingerprint(self, mapping: str) -> dict[str, str] | None:
+        """Return what tells one result of a mapping from another: definitions and versions of its parts.
+
+        Keys name the parts for people. None where an input can't tell its state.
+        """
+        with self._lock:
+            return self._guarded(mapping, self._fingerprint)
+
+    def _fingerprint(self, mapping: Flow) -> dict[str, str] | None:
+        parts = mapping.versions(self)
+        if parts is None:
+            return None
+        parts = {**parts, f"mapping {self._path[-1]}": mapping.model_dump_json()}
+        for name in mapping.inputs(self):
+            inner = self.fingerprint(name)
+            if inner is None:
+                return None
+            parts.update(inner)
+        return parts
+
+    def written(self, resources: frozenset[Resource]) -> None:
+        """Forget the frames made of what has just been written: they may remember its former state."""
+        with self._lock:
+            stale = [
+                name
+                for name in self._frames
+                if any(ours.intersects(theirs) for ours in self.required(name) for theirs in resources)
+            ]
+            for name in stale:
+                frame = self._frames.pop(name)
+                if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+                    frame.unpersist()
+
+    def file(self, path: str) -> Path:
+        """Return the path of one of the project's files; a relative one is below the project's folder."""
+        return self.project.basedir / path
+
+    def read_file(self, path: str) -> str:
+        """Return the text of one of the project's files, which is UTF-8.
+
+        Raises:
+            SpecError: There is no such file, or it can't be read.
+        """
+        try:
+            return self.file(path).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError.of(f"{path} can't be read: {error}") from error
+
+    def _guarded(self, mapping: str, use: Callable[[Flow], T]) -> T:
+        with self._entered(mapping):
+            return use(self.mapping(mapping))
+
+    @contextmanager
+    def _entered(self, mapping: str) -> Iterator[None]:
+        if mapping in self._path:
+            chain = " -> ".join([*self._path[self._path.index(mapping) :], mapping])
+            raise SpecError.of(
+                f"mappings read each other in a cycle: {chain}", remedy="Let one of them read something else."
+            )
+        self._path.append(mapping)
+        try:
+            yield
+        finally:
+            self._path.pop()
+
+
+def _find(category: str, name: str, definitions: Mapping[str, T]) -> T:
+    found = definitions.get(name)
+    if found is None:
+        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, definitions))
+    return found

@@ -1,0 +1,23 @@
+"""The `alias` mapping: another name for a mapping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.mappings.mapping import InputMapping
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["AliasMapping"]
+
+
+class AliasMapping(InputMapping):
+    """Gives its input as it is."""
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the input unchanged."""
+        del workspace
+        return frame

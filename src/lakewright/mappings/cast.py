@@ -1,0 +1,35 @@
+"""The `cast` mapping: some columns with other types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import cast_column, column, find_column
+from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.types import TypeText
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["CastMapping"]
+
+
+class CastMapping(InputMapping):
+    """Changes types; names, order and the other columns stay."""
+
+    columns: dict[str, TypeText] = Declared(description="New type of each column to change.")
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return all columns, those of `columns` with their new types."""
+        del workspace
+        types = {find_column(frame, name): found for name, found in self.columns.items()}
+        return frame.select(
+            *(
+                cast_column(column(name), types[name]).alias(name) if name in types else column(name)
+                for name in frame.columns
+            )
+        )

@@ -1,0 +1,28 @@
+"""The `deduplicate` mapping: one row for each key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.model import Texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["DeduplicateMapping"]
+
+
+class DeduplicateMapping(InputMapping):
+    """Gives one row, any of them, for each combination of values in `columns`."""
+
+    columns: Texts = Declared(default=(), description="Columns that make rows the same; none for all.")
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return one row a key, with all columns."""
+        del workspace
+        return frame.dropDuplicates(list(self.columns)) if self.columns else frame.dropDuplicates()

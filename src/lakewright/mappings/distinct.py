@@ -1,0 +1,23 @@
+"""The `distinct` mapping: each row once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.mappings.mapping import InputMapping
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["DistinctMapping"]
+
+
+class DistinctMapping(InputMapping):
+    """Gives each different row of its input once."""
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the different rows."""
+        del workspace
+        return frame.distinct()

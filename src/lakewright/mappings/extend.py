@@ -1,0 +1,59 @@
+"""The `extend` mapping: its input and more columns."""
+
+from __future__ import annotations
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.mappings.mapping import InputMapping
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ExtendMapping"]
+
+
+class ExtendMapping(InputMapping):
+    """Adds a column for each entry of `columns`, or replaces the one of that name.
+
+    An expression may use what others of them compute: they are computed in the order that this needs.
+    """
+
+    columns: dict[str, str] = Declared(
+        default_factory=dict, description="SQL expression for each new column."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the columns of the input, replaced ones in their place, and the new ones after them."""
+        from pyspark.sql import functions
+
+        del workspace
+        for name in self.order():
+            frame = frame.withColumn(name, functions.expr(self.columns[name]))
+        return frame
+
+    def order(self) -> tuple[str, ...]:
+        """Return the new columns, each after those that its expression names.
+
+        Raises:
+            SpecError: Expressions need each other in a cycle.
+        """
+        uses = {name: self._uses(name) for name in self.columns}
+        try:
+            return tuple(TopologicalSorter(uses).static_order())
+        except CycleError as cycle:
+            chain = " -> ".join(cycle.args[1])
+            raise SpecError.of(
+                f"columns of mapping {self.name!r} need each other: {chain}",
+                remedy="Compute one of them in a mapping before this one.",
+            ) from cycle
+
+    def _uses(self, name: str) -> list[str]:
+        words = {word.lower() for word in re.findall(r"\w+", self.columns[name])}
+        return [other for other in self.columns if other != name and other.lower() in words]

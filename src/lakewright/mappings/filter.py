@@ -1,0 +1,27 @@
+"""The `filter` mapping: the rows that meet a condition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.mappings.mapping import InputMapping
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["FilterMapping"]
+
+
+class FilterMapping(InputMapping):
+    """Keeps the rows for which a SQL condition is true."""
+
+    condition: str = Declared(description="SQL condition that rows must meet.")
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the rows that meet the condition."""
+        del workspace
+        return frame.where(self.condition)

@@ -1,0 +1,50 @@
+"""The `mock` mapping: the columns of another, with the rows of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.lake.columns import fields_of, frame_of_records
+from lakewright.mappings.mapping import Input, Mapping
+from lakewright.spec.model import Reference
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["MockMapping"]
+
+
+class MockMapping(Mapping):
+    """Stands for another mapping in a test.
+
+    Without `mapping` it mocks the one of its own name, which a test has overridden by it.
+    """
+
+    mapping: Input | None = Declared(default=None, description="Mapping whose columns it has.")
+    records: list[list[Any] | dict[str, Any]] = Declared(
+        default_factory=list, description="Rows: lists of values, or maps of column to value."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mocked mapping."""
+        return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return nothing: of the mocked mapping only the columns are used."""
+        del workspace
+        return ()
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the records, with the columns of the mocked mapping."""
+        mocked = workspace.original_mapping(self.mapping or self.name)
+        if mocked is self:
+            raise SpecError.of(
+                f"mapping {self.name!r} mocks itself", remedy="Name the mapping that it stands for."
+            )
+        return frame_of_records(workspace.spark, fields_of(mocked.build(workspace).schema), self.records)

@@ -1,0 +1,53 @@
+"""The `project` mapping: some columns, renamed or with other types where that is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field as Declared
+from pydantic import ModelWrapValidatorHandler, model_validator
+
+from lakewright.lake.columns import cast_column, column
+from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.model import Listed, Model
+from lakewright.spec.types import TypeText
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ProjectMapping", "ProjectedColumn"]
+
+
+class ProjectedColumn(Model):
+    """One column of the result; a text alone is the name of one that is taken as it is."""
+
+    column: str = Declared(description="Name in the input.")
+    name: str | None = Declared(default=None, description="Name in the result; the same unless given.")
+    type: TypeText | None = Declared(default=None, description="Type in the result; the same unless given.")
+    description: str | None = Declared(default=None, description="What it holds; the column's comment.")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_text(
+        cls, declared: Any, handler: ModelWrapValidatorHandler[ProjectedColumn]
+    ) -> ProjectedColumn:
+        return handler({"column": declared} if isinstance(declared, str) else declared)
+
+
+class ProjectMapping(InputMapping):
+    """Gives the listed columns only, in their order."""
+
+    columns: Listed[ProjectedColumn] = Declared(description="Columns of the result.")
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the listed columns, renamed and cast."""
+        del workspace
+        columns = []
+        for wanted in self.columns:
+            source = column(wanted.column)
+            made = source if wanted.type is None else cast_column(source, wanted.type)
+            comment = {} if wanted.description is None else {"metadata": {"comment": wanted.description}}
+            columns.append(made.alias(wanted.name or wanted.column, **comment))
+        return frame.select(*columns)

@@ -1,0 +1,67 @@
+"""The `relation` mapping: the rows of a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import conform
+from lakewright.lake.partition import Selection, expand_selection
+from lakewright.lake.reference import RelationReference, referenced
+from lakewright.lake.workspace import Source
+from lakewright.mappings.mapping import Mapping
+from lakewright.plan.resource import Resource
+from lakewright.spec.model import Reference
+from lakewright.spec.types import Field, TypeText
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["RelationMapping"]
+
+
+class RelationMapping(Mapping):
+    """Reads a relation, or some of its partitions."""
+
+    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    partitions: Selection = Declared(
+        default_factory=dict, description="Values, lists or ranges (both ends included) of partition columns."
+    )
+    columns: dict[str, TypeText] | None = Declared(
+        default=None, description="Columns of the result with their types; all unless given."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return referenced(self.relation)
+
+    def source(self, workspace: Workspace) -> Source:
+        """Return the relation."""
+        return workspace.relation(self.relation) if isinstance(self.relation, str) else self.relation
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the partitions that are read, or the whole relation."""
+        source = self.source(workspace)
+        partitions = self.selected(workspace)
+        return frozenset().union(*(source.resources(workspace, each) for each in partitions or [{}]))
+
+    def versions(self, workspace: Workspace) -> dict[str, str] | None:
+        """Return the relation's version."""
+        source = self.source(workspace)
+        version = source.version(workspace, self.selected(workspace))
+        return None if version is None else {f"relation {source.name or self.name}": version}
+
+    def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
+        """Return the partitions to read; none for all."""
+        return expand_selection(self.source(workspace).partitions, self.partitions)
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the rows, with the declared columns only where some are declared."""
+        frame = self.source(workspace).read(workspace, self.selected(workspace))
+        if self.columns is None:
+            return frame
+        return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])

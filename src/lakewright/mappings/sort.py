@@ -1,0 +1,46 @@
+"""The `sort` mapping: rows in an order, for a last step before writing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.model import Listed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["SortMapping"]
+
+
+def _lower(declared: object) -> object:
+    return declared.lower() if isinstance(declared, str) else declared
+
+
+Direction = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
+
+
+class SortMapping(InputMapping):
+    """Sorts by columns, each `asc` or `desc`."""
+
+    columns: Listed[dict[str, Direction]] = Declared(
+        description="Columns and their direction, first to last."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the rows in order; nulls come first when ascending, last when descending."""
+        from pyspark.sql import functions
+
+        del workspace
+        order = [(name, direction) for entry in self.columns for name, direction in entry.items()]
+        return frame.orderBy(
+            *(
+                functions.asc(name) if direction == "asc" else functions.desc(name)
+                for name, direction in order
+            )
+        )

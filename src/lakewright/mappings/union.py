@@ -1,0 +1,44 @@
+"""The `union` mapping: the rows of several mappings, columns matched by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import conform
+from lakewright.mappings.mapping import Input, Mapping
+from lakewright.spec.model import Listed, Reference
+from lakewright.spec.types import Field, TypeText
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["UnionMapping"]
+
+
+class UnionMapping(Mapping):
+    """Puts the rows of its inputs one after the other; a column that one lacks is null there."""
+
+    union_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings.", min_length=1)
+    columns: dict[str, TypeText] | None = Declared(
+        default=None, description="Columns of the result with their types; all of all inputs unless given."
+    )
+    distinct: bool = Declared(default=False, description="Whether each different row comes once only.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mappings."""
+        return [Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.union_inputs)]
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return all rows, with the superset of columns or those declared."""
+        frames = [workspace.frame(name) for name in self.union_inputs]
+        if self.columns is not None:
+            fields = [Field(name=name, type=found) for name, found in self.columns.items()]
+            frames = [conform(frame, fields) for frame in frames]
+        merged = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        return merged.distinct() if self.distinct else merged

@@ -1,0 +1,47 @@
+"""The `values` mapping: rows written in the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.lake.columns import frame_of_records
+from lakewright.mappings.mapping import Mapping
+from lakewright.schemas.schema import Schema
+from lakewright.spec.model import KindOf
+from lakewright.spec.types import Field, TypeText
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ValuesMapping"]
+
+
+class ValuesMapping(Mapping):
+    """Gives its records, with the columns of `columns` or of `schema`."""
+
+    records: list[list[Any] | dict[str, Any]] = Declared(
+        default_factory=list, description="Rows: lists of values, or maps of column to value."
+    )
+    columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
+        default=None, alias="schema", description="Columns, in place of `columns`."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.columns is None) == (self.declared_schema is None):
+            raise ValueError("values have one of `columns` and `schema`")
+        return self
+
+    def transform(self, workspace: Workspace) -> DataFrame:
+        """Return the records."""
+        if self.columns is not None:
+            fields = tuple(Field(name=name, type=found) for name, found in self.columns.items())
+        else:
+            fields = self.declared_schema.fields(workspace) if self.declared_schema else ()
+        return frame_of_records(workspace.spark, fields, self.records)

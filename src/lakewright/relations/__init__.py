@@ -1,0 +1,34 @@
+"""Relations: what is read and written, one module a kind."""
+
+from __future__ import annotations
+
+__all__ = ["KINDS", "NOT_OFFERED"]
+
+KINDS = {
+    "const": "lakewright.relations.values:ValuesRelation",
+    "delta": "lakewright.relations.delta:DeltaRelation",
+    "deltaFile": "lakewright.relations.delta:DeltaRelation",
+    "deltaTable": "lakewright.relations.delta:DeltaRelation",
+    "empty": "lakewright.relations.empty:EmptyRelation",
+    "entity": "lakewright.relations.entity:EntityRelation",
+    "file": "lakewright.relations.file:FileRelation",
+    "hiveView": "lakewright.relations.view:ViewRelation",
+    "mock": "lakewright.relations.mock:MockRelation",
+    "null": "lakewright.relations.empty:EmptyRelation",
+    "values": "lakewright.relations.values:ValuesRelation",
+    "view": "lakewright.relations.view:ViewRelation",
+}
+"""Class of each kind, imported on first use."""
+
+NOT_OFFERED = {
+    "hiveQuery": "Use a sql mapping.",
+    "hiveUnionTable": "Use a delta relation: its table takes new columns.",
+    "jdbcQuery": "Use a generic relation with format: jdbc.",
+    "jdbcTable": "Use a generic relation with format: jdbc.",
+    "jdbcView": "Create the view in the database itself.",
+    "kafka": "Streams aren't offered.",
+    "local": "Use a file relation.",
+    "sqlserver": "Use a generic relation with format: jdbc.",
+    "template": "Write the relation out, with expressions where it differs.",
+}
+"""Kinds of Flowman's that aren't offered, with what to use instead."""

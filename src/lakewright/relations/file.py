@@ -1,0 +1,243 @@
+"""The `file` relation: files of one format below a location."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import TargetError
+from lakewright.lake.columns import cast_column, conform, literal, reader_schema
+from lakewright.lake.files import Files, files_at, join, local_path, parent
+from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
+from lakewright.lake.rows import has_rows
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.pattern import Pattern
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.staging import StagedFiles
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["FileRelation"]
+
+
+def _lower(declared: object) -> object:
+    return declared.lower() if isinstance(declared, str) else declared
+
+
+FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"], BeforeValidator(_lower)]
+
+
+class FileRelation(StoredRelation):
+    """Files below `location`, in folders named after partitions unless `pattern` says otherwise.
+
+    Every write goes beside and takes the place of the former content by one renaming, so that a reader sees
+    the one or the other.
+    """
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
+
+    location: str = Declared(description="Folder or file; relative to the project's folder.")
+    format: FileFormat = Declared(default="csv", description="Format of the files.")
+    pattern: str | None = Declared(
+        default=None, description="Where a partition's files are below the location, as in ${year}/*.csv."
+    )
+    options: dict[str, str] = Declared(default_factory=dict, description="Spark's options of the format.")
+
+    def root(self, workspace: Workspace) -> str:
+        """Return the location: an absolute local path or a URI."""
+        local = local_path(self.location)
+        return self.location.rstrip("/") if local is None else str(workspace.file(str(local)))
+
+    def place(self, workspace: Workspace, partition: Partition) -> str:
+        """Return where a partition's files are; with `*` for each column that the partition leaves open."""
+        wanted = canonical_partition(self.partitions, partition)
+        root = self.root(workspace)
+        if self.pattern is not None:
+            return join(root, self._pattern(workspace).path(wanted))
+        folders = [
+            partition_folder({each.name: wanted[each.name]}) if each.name in wanted else "*"
+            for each in self.partitions
+        ]
+        while folders and folders[-1] == "*":
+            folders.pop()
+        return join(root, *folders) if folders else root
+
+    def _pattern(self, workspace: Workspace) -> Pattern:
+        return Pattern(self.pattern or "", self.partitions, workspace.scope)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the files, of the partition or all."""
+        return frozenset({Resource.file(self.place(workspace, partition or {}))})
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the location is there, and whether there are rows in it or in the partition."""
+        place = self.place(workspace, partition or {})
+        subject = str(Resource.file(place))
+        try:
+            files = files_at(place, workspace.lake)
+            exists = bool(files.matching(self.root(workspace)))
+            filled = exists and any(self._has_rows(files, found) for found in files.matching(place))
+        except OSError as error:
+            return Observation(subject, error=f"{place} can't be looked at: {error}")
+        return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled))
+
+    def _has_rows(self, files: Files, folder: str) -> bool:
+        for entry in files.listed(folder):
+            path = folder if entry.name == parent(folder)[1] else join(folder, entry.name)
+            local = local_path(path)
+            if entry.size and (local is None or has_rows(local, self.format, self.options)):
+                return True
+        return False
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a digest of names, sizes and times of the files."""
+        digest = hashlib.sha256()
+        for partition in partitions or [{}]:
+            place = self.place(workspace, partition)
+            files = files_at(place, workspace.lake)
+            for found in files.matching(place):
+                for entry in files.listed(found):
+                    digest.update(f"{found}/{entry.name}\t{entry.size}\t{entry.modified}\n".encode())
+        return digest.hexdigest()
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the rows of the files; CSV columns are taken by position where columns are declared.
+
+        Raises:
+            TargetError: Nothing is there.
+        """
+        wanted = [canonical_partition(self.partitions, each) for each in partitions]
+        fields = self.declared(workspace)
+        if self.pattern is not None:
+            return self._read_pattern(workspace, wanted, fields)
+        frame = self._load(workspace, [self.root(workspace)], fields)
+        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+
+    def _read_pattern(
+        self, workspace: Workspace, partitions: Sequence[Partition], fields: tuple[Field, ...] | None
+    ) -> DataFrame:
+        """Read what the pattern finds; partition values are taken from the paths, or are those asked for."""
+        names = {each.name.lower() for each in self.partitions}
+        inner = None if fields is None else tuple(each for each in fields if each.name.lower() not in names)
+        frames = [
+            self._with_values(workspace, self._load(workspace, [self.place(workspace, each)], inner), each)
+            for each in partitions or [{}]
+        ]
+        frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        return frame if fields is None else conform(frame, fields)
+
+    def _with_values(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
+        from pyspark.sql import functions
+
+        expression, groups = self._pattern(workspace).found_in_path()
+        path = functions.col("_metadata.file_path")
+        path = functions.url_decode(functions.replace(path, literal("+"), literal("%2B")))
+        for each in self.partitions:
+            if each.name in partition:
+                value = literal(partition[each.name])
+            elif each.name in groups:
+                value = functions.regexp_extract(path, expression, groups[each.name])
+            else:
+                raise TargetError(
+                    f"{self.label}: the value of partition column {each.name} doesn't stand in its paths",
+                    remedy=f"Say which partitions to read (partitions: {{{each.name}: …}}).",
+                )
+            frame = frame.withColumn(each.name, cast_column(value, each.type))
+        return frame
+
+    def _load(
+        self, workspace: Workspace, paths: Sequence[str], fields: tuple[Field, ...] | None
+    ) -> DataFrame:
+        files = files_at(paths[0], workspace.lake)
+        found = [match for path in paths for match in files.matching(path)]
+        if not found:
+            raise TargetError(
+                f"{self.label}: nothing is at {paths[0]}",
+                remedy="See whether its location is right; the CREATE phase of a relation target makes it.",
+            )
+        if fields is None and not any(True for path in found for _ in files.listed(path)):
+            raise TargetError(
+                f"{self.label}: there is no file at {paths[0]} to find its columns in",
+                remedy="Declare its schema.",
+            )
+        reader = workspace.spark.read.format(self.format).options(**self.options)
+        if fields is not None:
+            reader = reader.schema(reader_schema(fields))
+        return reader.load([_for_engine(path) for path in found])
+
+    def create(self, workspace: Workspace) -> None:
+        """Make the folder."""
+        root = self.root(workspace)
+        files_at(root, workspace.lake).make_folder(root)
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Leave the files as they are: they have no common schema that could be changed."""
+        del workspace, allow_data_loss
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove everything at the location."""
+        root = self.root(workspace)
+        files_at(root, workspace.lake).remove(root)
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Remove a partition's files, or all; the folder stays."""
+        place = self.place(workspace, partition or {})
+        files = files_at(place, workspace.lake)
+        for found in files.matching(place):
+            if partition:
+                files.remove(found)
+            else:
+                StagedFiles(files, found, self.format, self.options).empty()
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Write the rows beside, then put them in the place of the former ones, or next to them.
+
+        With a partition, rows go there, and a partition column that they bring has no meaning. Else rows go
+        to the partitions that they name; `OVERWRITE` then removes the others, `OVERWRITE_DYNAMIC` doesn't.
+        """
+        wanted = canonical_partition(self.partitions, partition)
+        open_columns = self._open_columns(wanted)
+        place = self.place(workspace, wanted)
+        outgoing = self._outgoing(workspace, frame, wanted)
+        writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
+        rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
+        if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not open_columns):
+            writer.replace()
+        elif mode is OutputMode.OVERWRITE_DYNAMIC:
+            writer.replace_folders()
+        else:
+            writer.append()
+        return WriteSummary(rows)
+
+    def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
+        fields = self.declared(workspace)
+        if fields is None:
+            return frame.drop(*partition)
+        return conform(frame, [each for each in fields if each.name not in partition])
+
+    def _open_columns(self, partition: Partition) -> list[str]:
+        names = [each.name for each in self.partitions]
+        is_prefix = names[: len(partition)] == list(partition)
+        if not is_prefix or (self.pattern is not None and len(partition) < len(names)):
+            missing = ", ".join(name for name in names if name not in partition)
+            raise TargetError(
+                f"{self.label}: rows can't be written without a value for partition column {missing}",
+                remedy="Give the target's `partition` a value for it.",
+            )
+        return names[len(partition) :]
+
+
+def _for_engine(path: str) -> str:
+    return f"file://{path}" if path.startswith("/") else path

@@ -1,0 +1,65 @@
+"""The `mock` relation: the columns of another, with the rows of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.lake.columns import frame_of_records
+from lakewright.lake.partition import Partition, partition_condition
+from lakewright.plan.observation import Answer, Observation
+from lakewright.relations.empty import EmptyRelation
+from lakewright.spec.model import Reference
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["MockRelation"]
+
+
+class MockRelation(EmptyRelation):
+    """Stands for another relation in a test: reads its own records, and forgets what is written.
+
+    Without `relation` it mocks the one of its own name, which a test has overridden by it.
+    """
+
+    relation: str | None = Declared(default=None, description="Relation whose columns it has.")
+    records: list[list[Any] | dict[str, Any]] = Declared(
+        default_factory=list, description="Rows: lists of values, or maps; partition columns come last."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mocked relation."""
+        named = [] if self.relation is None else [Reference("relation", self.relation, ("relation",))]
+        return [*super().references(), *named]
+
+    def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
+        """Return the mocked relation's columns, unless it declares its own."""
+        own = super().declared(workspace)
+        if own is not None:
+            return own
+        mocked = workspace.original_relation(self.relation or self.name)
+        if mocked is self or mocked.name == self.name == "":
+            raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation that it stands for.")
+        return mocked.fields(workspace)
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return that it is there, and whether it has records."""
+        del workspace, partition
+        return Observation(f"mock:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the records."""
+        frame = frame_of_records(workspace.spark, self.declared(workspace) or (), self.records)
+        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return the records themselves."""
+        del workspace, partitions
+        return self.model_dump_json()

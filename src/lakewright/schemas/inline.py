@@ -1,0 +1,34 @@
+"""The `inline` schema: columns written where they are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.schemas.schema import Schema
+from lakewright.spec.model import Listed, Texts
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["InlineSchema"]
+
+
+class InlineSchema(Schema):
+    """Gives the columns of its `fields`."""
+
+    declared_fields: Listed[Field] = Declared(alias="fields", description="The columns, in order.")
+    declared_key: Texts = Declared(
+        default=(), alias="primaryKey", description="Columns that together identify a row."
+    )
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns as written."""
+        del workspace
+        return self.declared_fields
+
+    def primary_key(self) -> tuple[str, ...]:
+        """Return the declared key."""
+        return self.declared_key

@@ -1,0 +1,31 @@
+"""The `relation` schema: the columns of another relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.schemas.schema import Schema
+from lakewright.spec.model import Reference
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["RelationSchema"]
+
+
+class RelationSchema(Schema):
+    """Gives the columns of a relation: those it declares, else those it has."""
+
+    relation: str = Declared(description="Name of the relation.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return [Reference("relation", self.relation, ("relation",))]
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns of the relation."""
+        return workspace.relation(self.relation).fields(workspace)

@@ -1,0 +1,30 @@
+"""What every schema is: declared columns, wherever they are written."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from lakewright.spec.model import Named
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["Schema"]
+
+
+class Schema(Named):
+    """Columns of a relation, a mapping or a check."""
+
+    @abstractmethod
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns, in order."""
+
+    def primary_key(self) -> tuple[str, ...]:
+        """Return the names of the columns that identify a row; none where none are declared."""
+        return ()
+
+    def mappings(self) -> tuple[str, ...]:
+        """Return the mappings whose columns these are."""
+        return ()

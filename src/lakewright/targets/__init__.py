@@ -1,0 +1,31 @@
+"""Targets: what a job takes through the phases, one module a kind."""
+
+from __future__ import annotations
+
+__all__ = ["KINDS", "NOT_OFFERED"]
+
+KINDS = {
+    "entity": "lakewright.targets.entity:EntityTarget",
+    "measure": "lakewright.targets.measure:MeasureTarget",
+    "relation": "lakewright.targets.relation:RelationTarget",
+    "validate": "lakewright.targets.validate:ValidateTarget",
+    "verify": "lakewright.targets.verify:VerifyTarget",
+}
+"""Class of each kind, imported on first use."""
+
+NOT_OFFERED = {
+    "blackhole": "Use a relation target with a relation of kind: empty.",
+    "copyFile": "Use a copy target.",
+    "deleteFile": "Use a truncate or drop target.",
+    "deltaVacuum": "Vacuum tables beside the runs.",
+    "getFile": "Use a copy target.",
+    "hiveDatabase": "Create the database in the catalog itself.",
+    "jdbcCommand": "Run the command beside the runs.",
+    "local": "Use a file target.",
+    "mergeFiles": "Use a file target with parallelism: 1.",
+    "null": "Use a relation target with a relation of kind: empty.",
+    "putFile": "Use a copy target.",
+    "sftpUpload": "Copy the files beside the runs.",
+    "stream": "Streams aren't offered.",
+}
+"""Kinds of Flowman's that aren't offered, with what to use instead."""

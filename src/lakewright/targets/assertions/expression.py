@@ -1,0 +1,42 @@
+"""The `expression` assertion: conditions that every row meets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.spec.model import Texts
+from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ExpressionAssertion"]
+
+
+class ExpressionAssertion(MappingAssertion):
+    """Holds if every row meets every condition; a condition that comes to null isn't met."""
+
+    expected: Texts = Declared(description="SQL conditions, as in WHERE.")
+
+    def check(self, workspace: Workspace) -> Verdict:
+        """Return for each condition how many rows miss it, counted in one pass."""
+        from pyspark.sql import functions
+
+        if not self.expected:
+            return Verdict()
+        missed = [
+            functions.count_if(
+                ~functions.coalesce(functions.expr(text).cast("boolean"), functions.lit(False))
+            )
+            for text in self.expected
+        ]
+        counts = workspace.frame(self.mapping).agg(*missed).collect()[0]
+        return Verdict(
+            tuple(
+                f"{count} {'row misses' if count == 1 else 'rows miss'} {text}"
+                for text, count in zip(self.expected, counts, strict=True)
+                if count
+            )
+        )

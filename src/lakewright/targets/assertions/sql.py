@@ -1,0 +1,117 @@
+"""The `sql` assertion: queries whose results are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.lake.query import mapping_names, query_requires, run_query
+from lakewright.plan.resource import Resource
+from lakewright.spec.expression import has_expression
+from lakewright.spec.model import Listed, Model, Reference
+from lakewright.targets.assertions.assertion import Assertion, Verdict
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["SqlAssertion", "SqlTest"]
+
+_SHOWN = 5
+Row: TypeAlias = tuple[str | None, ...]
+
+
+class SqlTest(Model):
+    """One query and its result: rows as lists of values, or single values; in any order."""
+
+    query: str = Declared(description="The query; its tables are mappings.")
+    expected: Listed[Any] = Declared(default=(), description="The rows that it must give.")
+
+
+class SqlAssertion(Assertion):
+    """Holds if each query gives exactly the expected rows."""
+
+    query: str | None = Declared(default=None, description="The query; its tables are mappings.")
+    expected: Listed[Any] = Declared(
+        default=(), description="The rows that it must give; none for an empty result."
+    )
+    tests: Listed[SqlTest] = Declared(default=(), description="More queries, each with its expected rows.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.query is None and not self.tests:
+            raise ValueError("a sql assertion has a `query`, or `tests`")
+        return self
+
+    def all_tests(self) -> tuple[SqlTest, ...]:
+        """Return the tests of the list and the one written beside it."""
+        own = () if self.query is None else (SqlTest(query=self.query, expected=self.expected),)
+        return (*own, *self.tests)
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mappings in the queries that hold no expression."""
+        texts = [test.query for test in self.all_tests() if not has_expression(test.query)]
+        return [Reference("mapping", name) for text in texts for name in mapping_names(text)]
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return what the queries read."""
+        return frozenset().union(*(query_requires(workspace, test.query) for test in self.all_tests()))
+
+    def check(self, workspace: Workspace) -> Verdict:
+        """Return for each query how its rows differ from those expected."""
+        return Verdict(
+            tuple(failure for test in self.all_tests() if (failure := _failure(workspace, test)) is not None)
+        )
+
+
+def _failure(workspace: Workspace, test: SqlTest) -> str | None:
+    from lakewright.lake.columns import column
+
+    frame = run_query(workspace, test.query)
+    expected = [_row(record, frame.columns) for record in test.expected]
+    texts = frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
+    texts = texts.select(*(column(name).cast("string") for name in texts.columns))
+    actual = [tuple(row) for row in texts.limit(len(expected) + _SHOWN + 1).collect()]
+    surplus = Counter(map(_comparable, actual)) - Counter(map(_comparable, expected))
+    missing = Counter(map(_comparable, expected)) - Counter(map(_comparable, actual))
+    if not surplus and not missing:
+        return None
+    parts = [_sample("unexpected", surplus), _sample("missing", missing)]
+    return f"{' '.join(test.query.split())}: {'; '.join(part for part in parts if part)}"
+
+
+def _row(record: Any, columns: Sequence[str]) -> Row:
+    if isinstance(record, Mapping):
+        values = {name.lower(): value for name, value in record.items()}
+        return tuple(_text(values.get(name.lower())) for name in columns)
+    return tuple(_text(value) for value in (record if isinstance(record, (list, tuple)) else [record]))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _comparable(row: Row) -> Row:
+    """Return the row with numbers in one form, so that 2, 2.0 and 2.00 are the same."""
+    return tuple(None if value is None else _canonical(value) for value in row)
+
+
+def _canonical(text: str) -> str:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    return str(number.normalize()) if number.is_finite() else text
+
+
+def _sample(word: str, rows: Counter[Row]) -> str:
+    if not rows:
+        return ""
+    shown = ", ".join(
+        "(" + ", ".join("null" if v is None else v for v in row) + ")" for row in list(rows)[:_SHOWN]
+    )
+    return f"{word} {shown}{', …' if len(rows) > _SHOWN else ''}"

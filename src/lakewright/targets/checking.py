@@ -1,0 +1,109 @@
+"""What `validate` and `verify` targets have in common: assertions, and what follows when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import VerificationError
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.spec.model import KindOf, NamedMap, Reference
+from lakewright.targets.assertions.assertion import Assertion
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["CheckingTarget", "ErrorMode", "ErrorModeText"]
+
+
+class ErrorMode(StrEnum):
+    """What a failed assertion does to the rest, and to the target."""
+
+    FAIL_FAST = "failFast"
+    FAIL_AT_END = "failAtEnd"
+    FAIL_NEVER = "failNever"
+
+
+def _mode(declared: object) -> object:
+    if not isinstance(declared, str):
+        return declared
+    wanted = declared.replace("_", "").lower()
+    return next((mode for mode in ErrorMode if mode.lower() == wanted), declared)
+
+
+def _by_name(declared: Any) -> Any:
+    if isinstance(declared, (list, tuple)):
+        return {f"assertion {index}": each for index, each in enumerate(declared, 1)}
+    return declared
+
+
+ErrorModeText = Annotated[ErrorMode, BeforeValidator(_mode)]
+Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_by_name)]
+
+
+class CheckingTarget(Target):
+    """Checks assertions, in the order written."""
+
+    assertions: Assertions = Declared(default_factory=dict, description="What must hold, by name.")
+    mode: ErrorModeText = Declared(
+        default=ErrorMode.FAIL_AT_END, description="failFast, failAtEnd or failNever."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return what the assertions read."""
+        return [
+            Reference(each.category, each.name, ("assertions", name, *each.path))
+            for name, assertion in self.assertions.items()
+            for each in assertion.references()
+        ]
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the assertions read."""
+        del phase
+        return frozenset().union(*(each.requires(workspace) for each in self.assertions.values()))
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Check the assertions.
+
+        Raises:
+            VerificationError: One doesn't hold, and the mode isn't failNever. What goes wrong while checking
+                is raised in every mode.
+        """
+        del phase
+        failures: dict[str, tuple[str, ...]] = {}
+        for assertion in self.assertions.values():
+            verdict = assertion.check(context.workspace)
+            if not verdict.holds:
+                failures[assertion.label] = verdict.failures
+                if self.mode is ErrorMode.FAIL_FAST:
+                    break
+        if failures and self.mode is not ErrorMode.FAIL_NEVER:
+            raise VerificationError(self._message(failures), details={"failures": failures})
+        reasons = tuple(_texts(failures))
+        status = Status.SUCCESS_WITH_ERRORS if failures else Status.SUCCESS
+        return Outcome(status, reasons=reasons, metrics=self._metrics(failures))
+
+    def _message(self, failures: Mapping[str, tuple[str, ...]]) -> str:
+        count = len(failures)
+        total = len(self.assertions)
+        listed = "; ".join(_texts(failures))
+        return (
+            f"{self.label}: {count} of {total} {'assertion' if total == 1 else 'assertions'} failed: {listed}"
+        )
+
+    def _metrics(self, failures: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+        return {"assertions": len(self.assertions), "assertions_failed": len(failures)}
+
+
+def _texts(failures: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    for label, texts in failures.items():
+        yield f"{label}: {'; '.join(texts)}"

@@ -1,0 +1,53 @@
+"""What a target is given to work with: the workspace, the stores and what the run was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakewright.targets.settings import Settings
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+    from lakewright.manifest.leases import Leases
+    from lakewright.manifest.ledger import Ledger
+
+__all__ = ["Context", "RunOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the run was asked for.
+
+    Attributes:
+        is_forced: Work is done though it is done already.
+        allow_data_loss: Rows and columns may be lost.
+        allow_backdated: A processing time may be older than what the table holds.
+        wait: Leases of others are waited for.
+    """
+
+    is_forced: bool = False
+    allow_data_loss: bool = False
+    allow_backdated: bool = False
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What targets of one instance share.
+
+    Attributes:
+        clock: The time now, with a zone.
+        say: Prints a line of a target's own output.
+    """
+
+    workspace: Workspace
+    ledger: Ledger
+    leases: Leases
+    clock: Callable[[], datetime]
+    run_id: str
+    say: Callable[[str], None]
+    options: RunOptions = field(default_factory=RunOptions)
+    settings: Settings = field(default_factory=Settings)

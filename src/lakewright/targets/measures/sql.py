@@ -1,0 +1,77 @@
+"""The `sql` measure: numbers that a query gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field as Declared
+
+from lakewright.errors import TargetError
+from lakewright.lake.query import mapping_names, query_requires, run_query
+from lakewright.plan.resource import Resource
+from lakewright.spec.expression import has_expression
+from lakewright.spec.model import Reference
+from lakewright.targets.measures.measure import Measure, Measurement
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["SqlMeasure"]
+
+MOST_ROWS = 1_000
+"""More rows than this aren't metrics any more."""
+
+
+class SqlMeasure(Measure):
+    """Gives a metric for each numeric column and row; the other columns are its labels."""
+
+    query: str = Declared(description="The query; its tables are mappings.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mappings in the query, if it holds no expression."""
+        if has_expression(self.query):
+            return []
+        return [Reference("mapping", name, ("query",)) for name in mapping_names(self.query)]
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return what the query reads."""
+        return query_requires(workspace, self.query)
+
+    def take(self, workspace: Workspace) -> tuple[Measurement, ...]:
+        """Return the numbers of all rows.
+
+        Raises:
+            TargetError: There are too many rows.
+        """
+        frame = run_query(workspace, self.query)
+        rows = frame.limit(MOST_ROWS + 1).collect()
+        if len(rows) > MOST_ROWS:
+            raise TargetError(
+                f"measure {self.name!r} gives more than {MOST_ROWS} rows",
+                remedy="Group by columns of fewer values.",
+            )
+        numeric = {name for name, kind in frame.dtypes if _is_number(kind)}
+        return tuple(found for row in rows for found in _measurements(row.asDict(), numeric))
+
+
+def _is_number(kind: str) -> bool:
+    return kind in {"tinyint", "smallint", "int", "bigint", "float", "double", "boolean"} or kind.startswith(
+        "decimal"
+    )
+
+
+def _measurements(row: dict[str, Any], numeric: set[str]) -> Iterable[Measurement]:
+    labels = {name: "" if value is None else str(value) for name, value in row.items() if name not in numeric}
+    for name, value in row.items():
+        if name in numeric:
+            yield Measurement(name, _number(value), labels)
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value if isinstance(value, (int, float)) else None

@@ -1,0 +1,76 @@
+"""What holds for every target that doesn't say otherwise, from the project's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from lakewright.errors import SpecError
+from lakewright.plan.dirty import BuildPolicy
+from lakewright.relations.relation import OutputMode
+
+__all__ = ["Settings", "VerifyPolicy"]
+
+T = TypeVar("T")
+
+
+class VerifyPolicy(StrEnum):
+    """What an empty relation means in VERIFY; one that isn't there always fails."""
+
+    EMPTY_AS_FAILURE = "EMPTY_AS_FAILURE"
+    EMPTY_AS_SUCCESS = "EMPTY_AS_SUCCESS"
+    EMPTY_AS_SUCCESS_WITH_ERRORS = "EMPTY_AS_SUCCESS_WITH_ERRORS"
+
+    @classmethod
+    def parse(cls, text: str) -> VerifyPolicy:
+        """Return the policy that a text names; case and underscores don't matter.
+
+        Raises:
+            ValueError: There is no such policy.
+        """
+        wanted = text.replace("_", "").upper()
+        for policy in cls:
+            if policy.replace("_", "") == wanted:
+                return policy
+        raise ValueError(f"no verify policy {text!r}; there are {', '.join(cls)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults of targets.
+
+    Attributes:
+        parallelism: Files that a write makes at most; None leaves that to Spark.
+        rebalance: Whether rows are spread evenly over those files.
+    """
+
+    build_policy: BuildPolicy = BuildPolicy.COMPAT
+    output_mode: OutputMode = OutputMode.OVERWRITE
+    verify_policy: VerifyPolicy = VerifyPolicy.EMPTY_AS_FAILURE
+    parallelism: int | None = None
+    rebalance: bool = False
+
+    @classmethod
+    def of(cls, config: Mapping[str, str]) -> Settings:
+        """Return the defaults that a project's configuration declares.
+
+        Raises:
+            SpecError: A value is none that the key can have.
+        """
+        return cls(
+            build_policy=_read(config, "buildPolicy", BuildPolicy.parse, BuildPolicy.COMPAT),
+            output_mode=_read(config, "outputMode", OutputMode.parse, OutputMode.OVERWRITE),
+            verify_policy=_read(config, "verifyPolicy", VerifyPolicy.parse, VerifyPolicy.EMPTY_AS_FAILURE),
+            parallelism=_read(config, "parallelism", int, None),
+            rebalance=config.get("lakewright.default.target.rebalance", "false").lower() == "true",
+        )
+
+
+def _read(config: Mapping[str, str], name: str, parse: Callable[[str], T], default: T) -> T:
+    key = f"lakewright.default.target.{name}"
+    try:
+        return parse(config[key]) if key in config else default
+    except ValueError as error:
+        raise SpecError.of(f"configuration {key}: {error}") from error

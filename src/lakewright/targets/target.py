@@ -1,0 +1,125 @@
+"""What every target is: work in some phases, with what it requires, provides, finds and does there."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.plan.dirty import (
+    BuildPolicy,
+    Dirtiness,
+    build_dirty,
+    create_dirty,
+    destroy_dirty,
+    truncate_dirty,
+)
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.spec.model import Named, Texts
+from lakewright.spec.values import Duration
+from lakewright.targets.context import Context
+from lakewright.targets.settings import Settings, VerifyPolicy
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["BuildPolicyText", "Target", "VerifyPolicyText"]
+
+BuildPolicyText = Annotated[
+    BuildPolicy, BeforeValidator(lambda text: BuildPolicy.parse(text) if isinstance(text, str) else text)
+]
+VerifyPolicyText = Annotated[
+    VerifyPolicy, BeforeValidator(lambda text: VerifyPolicy.parse(text) if isinstance(text, str) else text)
+]
+DurationText = Annotated[
+    Duration, BeforeValidator(lambda text: Duration.parse(text) if isinstance(text, str) else text)
+]
+
+
+class Target(Named):
+    """A target as declared."""
+
+    description: str | None = Declared(default=None, description="What it makes, for people.")
+    before: Texts = Declared(default=(), description="Targets that run after this one.")
+    after: Texts = Declared(default=(), description="Targets that run before this one, and taint it.")
+    enabled: bool = Declared(default=True, description="Whether it takes part at all.")
+    build_policy: BuildPolicyText | None = Declared(default=None, description="When it is dirty in BUILD.")
+    verify_policy: VerifyPolicyText | None = Declared(
+        default=None, description="What emptiness means in VERIFY."
+    )
+    retries: int = Declared(default=0, ge=0, description="Further attempts where trying again may succeed.")
+    timeout: DurationText | None = Declared(
+        default=None, description="Longest time a phase may take, PT1H for one."
+    )
+    documentation: Any = Declared(default=None, description="What the documentation shows.")
+    metadata: Any = Declared(default=None, description="Labels of the author's own.")
+
+    @classmethod
+    def named(cls, workspace: Workspace, name: str) -> Target:
+        """Return a target of the project.
+
+        Raises:
+            SpecError: There is none of that name.
+        """
+        found = workspace.target(name)
+        if not isinstance(found, Target):
+            raise SpecError.of(f"{name!r} is no target")
+        return found
+
+    @property
+    def label(self) -> str:
+        """The target in messages."""
+        return f"target {self.name!r}"
+
+    @abstractmethod
+    def phases(self) -> frozenset[Phase]:
+        """Return the phases in which there is something to do."""
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what must be there before the target runs in a phase."""
+        del workspace, phase
+        return frozenset()
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what is there once the target has run in a phase, or in TRUNCATE and DESTROY isn't."""
+        del workspace, phase
+        return frozenset()
+
+    def observe(self, context: Context) -> Observation:
+        """Return what is found before anything runs; nothing is changed by asking."""
+        del context
+        return Observation(f"target:{self.name}")
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in a phase, given what is found; pure.
+
+        Source: `lifecycles-and-phases.md`, "Dirtiness".
+        """
+        if phase is Phase.CREATE:
+            return create_dirty(observation)
+        if phase is Phase.BUILD:
+            return self.build_dirty(observation, settings)
+        if phase is Phase.TRUNCATE:
+            return truncate_dirty(observation)
+        if phase is Phase.DESTROY:
+            return destroy_dirty(observation)
+        return Dirtiness.yes(f"{phase} always runs")
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in BUILD."""
+        policy = self.build_policy or settings.build_policy
+        return build_dirty(policy, observation, is_append=False, is_partitioned=False)
+
+    @abstractmethod
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Do the target's work in a phase.
+
+        Raises:
+            LakewrightError: It could not be done; nothing is half done for readers.
+        """

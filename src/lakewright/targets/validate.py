@@ -1,0 +1,22 @@
+"""The `validate` target: what must hold before anything is created or built."""
+
+from __future__ import annotations
+
+from pydantic import Field as Declared
+
+from lakewright.plan.phase import Phase
+from lakewright.targets.checking import CheckingTarget, ErrorMode, ErrorModeText
+
+__all__ = ["ValidateTarget"]
+
+
+class ValidateTarget(CheckingTarget):
+    """Checks assertions in VALIDATE, and stops at the first that fails unless told otherwise."""
+
+    mode: ErrorModeText = Declared(
+        default=ErrorMode.FAIL_FAST, description="failFast, failAtEnd or failNever."
+    )
+
+    def phases(self) -> frozenset[Phase]:
+        """Return VALIDATE."""
+        return frozenset({Phase.VALIDATE})
