@@ -119,12 +119,8 @@ class _Instance:
         return PhaseResult(phase.phase, tuple(results.values()), phase.note)
 
     def _stops_phase(self, result: TargetResult) -> bool:
-        is_isolated = (
-            result.kind in self.runner.isolated_kinds or result.status is Status.BLOCKED
-        )
-        return (
-            result.status.is_failure and not self.runner.keep_going and not is_isolated
-        )
+        is_isolated = result.kind in self.runner.isolated_kinds or result.status is Status.BLOCKED
+        return result.status.is_failure and not self.runner.keep_going and not is_isolated
 
     def _refusal(
         self,
@@ -138,18 +134,14 @@ class _Instance:
         failed = [name for name in done if name in phase.sources.get(step.target, ())]
         failed = [name for name in failed if done[name].status.is_failure]
         if obstacle is None and failed:
-            reasons = tuple(
-                f"depends on {name}, which {_ended(done[name])}" for name in failed
-            )
+            reasons = tuple(f"depends on {name}, which {_ended(done[name])}" for name in failed)
             return _result(step, Status.BLOCKED, reasons)
         if step.status is Planned.BLOCKED and obstacle is None:
             error = step.hold.error if step.hold else None
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
         if step.status is Planned.CLEAN:
             return _result(step, Status.SKIPPED, step.reasons)
-        return (
-            _result(step, Status.SKIPPED, (obstacle,)) if obstacle is not None else None
-        )
+        return _result(step, Status.SKIPPED, (obstacle,)) if obstacle is not None else None
 
     def _perform(self, step: Step) -> TargetResult:
         self.runner.listener.step_started(self.index, step)
@@ -170,16 +162,12 @@ class _Instance:
         try:
             return self.runner.perform(self.index, step)
         except OperatorError as held:
-            return Outcome(
-                Status.BLOCKED, reasons=(held.message,), error=held.as_fault()
-            )
+            return Outcome(Status.BLOCKED, reasons=(held.message,), error=held.as_fault())
         except LakewrightError as error:
             return Outcome(Status.FAILED, error=error.as_fault())
         except KeyboardInterrupt:
             return Outcome(Status.ABORTED, reasons=("interrupted",))
-        except (
-            Exception
-        ) as error:  # a target's failure is recorded here, whatever it is
+        except Exception as error:  # a target's failure is recorded here, whatever it is
             log.exception("%s failed in %s", step.target, step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
 
@@ -190,9 +178,7 @@ def _unexpected(error: Exception) -> Fault:
 
 
 def _ended(result: TargetResult) -> str:
-    return {Status.FAILED: "failed", Status.BLOCKED: "is blocked"}.get(
-        result.status, "was interrupted"
-    )
+    return {Status.FAILED: "failed", Status.BLOCKED: "is blocked"}.get(result.status, "was interrupted")
 
 
 def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:

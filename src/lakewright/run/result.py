@@ -34,11 +34,7 @@ class TargetResult:
     @property
     def is_held(self) -> bool:
         """Whether it didn't run because something is locked or fail-locked."""
-        return (
-            self.status is Status.BLOCKED
-            and self.error is not None
-            and self.error.code in _HELD
-        )
+        return self.status is Status.BLOCKED and self.error is not None and self.error.code in _HELD
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `job -o json` prints it."""
@@ -64,11 +60,7 @@ class PhaseResult:
     @property
     def status(self) -> Status:
         """What the statuses of its targets come to; a phase without targets is skipped."""
-        return (
-            overall(target.status for target in self.targets)
-            if self.targets
-            else Status.SKIPPED
-        )
+        return overall(target.status for target in self.targets) if self.targets else Status.SKIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +73,7 @@ class InstanceResult:
     @property
     def status(self) -> Status:
         """What the statuses of its phases' targets come to."""
-        return overall(
-            target.status for phase in self.phases for target in phase.targets
-        )
+        return overall(target.status for phase in self.phases for target in phase.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +120,7 @@ class RunResult:
             f"{'WITH_ERRORS' if status is Status.SUCCESS_WITH_ERRORS else status.value}={counts[status]}"
             for status in Status
         )
-        return (
-            f"Done. {shown} in {(self.finished - self.started).total_seconds():.1f} s"
-        )
+        return f"Done. {shown} in {(self.finished - self.started).total_seconds():.1f} s"
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `job -o json` prints."""

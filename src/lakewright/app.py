@@ -1,0 +1,282 @@
+"""The composition root: a project's files, the machine's clock and ids, its stores and Spark, put together.
+
+Everything below takes what it needs as arguments; this is where the arguments are made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import lakewright.mappings
+import lakewright.relations
+import lakewright.schemas
+import lakewright.targets
+import lakewright.targets.assertions
+import lakewright.targets.measures
+from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.lake.workspace import Workspace
+from lakewright.manifest.journal import Journal
+from lakewright.manifest.leases import Leases
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Agent, Author
+from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Store
+from lakewright.plan.step import Plan
+from lakewright.run.execute import Interruption, Listener
+from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.result import RunResult
+from lakewright.spec.files import PROJECT_FILE
+from lakewright.spec.load import load_project
+from lakewright.spec.project import Project
+from lakewright.spec.registry import Registry
+from lakewright.spec.values import Duration
+from lakewright.stores.process import is_dead, this_process
+from lakewright.stores.registry import open_store
+from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.settings import Settings
+
+__all__ = ["App", "JobRequest", "find_project", "registry"]
+
+_MANIFEST_PATH = ".lakewright/manifest.db"
+_SHORT_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h)")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+def registry() -> Registry:
+    """Return every kind that the tool offers, each imported when a project uses it."""
+    packages = {
+        "relation": lakewright.relations,
+        "mapping": lakewright.mappings,
+        "schema": lakewright.schemas,
+        "target": lakewright.targets,
+        "assertion": lakewright.targets.assertions,
+        "measure": lakewright.targets.measures,
+    }
+    return Registry(
+        {category: package.KINDS for category, package in packages.items()},
+        absent={category: package.NOT_OFFERED for category, package in packages.items()},
+    )
+
+
+def find_project(start: Path) -> Path:
+    """Return the nearest folder upwards from `start` that holds a project.
+
+    Raises:
+        UsageError: There is none.
+    """
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder
+    raise UsageError(
+        f"there is no {PROJECT_FILE} in {start.absolute()} or above",
+        remedy="Go to a project's folder, name it with --project, or make one with `lakewright init`.",
+    )
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return str(uuid4())
+
+
+@dataclass
+class App:
+    """A project with everything that its commands need, each part opened on first use.
+
+    Attributes:
+        environ: The process's environment.
+        say: Prints a line of a target's own output.
+    """
+
+    project: Project
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime] = _utc_now
+    ids: Callable[[], str] = _new_id
+    say: Callable[[str], None] = print
+    run_id: str = field(default_factory=_new_id)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | None = None,
+        *,
+        profiles: Sequence[str] = (),
+        definitions: Mapping[str, str] | None = None,
+        config: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] | None = None,
+        say: Callable[[str], None] = print,
+    ) -> App:
+        """Return the project in `folder`, or in the nearest folder upwards that holds one.
+
+        Raises:
+            SpecError: The project's files are wrong; the error has every fault.
+            UsageError: There is no project.
+        """
+        environ = os.environ if environ is None else environ
+        project = load_project(
+            find_project(Path.cwd()) if folder is None else folder,
+            kinds=registry(),
+            profiles=tuple(profiles),
+            definitions=definitions,
+            config=config,
+            environ=environ,
+            clock=_utc_now,
+        )
+        return cls(project, environ, say=say)
+
+    @property
+    def warnings(self) -> tuple[Fault, ...]:
+        """What was noticed while loading that isn't an error."""
+        return self.project.warnings
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Takes the project's secrets out of whatever is recorded or shown."""
+        return Redactor.of(self.project.config, self.environ, secrets=self.project.scope.secrets)
+
+    @cached_property
+    def lake(self) -> Lake:
+        """The lake, whose Spark session starts on first use."""
+        conf = {key: value for key, value in self.project.config.items() if key.startswith("spark.")}
+        return Lake(
+            self.project.lake,
+            SessionSettings(self._state_folder(), app_name=f"lakewright {self.project.name}", conf=conf),
+        )
+
+    @cached_property
+    def store(self) -> Store:
+        """The manifest's back end, created if it isn't there yet."""
+        return open_store(self._manifest_settings())
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The manifest's items and locks, written to as this tool."""
+        return self._ledger(self.store, Author(Agent("lakewright", version("lakewright"))))
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The history of runs."""
+        return self._journal(self.store)
+
+    @property
+    def lease_duration(self) -> timedelta:
+        """How long a lease lasts without a heartbeat."""
+        return _duration(str(self.project.manifest.get("lease", "60s")))
+
+    def plan(self, request: JobRequest) -> Plan:
+        """Return what a run would do. Nothing is written anywhere, not even an empty manifest.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong.
+        """
+        store = self.store if self._has_store() else open_store({"kind": "memory"})
+        return self._job_run(request, store).plan()
+
+    def run(self, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
+        """Return how a run of the job ended; it is recorded from its start on.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong; nothing ran.
+            StoreUnavailable: The manifest's back end doesn't answer; nothing ran.
+        """
+        return self._job_run(request, self.store).run(
+            run_id=self.run_id,
+            holder=this_process(self.run_id),
+            clock=self.clock,
+            listener=listener,
+            interruption=interruption,
+            facts=_versions(),
+        )
+
+    def close(self) -> None:
+        """Let go of the store and stop Spark, if they were used."""
+        for part, stop in (("lake", "stop"), ("store", "close")):
+            if part in self.__dict__:
+                getattr(self.__dict__.pop(part), stop)()
+
+    def _job_run(self, request: JobRequest, store: Store) -> JobRun:
+        return JobRun(self.project, self.lake, self._journal(store), request, self._context(request, store))
+
+    def _context(self, request: JobRequest, store: Store) -> Callable[[Workspace], Context]:
+        author = Author(Agent("lakewright", version("lakewright")))
+        leases = Leases(
+            store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
+        )
+        options = RunOptions(
+            is_forced=request.force,
+            allow_data_loss=request.allow_data_loss,
+            allow_backdated=request.allow_backdated,
+            wait=request.wait,
+        )
+
+        def context(workspace: Workspace) -> Context:
+            return Context(
+                workspace=workspace,
+                ledger=self._ledger(store, author),
+                leases=leases,
+                clock=self.clock,
+                run_id=self.run_id,
+                say=self.say,
+                options=options,
+                settings=Settings.of(self.project.config),
+            )
+
+        return context
+
+    def _ledger(self, store: Store, author: Author) -> Ledger:
+        return Ledger(store, author, ids=self.ids, is_dead=is_dead, redactor=self.redactor)
+
+    def _journal(self, store: Store) -> Journal:
+        return Journal(store, redactor=self.redactor, is_dead=is_dead)
+
+    def _manifest_settings(self) -> dict[str, Any]:
+        settings = {"kind": "sqlite", **self.project.manifest}
+        if settings["kind"] == "sqlite":
+            settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
+        return settings
+
+    def _has_store(self) -> bool:
+        settings = self._manifest_settings()
+        return settings["kind"] != "sqlite" or Path(settings["path"]).exists()
+
+    def _state_folder(self) -> Path:
+        """Return a folder of the user's for what Spark insists on keeping, one for each project."""
+        base = self.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        digest = sha256(str(self.project.basedir.resolve()).encode()).hexdigest()[:12]
+        return Path(base) / "lakewright" / f"{self.project.name}-{digest}"
+
+
+def _duration(text: str) -> timedelta:
+    short = _SHORT_DURATION.fullmatch(text.strip())
+    try:
+        found = timedelta(seconds=int(short[1]) * _UNITS[short[2]]) if short else Duration.parse(text).exact
+    except ValueError as error:
+        raise SpecError.of(f"manifest: lease: {error}", remedy="Write 60s, 5m or PT1M.") from error
+    if found < timedelta(seconds=1):
+        raise SpecError.of(f"manifest: lease: {text} is too short", remedy="Give a second or more.")
+    return found
+
+
+def _versions() -> dict[str, Any]:
+    return {"versions": {name: _version(name) for name in ("lakewright", "pyspark", "delta-spark")}}
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
