@@ -53,7 +53,7 @@ class Case(Named):
 
     def extending(self, parents: Iterable[Case]) -> Case:
         """Return the test with what it takes over; what it has itself wins."""
-        whole = list((*parents, self))
+        whole = [*parents, self]
         return self.model_copy(
             update={
                 "environment": {name: text for case in whole for name, text in case.environment.items()},

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from lakewright.spec.model import Model
+from lakewright.spec.model import Model, SnakeModel
 from lakewright.spec.types import Type, TypeText
 
-__all__ = ["Column", "Injection", "Injections", "Role", "SnakeModel", "lower", "normal_name"]
+__all__ = ["Column", "Injection", "Injections", "Role", "lower", "normal_name"]
 
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
 """Characters that a table's column names can't hold."""
@@ -50,12 +50,6 @@ def lower(declared: Any) -> Any:
 
 def _lower_all(declared: Any) -> Any:
     return [lower(item) for item in ([declared] if isinstance(declared, str) else declared)]
-
-
-class SnakeModel(Model):
-    """What is declared with Datalake Foundation's names."""
-
-    model_config = ConfigDict(alias_generator=None)
 
 
 class Column(SnakeModel):

@@ -45,6 +45,11 @@ class Document:
     value: Any
     find_lines: Callable[[], Lines]
 
+    @classmethod
+    def empty(cls, file: str) -> Document:
+        """Return a document without a value, for a file that can't be read."""
+        return cls(file, None, lambda: Lines(1))
+
     @cached_property
     def lines(self) -> Lines:
         """Lines of every value of the document."""

@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from lakewright.errors import SpecError
-from lakewright.spec.column import Column, Injections, SnakeModel, lower
-from lakewright.spec.expression import has_expression
+from lakewright.spec.column import Column, Injections, lower
+from lakewright.spec.expression import has_expression, names_in, parse_template
 from lakewright.spec.lake import LakeSettings, Output, OutputText
-from lakewright.spec.model import Listed, Named, Reference, TextMap, Texts
+from lakewright.spec.model import Listed, Named, Reference, SnakeModel, TextMap, Texts
 from lakewright.spec.near import nearest
 from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Entry, Scope
@@ -56,7 +56,8 @@ class EntitySettings(SnakeModel):
     )
     delete_scope: Annotated[Literal["closed", "open", "full"], BeforeValidator(lower)] = Field(
         default="closed",
-        description="Window of delete_missing: closed, open (without its lower end), or full (a slice is the whole source).",
+        description="Window of delete_missing: closed, open (without its lower end), or full: a slice is "
+        "the whole source.",
     )
     max_delete_ratio: float = Field(
         default=0.5, ge=0, le=1, description="More inferred deletes than this part fail the slice."
@@ -184,7 +185,7 @@ class Entity(Named):
         for column in self.columns:
             key = column.silver.lower()
             if not key:
-                yield f"nothing is left of the column name {column.result!r} once characters that a table can't hold are removed"
+                yield f"the column name {column.result!r} has no character that a table can hold"
             elif key in seen:
                 yield f"the columns {seen[key]!r} and {column.result!r} become one column {column.silver!r}"
             seen.setdefault(key, column.result)
@@ -344,6 +345,12 @@ class Entity(Named):
                 remedy="A table is named table, database.table or catalog.database.table.",
             )
         return name
+
+    def unknown_names(self, lake: LakeSettings, scope: Scope) -> frozenset[str]:
+        """Return the names in the templates of its places that only a job can give."""
+        own = [getattr(self.settings, key) or getattr(lake, key, None) for key in TEMPLATES]
+        asked = frozenset(name for template in own if template for name in names_in(parse_template(template)))
+        return asked - scope.names - frozenset(self.template_names())
 
     def _names(self) -> Scope:
         return (self._scope or Scope()).child(self.template_names())

@@ -6,7 +6,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 

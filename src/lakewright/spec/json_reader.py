@@ -45,7 +45,7 @@ def read_json(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
     """
     value, fault = _parse(text, file)
     if fault is not None:
-        return Document(file, None, lambda: Lines(1)), (fault,)
+        return Document.empty(file), (fault,)
     document = Document(file, value, lambda: _find_lines(text))
     return document, tuple(islice(_doubled_keys(document, value), MOST_FAULTS))
 

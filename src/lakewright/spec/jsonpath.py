@@ -15,10 +15,10 @@ _STEP = re.compile(
 
 
 def json_path(text: str, path: str) -> Any:
-    """Return the value at a path such as `$.a.b[0]` or `$.list[?(@.key=="user")].value`; of several, the first.
+    """Return the value at a path such as `$.a[0]` or `$.list[?(@.key=="user")].value`; of several, the first.
 
     Raises:
-        ValueError: The text isn't JSON, the path has another form, or leads to nothing or to more than a value.
+        ValueError: The text isn't JSON, or the path has another form or leads to no single value.
 
     Example:
         >>> json_path('{"a": [{"k": "x", "v": 1}]}', '$.a[?(@.k=="x")].v')

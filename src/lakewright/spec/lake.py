@@ -12,11 +12,15 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Model
+from lakewright.spec.model import SnakeModel
 from lakewright.spec.near import suggestion
 from lakewright.spec.places import place_within
 
 __all__ = ["LakeSettings", "Output"]
+
+
+TEMPLATES = ("raw_path", "bronze_path", "silver_path")
+"""Keys in which an entity's own names may stand."""
 
 
 class Output(StrEnum):
@@ -33,10 +37,8 @@ def _lower(declared: Any) -> Any:
 OutputText = Annotated[Output, BeforeValidator(_lower)]
 
 
-class LakeSettings(Model):
+class LakeSettings(SnakeModel):
     """Where the lake is and how it is laid out; paths are templates, resolved for each entity."""
-
-    model_config = {"alias_generator": None}
 
     name: str = Field(default="", description="Name of the environment.")
     root_folder: str = Field(

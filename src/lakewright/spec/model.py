@@ -27,7 +27,18 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from lakewright.spec.near import suggestion
 
-__all__ = ["KindOf", "Listed", "Model", "Named", "NamedMap", "Reference", "TextMap", "Texts", "read_settings"]
+__all__ = [
+    "KindOf",
+    "Listed",
+    "Model",
+    "Named",
+    "NamedMap",
+    "Reference",
+    "SnakeModel",
+    "TextMap",
+    "Texts",
+    "read_settings",
+]
 
 T = TypeVar("T")
 
@@ -59,6 +70,12 @@ class Model(BaseModel):
         return tuple(field.alias or name for name, field in cls.model_fields.items())
 
 
+class SnakeModel(Model):
+    """What is declared with Datalake Foundation's names."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
 def _with_suggestions(error: ValidationError, known: tuple[str, ...]) -> ValidationError:
     details = [
         InitErrorDetails(
@@ -83,7 +100,7 @@ def _custom(
         kind, message = "unknown_key", f"unknown key {loc[0]!r}"
         remedy = suggestion(str(loc[0]), known)
     return PydanticCustomError(
-        kind.replace(" ", "_"),  # type: ignore[arg-type]  # pydantic types this as a literal text
+        kind,
         "{text}",
         {"text": message, "remedy": remedy},
     )

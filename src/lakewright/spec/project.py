@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from lakewright.spec.near import suggestion
 from lakewright.spec.registry import Registry
 from lakewright.spec.scope import Scope
 
-__all__ = ["Entities", "Import", "Project"]
+__all__ = ["Entities", "Project", "resolve_entity"]
 
 
 class Entities(Mapping[str, Entity]):
@@ -45,16 +45,6 @@ class Entities(Mapping[str, Entity]):
 def resolve_entity(definition: Definition, scope: Scope) -> Entity:
     """Return an entity with its expressions evaluated; templates of its places wait for `Entity.places`."""
     return cast("Entity", definition.resolve(scope)).within(scope)
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Another project whose definitions are named `<project>/<name>`."""
-
-    project: str
-    location: Path
-    job: str | None = None
-    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,13 +88,25 @@ class Project:
     imports: Mapping[str, Project] = field(default_factory=dict)
     warnings: tuple[Fault, ...] = ()
 
+    def within(self, scope: Scope) -> Project:
+        """Return the project with other names in force."""
+        return replace(self, scope=scope, entities=Entities(self.entity_definitions, scope))
+
+    def definitions(self, category: str) -> Mapping[str, Any]:
+        """Return everything of a category, such as `relation`, by name."""
+        field_name = "entities" if category == "entity" else f"{category}s"
+        found: Mapping[str, Any] = getattr(self, field_name, {})
+        return found
+
     def job(self, name: str) -> Job:
         """Return a job.
 
         Raises:
             SpecError: There is none of that name.
         """
-        return _found(self.jobs, "job", name)
+        if name not in self.jobs:
+            raise _unknown(self.jobs, "job", name)
+        return self.jobs[name]
 
     def entity(self, name: str | int) -> Entity:
         """Return an entity by name or id.
@@ -123,10 +125,10 @@ class Project:
             raise SpecError.of(
                 f"several entities are named {name!r}", remedy=f"Name one by its id: {', '.join(matching)}."
             )
-        return self.entities[matching[0]] if matching else _found(self.entities, "entity", str(name))
+        if not matching:
+            raise _unknown(self.entities, "entity", str(name))
+        return self.entities[matching[0]]
 
 
-def _found(among: Mapping[str, Any], category: str, name: str) -> Any:
-    if name in among:
-        return among[name]
-    raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
+def _unknown(among: Mapping[str, Any], category: str, name: str) -> SpecError:
+    return SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))

@@ -12,8 +12,10 @@ from threading import RLock
 
 from lakewright.errors import Location, SpecError
 from lakewright.spec.expression import Access, Literal, Name, Node, Template, parse_template
-from lakewright.spec.functions import NAMESPACES, Surroundings, call, read_property
-from lakewright.spec.near import suggestion
+from lakewright.spec.function import Surroundings
+from lakewright.spec.functions import call, read_property
+from lakewright.spec.namespaces import NAMESPACES
+from lakewright.spec.near import nearest
 from lakewright.spec.secrets import credentials_in, is_secret_name
 from lakewright.spec.values import render_value
 
@@ -104,8 +106,10 @@ class Scope:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Values to keep out of logs, records and pages: what was read from files, what the process's
-        environment holds under a secret's name, entries of such names, and passwords in URLs.
+        """Values to keep out of logs, records and pages.
+
+        They are what expressions read from files, or from the process's environment under the name of a
+        secret; entries of such names; and passwords in URLs.
         """
         found = set(self._surroundings.secrets)
         for name in sorted({name for layer in self._layers for name in layer.values}):
@@ -152,14 +156,10 @@ class Scope:
         raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
 
     def _remedy(self, name: str) -> str:
-        near = suggestion(name, self.names, shown=0)
-        return (
-            near
-            if near and near.startswith("did")
-            else (
-                f"Declare {name!r} in an environment, as a parameter of the job or with -D {name}=…; \\$ is a dollar sign."
-            )
-        )
+        if found := nearest(name, self.names):
+            return f"did you mean {found!r}?"
+        ways = "in an environment, as a parameter of the job or with -D"
+        return f"Declare {name!r} {ways}; \\$ is a dollar sign."
 
     def _value_at(self, name: str, depth: int) -> object:
         value = self._layers[depth].values[name]

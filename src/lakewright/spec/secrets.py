@@ -1,4 +1,4 @@
-"""Which names hold secrets, and their values kept out of what is shown.
+"""Which names hold secrets, and passwords in URLs.
 
 Source: the manifest's rules, "Payloads": configuration and environment entries whose key names a password,
 token, key or secret, and credentials in URLs.
@@ -7,29 +7,17 @@ token, key or secret, and credentials in URLs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-__all__ = ["credentials_in", "is_secret_name", "without_secrets"]
-
-SHORTEST = 3
-HIDDEN = "***"
+__all__ = ["credentials_in", "is_secret_name"]
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SECRET_WORDS = frozenset(
     (
-        "password",
-        "passwd",
-        "pwd",
-        "passphrase",
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "apikey",
-        "credential",
-        "credentials",
+        *("password", "passwords", "passwd", "pwd", "passphrase", "credential", "credentials"),
+        *("secret", "secrets", "token", "tokens", "key", "keys"),
     )
 )
+_SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
 _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition", "merge", "unique", "sort"))
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
 
@@ -42,15 +30,9 @@ def is_secret_name(name: str) -> bool:
         (True, True, False)
     """
     words = [word.lower() for word in _WORDS.findall(name)]
-    if not words:
+    if words[-1:] in (["key"], ["keys"]) and not _HARMLESS_BEFORE_KEY.isdisjoint(words[-2:-1]):
         return False
-    if words[-1] == "key" and len(words) > 1 and words[-2] in _HARMLESS_BEFORE_KEY:
-        return False
-    return (
-        words[-1] in _SECRET_WORDS
-        or not _SECRET_WORDS.isdisjoint(words[:-1])
-        and words[-1] in ("value", "id", "text")
-    )
+    return not _SECRET_WORDS.isdisjoint(words) or any(word.endswith(_SECRET_ENDINGS) for word in words)
 
 
 def credentials_in(text: str) -> frozenset[str]:
@@ -61,11 +43,3 @@ def credentials_in(text: str) -> frozenset[str]:
         ['hush']
     """
     return frozenset(_URL_CREDENTIALS.findall(text)) if "://" in text else frozenset()
-
-
-def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret, and every credential of a URL, replaced by `***`."""
-    found = {secret for secret in secrets if len(secret) >= SHORTEST} | credentials_in(text)
-    for secret in sorted(found, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
 from pydantic import Field as Declared
+from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
 from pydantic_core import core_schema
 
 from lakewright.spec.model import Listed, Model
@@ -258,7 +258,7 @@ class _Reader:
     def read_decimal(self, depth: int) -> Type:
         del depth
         numbers = self.read_numbers(2)
-        precision, scale = (numbers + [0])[:2] if numbers else (38, 18)
+        precision, scale = [*numbers, 0][:2] if numbers else (38, 18)
         if not 1 <= precision <= 38 or scale > precision:
             raise self.fail("precision is 1 to 38 and scale at most the precision")
         return Decimal(precision, scale)

@@ -13,8 +13,9 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.errors import SpecError
 from lakewright.spec.expression import Access, Literal, Name, Node, Template, names_in, parse_expression
-from lakewright.spec.functions import NAMESPACES, Surroundings
-from lakewright.spec.model import Model
+from lakewright.spec.function import Surroundings
+from lakewright.spec.model import SnakeModel
+from lakewright.spec.namespaces import NAMESPACES
 from lakewright.spec.scope import Scope
 
 __all__ = ["Operation", "Watermark"]
@@ -32,10 +33,8 @@ class Operation(StrEnum):
     OR = "or"
 
 
-class Watermark(Model):
+class Watermark(SnakeModel):
     """One watermark column of an entity."""
-
-    model_config = {"alias_generator": None}
 
     column_name: str = Field(min_length=1, description="Column of the source, or its new name.")
     operation: Annotated[

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import yaml
 from yaml.events import (
@@ -35,6 +35,9 @@ MOST_NODES = 300_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _TAGS = frozenset((None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"))
+
+
+_Content: TypeAlias = "ScalarEvent | SequenceStartEvent | MappingStartEvent | AliasEvent"
 
 
 @dataclass(slots=True)
@@ -117,9 +120,10 @@ class _Builder:
         return _Refused(Fault(message, location=self.at(event), remedy=remedy))
 
     def at(self, event: Event) -> Location:
-        return Location(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+        mark = event.start_mark
+        return Location(self.file, mark.line + 1, mark.column + 1) if mark else Location(self.file)
 
-    def node(self, event: Event, events: Iterator[Event], depth: int) -> _Node:
+    def node(self, event: _Content, events: Iterator[Event], depth: int) -> _Node:
         if depth > DEEPEST:
             raise self.refused(event, f"values are nested more than {DEEPEST} deep")
         if isinstance(event, AliasEvent):
@@ -155,8 +159,10 @@ class _Builder:
             raise self.refused(event, f"the alias *{event.anchor} stands inside of what it names")
         return node
 
-    def value(self, event: Event, events: Iterator[Event], depth: int) -> _Node:
-        line = event.start_mark.line + 1
+    def value(
+        self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent, events: Iterator[Event], depth: int
+    ) -> _Node:
+        line = _line(event)
         if isinstance(event, ScalarEvent):
             is_null = event.implicit[0] and not event.style and event.value in _NULLS
             return _Node(None if is_null else event.value, Lines(line), 1)
@@ -171,7 +177,7 @@ class _Builder:
         for event in events:
             if isinstance(event, SequenceEndEvent):
                 break
-            node = self.node(event, events, depth + 1)
+            node = self.node(cast("_Content", event), events, depth + 1)
             inner[len(items)] = node.lines
             items.append(node.value)
             size += node.size
@@ -185,8 +191,11 @@ class _Builder:
         for event in events:
             if isinstance(event, MappingEndEvent):
                 break
-            key = self.key(event)
-            node = self.node(next(events), events, depth + 1)
+            if not isinstance(event, ScalarEvent):
+                raise self.refused(event, "a key must be a text")
+            key: str = event.value
+            self.nodes += 1
+            node = self.node(cast("_Content", next(events)), events, depth + 1)
             size += node.size + 1
             if key == "<<" and not event.style:
                 merged += self.merged(event, node)
@@ -194,18 +203,12 @@ class _Builder:
                 self.faults.append(self.doubled(event, key, inner[key].line))
             else:
                 entries[key] = node.value
-                inner[key] = Lines(event.start_mark.line + 1, node.lines.inner)
+                inner[key] = Lines(_line(event), node.lines.inner)
         for source in merged:
             for key, value in source.value.items():
                 if key not in entries:
                     entries[key], inner[key] = value, source.lines.inner[key]
         return _Node(entries, Lines(line, inner), size)
-
-    def key(self, event: Event) -> str:
-        if not isinstance(event, ScalarEvent):
-            raise self.refused(event, "a key must be a text")
-        self.nodes += 1
-        return str(event.value)
 
     def merged(self, event: Event, node: _Node) -> list[_Node]:
         if isinstance(node.value, dict):
@@ -218,3 +221,7 @@ class _Builder:
             location=self.at(event),
             remedy="Remove or rename one of them.",
         )
+
+
+def _line(event: Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1

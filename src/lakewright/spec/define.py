@@ -1,0 +1,156 @@
+"""Entries of sections made into definitions: each with the class of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from lakewright.errors import Fault
+from lakewright.spec.case import Case
+from lakewright.spec.definition import Binding, Definition
+from lakewright.spec.entity import Entity, SourceConnection
+from lakewright.spec.job import Job
+from lakewright.spec.model import Named
+from lakewright.spec.near import suggestion
+from lakewright.spec.registry import Registry
+from lakewright.spec.sections import Declared
+from lakewright.spec.template import PREFIX, TemplateSpec
+
+__all__ = ["Definer"]
+
+FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
+"""Categories that have no kinds."""
+
+SOURCE = "source"
+"""Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
+
+AROUND = ("before", "after", "description", "documentation", "enabled", "metadata")
+"""Keys that a template's use may have besides its parameters."""
+
+
+class Definer:
+    """Makes definitions of one project."""
+
+    def __init__(self, registry: Registry, templates: Mapping[str, Declared]) -> None:
+        self._registry = registry
+        self._templates = {name: self._template(declared) for name, declared in templates.items()}
+        self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
+
+    @property
+    def templates(self) -> Mapping[str, Definition]:
+        """The templates themselves."""
+        return self._templates
+
+    def template_faults(self) -> tuple[Fault, ...]:
+        """Return what is wrong with the templates themselves."""
+        faults = [fault for _, found in self._templates_checked.values() for fault in found]
+        for template in self._templates.values():
+            if template.kind and template.kind not in self._registry.categories:
+                remedy = suggestion(template.kind, self._registry.categories)
+                faults.append(
+                    Fault(
+                        f"{template.subject}: no definitions of kind {template.kind!r}",
+                        template.at("kind"),
+                        remedy,
+                    )
+                )
+        return tuple(faults)
+
+    def define(self, category: str, declared: Declared) -> tuple[Definition | None, tuple[Fault, ...]]:
+        """Return the definition of an entry, or None and why it has no class."""
+        if category in FIXED:
+            return self._definition(category, declared, category, FIXED[category]), ()
+        kind = declared.raw.get("kind")
+        if category == "connection" and kind in (None, SOURCE):
+            return self._definition(category, declared, SOURCE, SourceConnection), ()
+        subject = f"{category} {declared.name!r}"
+        if not isinstance(kind, str) or not kind:
+            kinds = ", ".join(self._registry.kinds(category)[:12])
+            return None, (Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {kinds}."),)
+        if kind.startswith(PREFIX):
+            return self._use(category, declared, kind.removeprefix(PREFIX))
+        model = self._registry.find_or_none(category, kind)
+        if model is None:
+            fault = self._registry.fault(category, kind, declared.at("kind"))
+            return None, (Fault(f"{subject}: {fault.message}", fault.location, fault.remedy),)
+        return self._definition(category, declared, kind, model), ()
+
+    def _definition(self, category: str, declared: Declared, kind: str, model: type[Named]) -> Definition:
+        return Definition(
+            category=category,
+            name=declared.name,
+            kind=kind,
+            raw=declared.raw,
+            model=model,
+            document=declared.document,
+            path=declared.path,
+            registry=self._registry,
+        )
+
+    def _template(self, declared: Declared) -> Definition:
+        return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
+
+    def _use(
+        self, category: str, declared: Declared, name: str
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        subject = f"{category} {declared.name!r}"
+        template = self._templates.get(name)
+        if template is None:
+            remedy = suggestion(name, self._templates)
+            return None, (Fault(f"{subject}: there is no template {name!r}", declared.at("kind"), remedy),)
+        spec = cast("TemplateSpec | None", self._templates_checked[name][0])
+        if spec is None:
+            return None, ()
+        if spec.kind != category:
+            message = f"{subject}: template {name!r} is one for a {spec.kind}, not for a {category}"
+            return None, (Fault(message, declared.at("kind")),)
+        kind = spec.template.get("kind")
+        model = self._registry.find_or_none(category, kind) if isinstance(kind, str) else None
+        if model is None:
+            fault = self._registry.fault(category, str(kind), template.at("template", "kind"))
+            return None, (Fault(f"{template.subject}: {fault.message}", fault.location, fault.remedy),)
+        bindings, faults = _bind(subject, declared, spec)
+        around = {key: value for key, value in declared.raw.items() if key in AROUND}
+        made = Definition(
+            category=category,
+            name=declared.name,
+            kind=str(kind),
+            raw={**spec.template, **around},
+            model=model,
+            document=template.document,
+            path=(*template.path, "template"),
+            registry=self._registry,
+            bindings=bindings,
+        )
+        return made, faults
+
+
+def _bind(
+    subject: str, declared: Declared, spec: TemplateSpec
+) -> tuple[tuple[Binding, ...], tuple[Fault, ...]]:
+    given: dict[str, Any] = {
+        key: value for key, value in declared.raw.items() if key not in ("kind", *AROUND)
+    }
+    bindings: list[Binding] = []
+    faults: list[Fault] = []
+    for parameter in spec.parameters:
+        text = given.pop(parameter.name, parameter.default)
+        location = declared.at(parameter.name)
+        if isinstance(text, str):
+            bindings.append(Binding(parameter.name, parameter.type, text, location))
+        elif text is None:
+            faults.append(
+                Fault(f"{subject}: {parameter.name!r} is missing, a parameter of its template", location)
+            )
+        else:
+            faults.append(Fault(f"{subject}: {parameter.name!r} must be a single value", location))
+    names = [parameter.name for parameter in spec.parameters]
+    faults += [
+        Fault(
+            f"{subject}: its template has no parameter {key!r}",
+            declared.at(key),
+            suggestion(key, [*names, *AROUND]),
+        )
+        for key in given
+    ]
+    return tuple(bindings), tuple(faults)

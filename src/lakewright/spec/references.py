@@ -1,0 +1,59 @@
+"""Names of other definitions, looked up when a project is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, MutableSequence
+
+from lakewright.errors import Fault
+from lakewright.spec.definition import Definition
+from lakewright.spec.expression import has_expression
+from lakewright.spec.model import Named, Reference
+from lakewright.spec.near import suggestion
+from lakewright.spec.project import Project
+
+__all__ = ["check_references"]
+
+Known = Mapping[str, Collection[str]]
+
+
+def check_references(
+    definitions: Mapping[str, Mapping[str, Definition]],
+    models: Mapping[str, Mapping[str, Named]],
+    known: Known,
+    imports: Mapping[str, Project],
+    faults: MutableSequence[Fault],
+) -> None:
+    """Add a fault for each definition that is named but isn't there; names with expressions wait.
+
+    What is declared but wrong counts as known. `project/name` is a definition of an imported project,
+    `name:output` one output of a mapping.
+    """
+    for category, of_category in models.items():
+        for name, model in of_category.items():
+            definition = definitions[category][name]
+            for reference in model.references():
+                if not has_expression(reference.name) and not _exists(reference, known, imports):
+                    faults.append(_missing(definition, reference, known))
+
+
+def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project]) -> bool:
+    project, slash, rest = reference.name.partition("/")
+    name = reference.name
+    known: Collection[str] = declared.get(reference.category, ())
+    if slash and project in imports:
+        name, known = rest, imports[project].definitions(reference.category)
+    return name in known or name.partition(":")[0] in known
+
+
+def _missing(definition: Definition, reference: Reference, declared: Known) -> Fault:
+    known = declared.get(reference.category, ())
+    message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
+    remedy = (
+        suggestion(reference.name, known)
+        or f"Declare it in a module, below `{_section(reference.category)}`."
+    )
+    return Fault(message, definition.at(*reference.path), remedy)
+
+
+def _section(category: str) -> str:
+    return "entities" if category == "entity" else f"{category}s"
