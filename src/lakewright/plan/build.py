@@ -126,7 +126,8 @@ def _plan_phase(turn: _Turn, expected: dict[str, Observation]) -> PhasePlan | No
         if turn.is_selected(name, patterns):
             steps.append(_plan_step(turn, by_name[name], _upstream(steps, graph, name), expected))
     note = None if steps else f"no target takes part in {phase}"
-    return PhasePlan(phase, tuple(steps), graph.sources, note)
+    predecessors = {step.target: graph.ancestors(step.target) for step in steps}
+    return PhasePlan(phase, tuple(steps), graph.sources, predecessors, note)
 
 
 def _upstream(steps: Sequence[Step], graph: Graph, name: str) -> list[Step]:

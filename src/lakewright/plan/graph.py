@@ -42,9 +42,16 @@ class Graph:
     predecessors: Mapping[str, frozenset[str]]
     sources: Mapping[str, frozenset[str]]
 
-    def upstream(self, name: str) -> frozenset[str]:
-        """Return every target that `name` depends on, through any chain."""
-        return _closure(self.sources, name)
+    def ancestors(self, name: str) -> frozenset[str]:
+        """Return every target that runs before `name`, through any chain."""
+        seen: set[str] = set()
+        waiting = [*self.predecessors[name]]
+        while waiting:
+            current = waiting.pop()
+            if current not in seen:
+                seen.add(current)
+                waiting.extend(self.predecessors[current])
+        return frozenset(seen)
 
 
 def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
@@ -100,14 +107,3 @@ def _stable_order(names: Sequence[str], edges: Mapping[str, set[str]]) -> list[s
 
 def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
     return {name: frozenset(other for other, before in edges.items() if name in before) for name in edges}
-
-
-def _closure(sources: Mapping[str, frozenset[str]], name: str) -> frozenset[str]:
-    seen: set[str] = set()
-    waiting = list(sources.get(name, ()))
-    while waiting:
-        current = waiting.pop()
-        if current not in seen:
-            seen.add(current)
-            waiting.extend(sources.get(current, ()))
-    return frozenset(seen)

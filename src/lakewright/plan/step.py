@@ -50,12 +50,14 @@ class PhasePlan:
     Attributes:
         steps: In the order of execution.
         sources: For each target, those whose failure blocks it.
+        predecessors: For each target, those that run before it, whatever the reason.
         note: Why the phase has no steps, if it has none.
     """
 
     phase: Phase
     steps: tuple[Step, ...]
     sources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    predecessors: Mapping[str, frozenset[str]] = field(default_factory=dict)
     note: str | None = None
 
     @property

@@ -9,8 +9,9 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import monotonic
 from typing import Protocol
@@ -53,6 +54,7 @@ class Runner:
 
     Attributes:
         perform: Does one step of the instance with that index; raises what it meets.
+        jobs: How many targets of a phase run side by side, where nothing orders them.
         isolated_kinds: Kinds whose failure stops nothing but what depends on it.
     """
 
@@ -62,6 +64,7 @@ class Runner:
     listener: Listener
     interruption: Interruption
     keep_going: bool = False
+    jobs: int = 1
     isolated_kinds: frozenset[str] = frozenset({"entity"})
 
 
@@ -101,40 +104,73 @@ class _Instance:
     def run(self, obstacle: str | None) -> InstanceResult:
         phases: list[PhaseResult] = []
         for phase in self.plan.phases:
-            result = self._run_phase(phase, obstacle)
+            result = _Phase(self.index, phase, self.runner, obstacle).run()
             phases.append(result)
             if result.status.is_failure and not self.runner.keep_going:
                 obstacle = obstacle or f"not reached: {phase.phase} failed"
         return InstanceResult(self.plan.parameters, tuple(phases))
 
-    def _run_phase(self, phase: PhasePlan, obstacle: str | None) -> PhaseResult:
-        results: dict[str, TargetResult] = {}
-        for step in phase.steps:
-            verdict = self._refusal(step, phase, results, obstacle)
-            result = verdict if verdict is not None else self._perform(step)
-            self.runner.listener.step_finished(self.index, step, result)
-            results[step.target] = result
-            if self._stops_phase(result):
-                obstacle = obstacle or f"not reached: {step.target} failed"
-        return PhaseResult(phase.phase, tuple(results.values()), phase.note)
+
+@dataclass(slots=True)
+class _Phase:
+    """One phase while it runs; only the thread that runs it changes anything here."""
+
+    index: int
+    plan: PhasePlan
+    runner: Runner
+    obstacle: str | None
+    results: dict[str, TargetResult] = field(default_factory=dict)
+
+    def run(self) -> PhaseResult:
+        if self.runner.jobs == 1:
+            for step in self.plan.steps:
+                self._settle(step, self._refusal(step) or self._perform(step))
+        else:
+            with ThreadPoolExecutor(self.runner.jobs, thread_name_prefix="target") as pool:
+                self._run_side_by_side(pool)
+        in_order = tuple(self.results[step.target] for step in self.plan.steps)
+        return PhaseResult(self.plan.phase, in_order, self.plan.note)
+
+    def _run_side_by_side(self, pool: ThreadPoolExecutor) -> None:
+        waiting = list(self.plan.steps)
+        running: dict[Future[TargetResult], Step] = {}
+        while waiting or running:
+            for step in [step for step in waiting if self._is_next(step, waiting, running.values())]:
+                refusal = self._refusal(step)
+                if refusal is None and len(running) >= self.runner.jobs:
+                    break
+                waiting.remove(step)
+                if refusal is not None:
+                    self._settle(step, refusal)
+                else:
+                    self.runner.listener.step_started(self.index, step)
+                    running[pool.submit(self._work, step)] = step
+            for done in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                self._settle(running.pop(done), done.result())
+
+    def _is_next(self, step: Step, waiting: Sequence[Step], running: Iterable[Step]) -> bool:
+        unsettled = {other.target for other in (*waiting, *running)}
+        return not unsettled & self.plan.predecessors.get(step.target, frozenset())
+
+    def _settle(self, step: Step, result: TargetResult) -> None:
+        self.results[step.target] = result
+        self.runner.listener.step_finished(self.index, step, result)
+        if self._stops_phase(result):
+            self.obstacle = self.obstacle or f"not reached: {step.target} failed"
 
     def _stops_phase(self, result: TargetResult) -> bool:
         is_isolated = result.kind in self.runner.isolated_kinds or result.status is Status.BLOCKED
         return result.status.is_failure and not self.runner.keep_going and not is_isolated
 
-    def _refusal(
-        self,
-        step: Step,
-        phase: PhasePlan,
-        done: dict[str, TargetResult],
-        obstacle: str | None,
-    ) -> TargetResult | None:
+    def _refusal(self, step: Step) -> TargetResult | None:
+        """Return how the step ends without being done, or None if it is to be done."""
+        obstacle = self.obstacle
         if obstacle is None and self.runner.interruption.signal is not None:
             obstacle = "not reached: the run was interrupted"
-        failed = [name for name in done if name in phase.sources.get(step.target, ())]
-        failed = [name for name in failed if done[name].status.is_failure]
+        sources = self.plan.sources.get(step.target, frozenset())
+        failed = [r for name, r in self.results.items() if name in sources and r.status.is_failure]
         if obstacle is None and failed:
-            reasons = tuple(f"depends on {name}, which {_ended(done[name])}" for name in failed)
+            reasons = tuple(f"depends on {source.name}, which {_ended(source)}" for source in failed)
             return _result(step, Status.BLOCKED, reasons)
         if step.status is Planned.BLOCKED and obstacle is None:
             error = step.hold.error if step.hold else None
@@ -145,6 +181,9 @@ class _Instance:
 
     def _perform(self, step: Step) -> TargetResult:
         self.runner.listener.step_started(self.index, step)
+        return self._work(step)
+
+    def _work(self, step: Step) -> TargetResult:
         begin = monotonic()
         outcome = self._outcome(step)
         return TargetResult(

@@ -119,6 +119,7 @@ class JobRun:
             listener=Recorder(self.journal, run, parameters, listener),
             interruption=interruption,
             keep_going=self.request.keep_going,
+            jobs=self.request.jobs,
         )
         result = execute(plan, runner)
         self.journal.finish_run(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from threading import Barrier
 
 import pytest
 
@@ -47,10 +48,11 @@ def run(
     perform: Callable[[int, Step], Outcome],
     *,
     keep_going: bool = False,
+    jobs: int = 1,
     recorder: Recorder | None = None,
 ) -> tuple[RunResult, list[str]]:
     listener = recorder or Recorder()
-    runner = Runner("r1", perform, lambda: NOW, listener, listener, keep_going)
+    runner = Runner("r1", perform, lambda: NOW, listener, listener, keep_going, jobs)
     return execute(plan, runner), listener.performed
 
 
@@ -175,6 +177,35 @@ def test_a_second_interruption_aborts_the_step_at_hand() -> None:
 
     assert statuses(result)[0] == ("a", Status.ABORTED)
     assert result.status is Status.FAILED
+
+
+def test_independent_targets_run_side_by_side_and_ordered_ones_do_not() -> None:
+    both = Barrier(2, timeout=10)
+    phase = PhasePlan(
+        Phase.BUILD,
+        (step("a"), step("b"), step("after_a")),
+        predecessors={"after_a": frozenset({"a"})},
+    )
+
+    def meet(instance: int, step: Step) -> Outcome:
+        if step.target != "after_a":
+            both.wait()
+        return Outcome()
+
+    result, performed = run(plan_of(phase), meet, jobs=3)
+
+    assert statuses(result) == [(name, Status.SUCCESS) for name in ("a", "b", "after_a")]
+    assert performed[-1] == "0 BUILD after_a"
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_what_follows_from_a_failure_is_the_same_side_by_side(jobs: int) -> None:
+    phase = replace(CHAIN, predecessors={"b": frozenset({"a"}), "c": frozenset({"a", "b"})})
+
+    result, _ = run(plan_of(phase), failing("a"), keep_going=True, jobs=jobs)
+
+    ends = [Status.FAILED, Status.BLOCKED, Status.BLOCKED, Status.SUCCESS]
+    assert statuses(result) == list(zip(("a", "b", "c", "other"), ends, strict=True))
 
 
 @pytest.mark.parametrize(
