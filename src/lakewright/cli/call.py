@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,10 +19,14 @@ from lakewright.manifest.redact import Redactor
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Call", "open_app"]
+__all__ = ["Call", "Opener", "open_app"]
 
 
-def open_app(settings: Settings, environ: Mapping[str, str]) -> App:
+Opener = Callable[[Settings, Mapping[str, str], Callable[[str], None]], "App"]
+"""Opens the project that settings name, in an environment, with what prints a target's own lines."""
+
+
+def open_app(settings: Settings, environ: Mapping[str, str], say: Callable[[str], None]) -> App:
     """Return the project that the settings name, opened."""
     from lakewright.app import App
 
@@ -31,6 +36,7 @@ def open_app(settings: Settings, environ: Mapping[str, str]) -> App:
         definitions=settings.definitions,
         config=settings.conf,
         environ=environ,
+        say=say,
     )
 
 
@@ -50,7 +56,7 @@ class Call:
     output: Output
     environ: Mapping[str, str]
     ask: TextIO
-    opener: Callable[[Settings, Mapping[str, str]], App] = open_app
+    opener: Opener = open_app
     clock: Callable[[], datetime] = _now
     settings: Settings = field(default_factory=Settings)
     _app: App | None = None
@@ -74,11 +80,16 @@ class Call:
     def app(self) -> App:
         """The project, opened on first use."""
         if self._app is None:
-            self._app = self.opener(self.settings, self.environ)
-            self.output.redactor = Redactor.of(self.environ, secrets=self._app.project.scope.secrets)
+            self._app = self.opener(self.settings, self.environ, self.output.say)
+            self.output.redactor = self._app.redactor
             for fault in self._app.warnings:
                 self.output.note(line(Span("warning: ", "yellow"), str(fault)))
         return self._app
+
+    @property
+    def at(self) -> str:
+        """What a command that somebody is told to type needs so that it finds the same project."""
+        return f" --project {shlex.quote(str(self.settings.project))}" if self.settings.project else ""
 
     def close(self) -> None:
         """Let go of the project's stores and session, if it was opened."""

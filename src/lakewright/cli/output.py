@@ -70,6 +70,10 @@ class Output:
         """Print what is no result: progress, advice, questions, errors."""
         self._write(self.err, (line(block) if isinstance(block, str) else block for block in blocks))
 
+    def say(self, text: str) -> None:
+        """Print a line of a target's own output; on stderr where stdout is for JSON."""
+        self._write(self._people, [line(text)])
+
     def question(self, text: str) -> None:
         """Print a question without ending its line."""
         self.err.write(text)

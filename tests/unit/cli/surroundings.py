@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -15,10 +16,16 @@ from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
 from lakewright.errors import Fault, LakewrightError
+from lakewright.manifest.journal import Journal
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Author
+from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Store
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -59,10 +66,23 @@ class FakeApp:
     settings: Settings = field(default_factory=Settings)
     is_closed: bool = False
     project: Any = None
+    redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
+    store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))
+    say: Callable[[str], None] = print
+    ids: Callable[[], str] = field(default_factory=lambda: map(str, count(1)).__next__)
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.store, Author.named("lakewright"), ids=self.ids, redactor=self.redactor)
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.store, redactor=self.redactor)
 
     def __post_init__(self) -> None:
+        entity = SimpleNamespace(name="orders", destination="orders")
         self.project = self.project or SimpleNamespace(
-            name="shop", basedir=Path("/lake"), scope=SimpleNamespace(secrets=frozenset({"hunter2-secret"}))
+            name="shop", basedir=Path("/lake"), entity={"orders": entity}.__getitem__
         )
 
     def plan(self, request: Any) -> Plan:
@@ -102,8 +122,9 @@ def call_with(
     streams = (Screen(), Screen()) if terminal else (io.StringIO(), io.StringIO())
     keyboard = Screen(typed) if terminal else io.StringIO(typed)
 
-    def opener(settings: Settings, environ: Mapping[str, str]) -> App:
+    def opener(settings: Settings, environ: Mapping[str, str], say: Callable[[str], None]) -> App:
         assert environ["TERM"]
+        app.say = say
         opening()
         app.settings = settings
         return cast("App", app)

@@ -11,6 +11,7 @@ from lakewright.errors import Fault, ItemLocked, Location
 from lakewright.plan.observation import Change, Hold
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
+from lakewright.plan.step import Plan
 
 BUILD = ("job", "daily", "build", "month=2022-01")
 HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
@@ -58,11 +59,11 @@ def test_the_detailed_exit_code_tells_work_from_checks(phase: Phase, status: Pla
 def test_every_option_reaches_the_application() -> None:
     options = (
         *("-f", "-k", "-nl", "-t", "a.*", "-t", "b", "-d", "c", "--resume", "--wait"),
-        *("--allow-data-loss", "--allow-backdated", "-j", "3"),
+        *("--allow-data-loss", "--allow-backdated"),
     )
     request = call_with(FakeApp(result=result_of(ended())), *BUILD, *options).app.asked[0]
     assert (request.job, request.phase, request.arguments) == ("daily", Phase.BUILD, ("month=2022-01",))
-    assert (request.targets, request.dirty, request.jobs) == (("a.*", "b"), ("c",), 3)
+    assert (request.targets, request.dirty) == (("a.*", "b"), ("c",))
     flags = ("force", "keep_going", "is_alone", "resume", "wait", "allow_data_loss", "allow_backdated")
     assert all(getattr(request, flag) for flag in flags)
 
@@ -158,6 +159,17 @@ def test_without_a_terminal_each_step_is_a_log_line() -> None:
         "SUCCESS",
         "BUILD",
     )
+
+
+def test_a_targets_own_lines_stay_out_of_the_document() -> None:
+    class Talking(FakeApp):
+        def plan(self, request: object) -> Plan:
+            self.say("hello from a target")
+            return super().plan(request)
+
+    for options, stream in (((), "out"), (("-o", "json"), "err")):
+        answered = call_with(Talking(planned=plan_of(step())), "plan", "daily", "build", *options)
+        assert "hello from a target" in getattr(answered, stream)
 
 
 def test_on_a_terminal_finished_steps_scroll_by() -> None:

@@ -18,6 +18,7 @@ from lakewright.cli.page import Block, Span, line
 from lakewright.cli.render.run import failure_lines, run_page
 from lakewright.cli.render.words import counted, took
 from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
 
 __all__ = ["demo"]
 
@@ -42,7 +43,7 @@ def demo(call: Call, /, folder: Path) -> int:
     call.settings = replace(call.settings, project=folder)
     options = RunOptions()
     planned = call.app.plan(options.request(JOB, Phase.BUILD, ARGUMENTS))
-    if not planned.has_work and not planned.is_blocked:
+    if not planned.has_work and planned.status is not Planned.BLOCKED:
         steps = len({step.target for step in planned.steps()})
         text = f"{counted(steps, 'target')} in {counted(len(planned.instances), 'month')}"
         clean = f"Everything is clean: {text}, looked at in {took(begin, call.clock())}."

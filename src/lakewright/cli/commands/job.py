@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 
 if TYPE_CHECKING:
-    from lakewright.app import JobRequest
+    from lakewright.run.job import JobRequest
     from lakewright.run.result import RunResult
 
 __all__ = ["job", "run_watched"]

@@ -8,11 +8,10 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line
 from lakewright.cli.render.words import assignments, counted, seconds, status
-from lakewright.errors import Fault
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 
-__all__ = ["failure_lines", "run_page", "slice_line"]
+__all__ = ["details", "failure_lines", "run_page", "slice_line"]
 
 # Numbers of a slice that are shown where they aren't zero, with the words for them.
 COUNTS = {
@@ -37,14 +36,12 @@ def run_page(result: RunResult) -> Iterator[Block]:
 def failure_lines(result: RunResult) -> Iterator[Branch]:
     """Yield each failure once more, whole: where a tree is long, this is what is left on the screen."""
     for instance in result.instances:
-        for phase in instance.phases:
-            for target in phase.targets:
-                if target.error is not None:
-                    place = " ".join(
-                        filter(None, [target.name, "in", phase.phase.value, assignments(instance.parameters)])
-                    )
-                    head = line(status(target.status.value), f" {place}: ", *_first(target.error))
-                    yield Branch(head, tuple(_error(target.error)))
+        for target in (target for phase in instance.phases for target in phase.targets):
+            if target.error is not None:
+                error = target.error.as_json()
+                place = (target.name, "in", target.phase.value, assignments(instance.parameters))
+                head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))
+                yield Branch(head, tuple(_error(error)))
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
@@ -95,17 +92,20 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
     )
     time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
     reasons = f": {'; '.join(first.reasons)}" if first.reasons else ""
-    return Branch(line(status(first.status.value), f" {names}", time, reasons), tuple(_details(first)))
+    return Branch(
+        line(status(first.status.value), f" {names}", time, reasons),
+        tuple(details(first.metrics, first.error.as_json() if first.error else None)),
+    )
 
 
-def _details(target: TargetResult) -> Iterator[Branch]:
-    slices = target.metrics.get("slices", ())
-    yield from (Branch(slice_line(one)) for one in slices)
-    rest = {key: value for key, value in target.metrics.items() if key != "slices"}
+def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
+    """Yield what stands below a target, from the JSON of its metrics and error."""
+    yield from (Branch(slice_line(one)) for one in metrics.get("slices", ()))
+    rest = {key: value for key, value in metrics.items() if key != "slices"}
     if rest:
         yield Branch(line(Span(_measures(rest), "dim")))
-    if target.error is not None:
-        yield Branch(line(Span("error: ", "red"), *_first(target.error)), tuple(_error(target.error)))
+    if error is not None:
+        yield Branch(line(Span("error: ", "red"), _first(error)), tuple(_error(error)))
 
 
 def _measures(metrics: Mapping[str, Any]) -> str:
@@ -118,15 +118,15 @@ def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _first(error: Fault) -> list[str]:
-    return error.message.splitlines()[:1]
+def _first(error: Mapping[str, Any]) -> str:
+    return next(iter(str(error["message"]).splitlines()), str(error["code"]))
 
 
-def _error(error: Fault) -> Iterator[Branch]:
-    for text in error.message.splitlines()[1:]:
+def _error(error: Mapping[str, Any]) -> Iterator[Branch]:
+    for text in str(error["message"]).splitlines()[1:]:
         if text.strip():
             yield Branch(line(text))
-    if error.location is not None:
-        yield Branch(line(Span("where: ", "dim"), str(error.location)))
-    if error.remedy:
-        yield Branch(line(Span("do: ", "dim"), error.remedy))
+    if error["location"]:
+        yield Branch(line(Span("where: ", "dim"), str(error["location"])))
+    if error["remedy"]:
+        yield Branch(line(Span("do: ", "dim"), str(error["remedy"])))

@@ -1,0 +1,150 @@
+"""Items of the manifest as they are listed: a row for each application that has to do with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.lock import Lock
+from lakewright.manifest.record import ANYONE, Application, State, format_instant
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["Choice", "Row", "application_named", "application_of", "choice_of", "rows_of"]
+
+VERDICTS = {verdict.value: verdict for verdict in Verdict}
+STATES = {state.value.lower(): state for state in State}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an item is for one application.
+
+    Attributes:
+        run_id: The run of the record that the verdict comes from.
+        since: When that record was written.
+        waits_for: The item that must be processed, resolved or skipped first, if any.
+    """
+
+    item: Item
+    application: Application
+    verdict: Verdict
+    lock: Lock | None = None
+    waits_for: str | None = None
+
+    @property
+    def mark(self) -> Mark | None:
+        """The record behind the verdict, where the fold remembers it."""
+        if self.verdict is Verdict.LOCKED:
+            return self.item.processing
+        if self.verdict is Verdict.FAILED:
+            return self.item.failed
+        done = self.item.processed if self.verdict is Verdict.PROCESSED else self.item.skipped
+        matching = [mark for mark in done if mark.application.covers(self.application)]
+        return matching[-1] if matching else self.item.resolved or self.item.new
+
+    @property
+    def since(self) -> datetime | None:
+        """When the item came to this verdict."""
+        return self.mark.since if self.mark is not None else self.item.since
+
+    @property
+    def slice(self) -> str:
+        """The slice's name, or the end of the item's id where it was recorded without."""
+        named = self.item.new.note.get("slice") if self.item.new is not None else None
+        return str(named or self.item.item_id.rstrip("/").rpartition("/")[2])
+
+    @property
+    def entity(self) -> str | None:
+        """The entity for which the slice was found."""
+        named = self.item.new.note.get("entity") if self.item.new is not None else None
+        return None if named is None else str(named)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether nobody stands behind its lock any more."""
+        return self.lock is not None and self.lock.is_stale
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as `manifest ls -o json` prints it."""
+        return {
+            "item_id": self.item.item_id,
+            "application": str(self.application),
+            "verdict": self.verdict.value,
+            "state": self.item.state.value if self.item.state else None,
+            "run_id": self.mark.run_id if self.mark is not None else None,
+            "since": format_instant(self.since) if self.since else None,
+            "holder": self.lock.holder if self.lock is not None else None,
+            "stale": self.is_stale,
+            "sequence": self.item.sequence,
+            "slice": self.slice,
+            "entity": self.entity,
+            "revision": self.item.revision,
+            "waits_for": self.waits_for,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which rows are wanted: those with one of the verdicts or states; of none given, all."""
+
+    verdicts: frozenset[Verdict] = frozenset()
+    states: frozenset[State] = frozenset()
+
+    def takes(self, row: Row) -> bool:
+        """Return whether the row is wanted."""
+        is_free = not self.verdicts and not self.states
+        return is_free or row.verdict in self.verdicts or row.item.state in self.states
+
+
+def choice_of(words: Iterable[str]) -> Choice:
+    """Return the choice that verdicts and states make, named in any case.
+
+    Some words are both: `failed` is the verdict, which an item that was FAILED and resolved hasn't.
+
+    Raises:
+        ValueError: A word is neither; its argument is the word.
+    """
+    verdicts: set[Verdict] = set()
+    states: set[State] = set()
+    for word in words:
+        if word.lower() in VERDICTS:
+            verdicts.add(VERDICTS[word.lower()])
+        elif word.lower() in STATES:
+            states.add(STATES[word.lower()])
+        else:
+            raise ValueError(word)
+    return Choice(frozenset(verdicts), frozenset(states))
+
+
+def rows_of(item: Item, only: Application | None, find_lock: Callable[[Item], Lock | None]) -> Iterator[Row]:
+    """Yield a row for each application that has to do with the item, or for those that `only` stands for."""
+    lock = find_lock(item)
+    for application, verdict in item.verdicts().items():
+        if only is None or application == ANYONE or only.covers(application):
+            yield Row(item, application, verdict, lock)
+
+
+def application_named(text: str) -> Application:
+    """Return the application that a text names: `name`, or `name:instance`.
+
+    Example:
+        >>> application_named("lakewright/shop/orders:orders").instance_id
+        'orders'
+    """
+    name, colon, instance = text.partition(":")
+    return Application.named(name, instance if colon else None)
+
+
+def application_of(app: App, entity: str) -> Application:
+    """Return the application under which an entity's slices are processed.
+
+    Raises:
+        SpecError: The project has no such entity.
+    """
+    found = app.project.entity(entity)
+    return Application.named(f"lakewright/{app.project.name}/{found.name}", found.destination)

@@ -1,0 +1,83 @@
+"""Pages of what ran: a table of runs, and one run as the tree that its command printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from lakewright.cli.page import Block, Branch, Line, Span, Table, line
+from lakewright.cli.render.run import details
+from lakewright.cli.render.words import ago, assignments, seconds, status, took
+from lakewright.manifest.journal import Run
+
+__all__ = ["run_document", "run_page", "run_row", "runs_table"]
+
+
+def runs_table(runs: Sequence[Run], now: datetime) -> Block:
+    """Return runs as a table, the newest first."""
+    columns = ("run", "status", "job", "phase", "parameters", "started", "took")
+    return Table(columns, tuple(_row(run, now) for run in runs))
+
+
+def _row(run: Run, now: datetime) -> tuple[Line, ...]:
+    return (
+        line(run.run_id),
+        line(status(run.status)),
+        line(run.job),
+        line(run.phase.lower()),
+        line(assignments(run.parameters)),
+        line(ago(run.started, now)),
+        line(took(run.started, run.finished) if run.finished else ""),
+    )
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    """Return a run as `history -o json` lists it."""
+    document = run.as_json()
+    facts = document.pop("facts")
+    return {**document, "holder": str(run.holder), **facts}
+
+
+def run_document(run: Run, targets: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a run as `history show -o json` prints it: in the shape of `job -o json`."""
+    instances = [
+        {
+            "parameters": parameters,
+            "phases": [
+                {"phase": phase, "targets": [_without_place(target) for target in of_phase]}
+                for phase, of_phase in groupby(of_instance, key=lambda target: target["phase"])
+            ],
+        }
+        for parameters, of_instance in groupby(targets, key=lambda target: target["instance"])
+    ]
+    return {**run_row(run), "instances": instances}
+
+
+def _without_place(target: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in target.items() if key not in ("phase", "instance")}
+
+
+def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield a run's page from its document."""
+    head = f" up to {document['phase'].lower()}, run {document['run_id']}, "
+    yield line(Span(f"{document['project']}/{document['job']}", "bold"), head, status(document["status"]))
+    yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
+    yield line(f"by {document['holder']}")
+    for instance in document["instances"]:
+        yield Branch(
+            line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),
+            tuple(_phase(phase) for phase in instance["phases"]),
+        )
+
+
+def _phase(phase: Mapping[str, Any]) -> Branch:
+    return Branch(line(phase["phase"]), tuple(_target(target) for target in phase["targets"]))
+
+
+def _target(target: Mapping[str, Any]) -> Branch:
+    time = Span(f" {seconds(target['seconds'])}", "dim") if target["seconds"] else ""
+    reasons = f": {'; '.join(target['reasons'])}" if target["reasons"] else ""
+    head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
+    return Branch(head, tuple(details(target["metrics"], target["error"])))

@@ -1,0 +1,126 @@
+"""Pages of the manifest: items with their verdicts, one item's records, counts, what discovery found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from lakewright.cli.items import Row
+from lakewright.cli.page import Block, Branch, Line, Span, Table, line
+from lakewright.cli.render.run import slice_line
+from lakewright.cli.render.words import ago, counted, status
+from lakewright.manifest.item import Item
+from lakewright.manifest.lock import command
+from lakewright.manifest.record import Record, State, format_instant
+from lakewright.manifest.store import Damage
+
+__all__ = ["advice", "damage_page", "difference_page", "item_page", "rows_page", "said_of", "stats_page"]
+
+LONGEST_SAID = 200
+
+
+def rows_page(rows: Sequence[Row], now: datetime) -> Iterator[Block]:
+    """Yield a table of rows, and how many there are."""
+    if rows:
+        columns = ("verdict", "entity", "slice", "rev", "since", "note", "item")
+        yield Table(columns, tuple(_row(row, now) for row in rows))
+    yield line(Span(counted(len(rows), "item"), "dim"))
+
+
+def _row(row: Row, now: datetime) -> tuple[Line, ...]:
+    return (
+        line(status(row.verdict.value)),
+        line(row.entity or str(row.application)),
+        line(row.slice),
+        line(str(row.item.revision)),
+        line(ago(row.since, now) if row.since else ""),
+        line(_note(row)),
+        line(Span(row.item.item_id, "dim")),
+    )
+
+
+def _note(row: Row) -> str:
+    if row.lock is not None:
+        return f"stale: {row.lock.stale}" if row.lock.stale else f"held by {row.lock.holder}"
+    if row.item.problem is not None:
+        return row.item.problem
+    if row.item.failed is not None:
+        return said_of(row.item)
+    return f"waits for {row.waits_for}" if row.waits_for else ""
+
+
+def said_of(item: Item) -> str:
+    """Return what an item's failure said, its first line and not more than a few words of it."""
+    error = item.failed.note.get("error") if item.failed is not None else None
+    message = error.get("message") if isinstance(error, Mapping) else error
+    first = str(message or "no reason was recorded").splitlines()[0]
+    return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
+
+
+def advice(row: Row) -> str | None:
+    """Return what to type about a row that holds others back, or None where there is nothing to do."""
+    if row.lock is not None:
+        return command("release", row.item.item_id) if row.is_stale else None
+    if row.item.problem is not None:
+        return command("show", row.item.item_id)
+    return command("resolve", row.item.item_id) if row.item.failed is not None else None
+
+
+def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record]) -> Iterator[Block]:
+    """Yield an item with its verdicts and every record of it, in order."""
+    yield line(Span(item.item_id, "bold"), f" revision {item.revision}")
+    for row in rows:
+        note = _note(row)
+        yield line("  ", status(row.verdict.value), f" for {row.application}", f": {note}" if note else "")
+    for record in records:
+        yield Branch(_record(record), tuple(_content(record)))
+    for typed in dict.fromkeys(filter(None, map(advice, rows))):
+        yield line(Span("do: ", "dim"), f"`{typed}`")
+
+
+def _record(record: Record) -> Line:
+    run = f" run {record.run_id}" if record.run_id else ""
+    by = f" by {record.author.agent.name}"
+    at = format_instant(record.timestamp)
+    return line(f"{record.sequence} ", status(record.state.value), f" {at}{run}", Span(by, "dim"))
+
+
+def _content(record: Record) -> Iterator[Branch]:
+    content = record.content
+    if record.state is State.PROCESSED and isinstance(metrics := content.get("metrics"), Mapping):
+        yield Branch(slice_line({**metrics, "delta_version": content.get("delta_version")}))
+    error = content.get("error")
+    if isinstance(error, Mapping):
+        yield Branch(line(Span("error: ", "red"), str(error.get("message"))))
+        if error.get("remedy"):
+            yield Branch(line(Span("do: ", "dim"), str(error["remedy"])))
+    for key in ("reason", "entity", "slice", "watermarks", "drift"):
+        if content.get(key):
+            yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))
+
+
+def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
+    """Yield how many items each application has in each verdict."""
+    if not stats:
+        yield line("the manifest is empty")
+    for application, counts in stats.items():
+        numbers = [part for verdict, count in counts.items() for part in (f" {count:,} ", status(verdict))]
+        yield line(Span(application, "bold"), ":", *numbers)
+
+
+def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
+    """Yield what is damaged, a line each."""
+    for damage in damages:
+        where = damage.item_id if damage.record_id is None else f"{damage.item_id} record {damage.record_id}"
+        yield line(status("FAILED"), f" {where}: {damage.problem}")
+    text = f"{counted(len(damages), 'fault')} found" if damages else "nothing is damaged"
+    yield line(Span(text, "bold" if damages else "green"))
+
+
+def difference_page(found: Mapping[str, Sequence[Any]]) -> Iterator[Block]:
+    """Yield what discovery found, by kind: new, changed, missing, unrecorded."""
+    for kind, items in found.items():
+        yield Branch(
+            line(Span(kind, "bold"), f" {len(items)}"), tuple(Branch(line(str(one))) for one in items)
+        )

@@ -1,0 +1,233 @@
+"""The operator's command post, over a store in memory."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.surroundings import Answered, FakeApp, call_with
+
+from lakewright.manifest.claim import Claim, Discovered
+from lakewright.manifest.lease import Holder
+from lakewright.manifest.payload import failure
+from lakewright.manifest.record import Application
+
+ORDERS = Application.named("lakewright/shop/orders", "orders")
+HOLDER = Holder("elsewhere", 7, "then", "run-1", "ada")
+ITEM = "file:///lake/bronze/orders/"
+
+
+def slices(app: FakeApp, *names: str) -> None:
+    app.ledger.discover(Discovered(ITEM + name, ORDERS, "orders", name, {"size": 1}) for name in names)
+
+
+def claim(app: FakeApp, name: str) -> Claim:
+    return app.ledger.acquire(
+        ITEM + name, ORDERS, HOLDER, duration=timedelta(seconds=60), token_counter="orders"
+    )
+
+
+def a_lake() -> FakeApp:
+    """Slices a (processed), b (failed), c (locked), d (ready) and e (skipped)."""
+    app = FakeApp()
+    slices(app, *"abcde")
+    metrics = {"slice": "a", "strategy": "merge", "records_in_slice": 5, "inserted": 5}
+    app.ledger.processed(
+        claim(app, "a"), {"metrics": metrics, "watermarks": {"day": {"type": "long", "value": 3}}}
+    )
+    app.ledger.failed(claim(app, "b"), failure(ValueError("column x is gone\nmore")))
+    claim(app, "c")
+    app.ledger.skip(ITEM + "e", "sent twice")
+    return app
+
+
+def document(app: FakeApp, *arguments: str) -> Any:
+    answered = call_with(app, *arguments, "-o", "json")
+    assert answered.code == 0, answered.err
+    return json.loads(answered.out)
+
+
+def verdicts(app: FakeApp, *options: str) -> dict[str, str]:
+    return {row["slice"]: row["verdict"] for row in document(app, "manifest", "ls", *options)}
+
+
+ALL = {"a": "processed", "b": "failed", "c": "locked", "d": "ready", "e": "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ((), "abcde"),
+        (("--state", "failed"), "b"),
+        (("--state", "LOCKED", "--state", "Ready"), "cd"),
+        (("--state", "processing"), "c"),
+        (("--state", "NEW"), "d"),
+        (("--state", "ready", "--state", "processing"), "cd"),
+        (("--entity", "orders"), "abcde"),
+        (("--application", "lakewright/shop/orders:orders", "--state", "processed"), "a"),
+        (("--application", "lakewright/shop/other"), ""),
+        (("--stale",), ""),
+        (("--limit", "2"), "ab"),
+    ],
+)
+def test_a_list_takes_verdicts_and_states_in_any_case(options: tuple[str, ...], found: str) -> None:
+    assert verdicts(a_lake(), *options) == {name: ALL[name] for name in found}
+
+
+def test_an_unknown_word_is_wrong_usage_that_lists_the_known_ones() -> None:
+    answered = call_with(a_lake(), "manifest", "ls", "--state", "lost")
+    assert answered.code == 2
+    assert "Verdicts: ready" in answered.err
+
+
+def test_a_row_has_the_keys_that_are_documented() -> None:
+    """Rules of the command line, `manifest ls -o json`."""
+    rows = {row["slice"]: row for row in document(a_lake(), "manifest", "ls")}
+    assert rows["c"] == {
+        "item_id": ITEM + "c",
+        "application": "lakewright/shop/orders:orders",
+        "verdict": "locked",
+        "state": "PROCESSING",
+        "run_id": "run-1",
+        "since": "2022-03-01T03:00:00.000000Z",
+        "holder": "ada@elsewhere (process 7, run run-1)",
+        "stale": False,
+        "sequence": 2,
+        "slice": "c",
+        "entity": "orders",
+        "revision": 1,
+        "waits_for": None,
+    }
+
+
+def test_an_item_is_shown_with_all_its_records() -> None:
+    shown = document(a_lake(), "manifest", "show", ITEM + "b")
+    assert shown["verdicts"] == {"lakewright/shop/orders:orders": "failed"}
+    assert [record["state"] for record in shown["records"]] == ["NEW", "PROCESSING", "FAILED"]
+    page = call_with(a_lake(), "manifest", "show", ITEM + "b").out
+    assert "error: column x is gone" in page
+    assert page.splitlines()[-1] == f"do: `lakewright manifest resolve {ITEM}b`"
+
+
+def test_an_unknown_item_is_wrong_usage() -> None:
+    answered = call_with(a_lake(), "manifest", "show", "file:///nothing")
+    assert answered.code == 2
+    assert "manifest ls" in answered.err
+
+
+def test_counts_are_by_application_and_verdict() -> None:
+    assert document(a_lake(), "manifest", "stats") == {
+        "lakewright/shop/orders:orders": dict.fromkeys(
+            ("failed", "locked", "processed", "ready", "skipped"), 1
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "options", "becomes"),
+    [
+        ("resolve", "b", (), "ready"),
+        ("release", "c", ("--force",), "ready"),
+        ("skip", "d", (), "skipped"),
+        ("skip", "d", ("--for", "lakewright/shop/orders"), "skipped"),
+        ("unskip", "e", (), "ready"),
+    ],
+)
+def test_verbs_are_records_with_author_and_reason(
+    verb: str, name: str, options: tuple[str, ...], becomes: str
+) -> None:
+    app = a_lake()
+    done = document(app, "manifest", verb, ITEM + name, "--author", "ada", "--reason", "because", *options)
+    assert {row["verdict"] for row in done} == {becomes}
+    last = app.store.records(ITEM + name)[-1]
+    assert (last.author.agent.name, last.content["reason"]) == ("ada", "because")
+
+
+def refused(*arguments: str) -> Answered:
+    return call_with(a_lake(), "manifest", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("release", ITEM + "c"), 4),
+        (("resolve", ITEM + "c"), 4),
+        (("skip", ITEM + "b"), 4),
+        (("resolve", ITEM + "a"), 2),
+        (("release", ITEM + "a"), 2),
+        (("unskip", ITEM + "a"), 2),
+    ],
+)
+def test_a_verb_that_does_not_fit_is_refused(arguments: tuple[str, ...], code: int) -> None:
+    assert refused(*arguments).code == code
+
+
+def test_what_is_exported_comes_in_elsewhere(tmp_path: Path) -> None:
+    app, other = a_lake(), FakeApp()
+    file = tmp_path / "records.ndjson"
+    assert document(app, "manifest", "export", str(file))["records"] == 11
+    assert document(other, "manifest", "import", str(file)) == {"records": 11, "present": 0, "errors": []}
+    assert verdicts(other) == verdicts(app)
+    assert document(other, "manifest", "import", str(file))["present"] == 11
+    assert len(document(app, "manifest", "export")) == 11
+    assert len(call_with(app, "manifest", "export").out.splitlines()) == 11
+
+
+def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:
+    file = tmp_path / "records.ndjson"
+    file.write_text('{"itemId": "x"}\n')
+    answered = call_with(FakeApp(), "manifest", "import", str(file))
+    assert answered.code == 1
+    assert f"{file}:1" in answered.out
+    assert call_with(FakeApp(), "manifest", "import", str(tmp_path / "none")).code == 2
+
+
+def test_a_sound_manifest_is_said_to_be_so() -> None:
+    assert document(a_lake(), "manifest", "fsck") == {"damaged": []}
+
+
+class TestStatus:
+    """Rules of the command line, `status`."""
+
+    def test_it_has_what_an_operator_needs(self) -> None:
+        found = document(a_lake(), "status")
+        assert list(found) == ["running", "waiting", "failed", "stale", "last_runs"]
+        assert [row["slice"] for row in found["running"]] == ["c"]
+        assert [row["slice"] for row in found["waiting"]] == ["d"]
+        assert found["failed"][0]["do"] == f"lakewright manifest resolve {ITEM}b"
+
+    def test_its_page_names_the_command_to_type_next(self) -> None:
+        page = call_with(a_lake(), "status", "--project", "my lake").out
+        assert f"do: `lakewright manifest resolve {ITEM}b --project 'my lake'`" in page
+        assert "failed orders b just now: column x is gone" in page
+        assert "locked orders c just now by ada@elsewhere" in page
+
+    def test_nothing_is_said_to_be_nothing(self) -> None:
+        assert call_with(FakeApp(), "status").out == "Nothing runs, waits or has failed.\n"
+
+
+class TestWatermarks:
+    def test_they_are_listed_set_and_forgotten(self) -> None:
+        app = a_lake()
+        assert document(app, "watermark", "ls") == [
+            {"entity": "orders", "column": "day", "value": 3, "item_id": ITEM + "a"}
+        ]
+        document(app, "watermark", "set", "orders", "day", "1")
+        assert [row["value"] for row in document(app, "watermark", "ls")] == [1]
+        document(app, "watermark", "reset", "orders", "day")
+        assert document(app, "watermark", "ls") == []
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("set", "orders", "new", "1"),
+            ("set", "orders", "day", "noon"),
+            ("set", "orders", "new", "noon", "--type", "date"),
+            ("reset", "orders", "new"),
+        ],
+    )
+    def test_what_can_not_be_meant_is_wrong_usage(self, arguments: tuple[str, ...]) -> None:
+        assert call_with(a_lake(), "watermark", *arguments).code == 2
