@@ -157,8 +157,8 @@ def test_what_a_plan_says_would_run_is_what_runs(bench: Bench) -> None:
     assert [line.rpartition(" ")[0] for line in FakeTarget.performed] == said
     assert result.status is Status.SUCCESS
 
-
-X
+    days = [instance.parameters["day"] for instance in result.instances]
+    assert days == ["2022-01-01", "2022-01-02", "2022-01-03"]
 
 
 def test_a_second_run_finds_everything_clean(bench: Bench) -> None:
