@@ -17,11 +17,14 @@ from urllib.parse import unquote
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.plan.range import Parameter, floor_value, range_values
+from lakewright.plan.range import expand, floor_value
+from lakewright.spec.job import Parameter
 from lakewright.spec.model import Listed, Model
 from lakewright.spec.near import suggestion
+from lakewright.spec.scope import Scope
 from lakewright.spec.types import PartitionField
 from lakewright.spec.values import Value, parse_value, render_value
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -35,6 +38,7 @@ __all__ = [
     "partition_condition",
     "partition_folder",
     "partition_of_folder",
+    "partition_sql",
     "typed_partition",
 ]
 
@@ -43,6 +47,7 @@ Partition: TypeAlias = Mapping[str, str]
 
 # The characters that Spark escapes in the name of a partition's folder.
 _ESCAPED = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
+_ALONE = "value"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -102,6 +107,19 @@ def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[
     return reduce(or_, alternatives)
 
 
+def partition_sql(columns: Iterable[PartitionField], partition: Partition) -> str | None:
+    """Return the condition that a row is in the partition as SQL with literals; None for the whole."""
+    types = {field.name: field.type.ddl for field in columns}
+    conditions = [f"{name_sql(name)} = {_literal_sql(types[name], text)}" for name, text in partition.items()]
+    return " AND ".join(conditions) or None
+
+
+def _literal_sql(type_sql: str, text: str) -> str:
+    if type_sql in {"date", "timestamp"}:
+        return f"{type_sql.upper()}{text_sql(text)}"
+    return text_sql(text) if type_sql == "string" else f"CAST({text_sql(text)} AS {type_sql})"
+
+
 def partition_folder(partition: Partition) -> str:
     """Return the folder of a partition below its relation's, as Hive and Spark name it.
 
@@ -139,21 +157,26 @@ def _fields(columns: Sequence[PartitionField], names: Iterable[str]) -> dict[str
 def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -> list[str]:
     if not isinstance(declared, PartitionRange):
         return list(dict.fromkeys(_one(field, text) for text in declared))
-    bounds = {"start": declared.start, "end": declared.end}
-    if declared.step is not None:
-        bounds["step"] = declared.step
-    parameter = Parameter(field.name, field.value_type, field.granularity)
+    bounds = {"start": declared.start, "end": declared.end, "step": declared.step}
+    arguments = [f"{_ALONE}:{bound}={text}" for bound, text in bounds.items() if text is not None]
     try:
-        return [_render(value) for value in range_values(parameter, bounds)]
-    except (ValueError, OverflowError) as error:
-        raise SpecError.of(f"the range of partition column {field.name} {error}") from error
+        return [_render(found[_ALONE]) for found in expand([_parameter(field)], arguments, Scope())]
+    except SpecError as error:
+        message = error.message.removeprefix(f"parameter {_ALONE}: ")
+        raise SpecError.of(f"partition column {field.name}: {message}", remedy=error.remedy) from error
 
 
 def _one(field: PartitionField, text: str) -> str:
     try:
-        return _render(floor_value(parse_value(field.value_type, text), field.granularity))
+        value = parse_value(field.value_type, text)
+        step = _parameter(field).step(Scope())
+        return _render(value if step is None else floor_value(value, step))
     except (ValueError, OverflowError) as error:
         raise SpecError.of(f"partition column {field.name}: {error}") from error
+
+
+def _parameter(field: PartitionField) -> Parameter:
+    return Parameter(name=_ALONE, type=field.value_type, granularity=field.granularity)
 
 
 def _render(value: Value) -> str:

@@ -1,0 +1,250 @@
+"""The `delta` relation: a Delta table, at a location or in the catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.lake.alter import alter_table, replace_table
+from lakewright.lake.files import local_path
+from lakewright.lake.guard import guarded
+from lakewright.lake.partition import (
+    Partition,
+    canonical_partition,
+    partition_condition,
+    partition_sql,
+    typed_partition,
+)
+from lakewright.lake.table import (
+    TableState,
+    create_table,
+    drop_table,
+    observe_table,
+    read_table,
+    truncate_table,
+)
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.delta_write import WriteTarget, has_partition, write_table
+from lakewright.relations.migration import (
+    Migration,
+    MigrationPolicyText,
+    MigrationStrategyText,
+    Shape,
+    default_policy,
+    default_strategy,
+    find_steps,
+)
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.spec.model import TextMap, Texts
+from lakewright.spec.places import Address
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["DeltaRelation"]
+
+
+class DeltaRelation(StoredRelation):
+    """A Delta table; every write to it is one commit."""
+
+    modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
+
+    location: str | None = Declared(default=None, description="Folder; relative to the project's.")
+    database: str | None = Declared(default=None, description="Database of the catalog.")
+    table: str | None = Declared(default=None, description="Name in the catalog.")
+    options: TextMap = Declared(default_factory=dict, description="Options for Delta's reader and writer.")
+    properties: TextMap = Declared(default_factory=dict, description="Properties of a table made here.")
+    merge_key: Texts = Declared(default=(), description="Columns that identify a row, for mode UPDATE.")
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+    )
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.location is None) == (self.table is None):
+            raise ValueError("a delta relation has either a `location` or a `table`")
+        return self
+
+    def address(self, workspace: Workspace) -> Address:
+        """Return where the table is."""
+        if self.table is not None:
+            return Address(name=f"{self.database}.{self.table}" if self.database else self.table)
+        local = local_path(self.location or "")
+        path = str(self.location).rstrip("/") if local is None else str(workspace.file(str(local)))
+        return Address(location=path)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table, or a partition of it."""
+        address = self.address(workspace)
+        values = canonical_partition(self.partitions, partition or {})
+        if address.location is not None:
+            return frozenset({Resource.file(address.location, values)})
+        return frozenset({Resource.table(str(address.name), values)})
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table is there, filled and as declared; Spark is needed for the catalog only."""
+        (subject,) = self.resources(workspace, partition)
+        try:
+            state = observe_table(workspace.lake, self.address(workspace))
+            if not state.exists:
+                return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
+            filled = self._is_filled(workspace, state, canonical_partition(self.partitions, partition or {}))
+            migration = self._migration(workspace, state)
+        except LakewrightError as error:
+            return Observation(str(subject), error=error.message)
+        return Observation(
+            str(subject),
+            exists=Answer.YES,
+            filled=Answer.of(filled),
+            changes=migration.changes(is_filled=_not(state.is_empty)),
+        )
+
+    def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
+        if not partition or state.is_empty:
+            return _not(state.is_empty)
+        values = typed_partition(self.partitions, partition)
+        address = self.address(workspace)
+        path = None if address.location is None else local_path(address.location)
+        found = None if path is None else has_partition(path, values)
+        if found is None:
+            return not self.read(workspace, [partition]).isEmpty()
+        return found
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return the table's version, whichever partitions are asked for."""
+        del partitions
+        return str(observe_table(workspace.lake, self.address(workspace)).version)
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns: declared, else those of the table."""
+        declared = self.declared(workspace)
+        if declared is not None:
+            return declared
+        return self._present(workspace).columns
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the table's rows.
+
+        Raises:
+            TargetError: There is no table.
+        """
+        self._present(workspace)
+        frame = read_table(workspace.spark, self.address(workspace))
+        wanted = [canonical_partition(self.partitions, each) for each in partitions]
+        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+
+    def _present(self, workspace: Workspace) -> TableState:
+        state = observe_table(workspace.lake, self.address(workspace))
+        if not state.exists:
+            raise TargetError(
+                f"{self.label}: there is no Delta table at {self.address(workspace)}",
+                remedy="Build what writes it first, or see whether its location is right.",
+            )
+        return state
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Write the rows in one commit; with a partition, they are of it whatever they say themselves."""
+        target = WriteTarget(
+            address=self.address(workspace),
+            partitions=self.partitions,
+            declared=self.declared(workspace),
+            options=self.options,
+            merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
+        )
+        self.create(workspace)
+        with guarded(target.address, _holder()):
+            return write_table(
+                workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
+            )
+
+    def _merge_key(self) -> tuple[str, ...]:
+        key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())
+        if not key:
+            raise SpecError.of(
+                f"{self.label} has no key by which rows could be updated",
+                remedy="Give it a `mergeKey`, or its schema a `primaryKey`.",
+            )
+        return (*key, *(each.name for each in self.partitions if each.name not in key))
+
+    def create(self, workspace: Workspace) -> None:
+        """Make the table; one without a declared schema is made by the first write."""
+        fields = self.declared(workspace)
+        if fields is not None and not observe_table(workspace.lake, self.address(workspace)).exists:
+            create_table(
+                workspace.lake,
+                self.address(workspace),
+                fields,
+                partition_columns=[each.name for each in self.partitions],
+                properties=self.properties,
+                comment=self.description,
+            )
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Delete the table's rows, or a partition's, in one commit."""
+        address = self.address(workspace)
+        if not observe_table(workspace.lake, address).exists:
+            return
+        wanted = canonical_partition(self.partitions, partition or {})
+        with guarded(address, _holder()):
+            truncate_table(workspace.lake, address, partition_sql(self.partitions, wanted))
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the table with its rows and history."""
+        drop_table(workspace.lake, self.address(workspace))
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Make the table as declared, by its strategy.
+
+        Raises:
+            MigrationError: That can't be done by the strategy.
+            DataLossError: Rows or columns would be lost, without leave.
+        """
+        address = self.address(workspace)
+        state = observe_table(workspace.lake, address)
+        migration = self._migration(workspace, state)
+        migration.check(self.label, is_filled=_not(state.is_empty), allow_data_loss=allow_data_loss)
+        with guarded(address, _holder()):
+            if migration.replaces:
+                replace_table(
+                    workspace.lake,
+                    address,
+                    self.declared(workspace) or (),
+                    partition_columns=[each.name for each in self.partitions],
+                    properties=self.properties,
+                    comment=self.description,
+                )
+            elif migration.is_needed:
+                alter_table(workspace.lake, address, migration.steps)
+
+    def _migration(self, workspace: Workspace, state: TableState) -> Migration:
+        config = workspace.project.config
+        declared = self.declared(workspace)
+        strategy = self.migration_strategy or default_strategy(config)
+        if declared is None:
+            return Migration((), strategy)
+        columns = tuple(each.name for each in self.partitions)
+        present = Shape(state.columns, state.partition_columns)
+        policy = self.migration_policy or default_policy(config)
+        return Migration(find_steps(present, Shape(declared, columns), policy), strategy)
+
+
+def _not(is_empty: bool | None) -> bool | None:
+    return None if is_empty is None else not is_empty
+
+
+def _holder() -> str:
+    return f"process {os.getpid()}"

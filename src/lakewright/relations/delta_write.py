@@ -1,0 +1,134 @@
+"""Writing rows to a Delta table: always one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakewright.lake.columns import cast_column, conform, literal
+from lakewright.lake.partition import Partition, partition_sql
+from lakewright.lake.table import TableState, observe_table, open_file
+from lakewright.relations.relation import OutputMode, WriteSummary
+from lakewright.spec.places import Address
+from lakewright.spec.types import Field, PartitionField
+from lakewright.spec.values import Value
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["WriteTarget", "has_partition", "write_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """The table to write to.
+
+    Attributes:
+        declared: Its columns; None takes those of the table, or of the rows where they replace it.
+        merge_key: Columns that identify a row, for mode UPDATE.
+    """
+
+    address: Address
+    partitions: tuple[PartitionField, ...]
+    declared: tuple[Field, ...] | None
+    options: Mapping[str, str]
+    merge_key: tuple[str, ...] = ()
+
+
+def has_partition(path: Path, values: Mapping[str, Value]) -> bool | None:
+    """Return whether a table on this machine has files of a partition; None where its log doesn't tell."""
+    table = open_file(path)
+    if table is None:
+        return False
+    actions = table.get_add_actions(flatten=True)
+    if not {f"partition.{name}" for name in values} <= set(actions.column_names):
+        return None if actions.num_rows else False
+    columns = [actions.column(f"partition.{name}").to_pylist() for name in values]
+    return tuple(values.values()) in set(zip(*columns, strict=True))
+
+
+def write_table(
+    workspace: Workspace, frame: DataFrame, target: WriteTarget, *, partition: Partition, mode: OutputMode
+) -> WriteSummary:
+    """Write the rows in one commit, converted to the table's columns.
+
+    `OVERWRITE` replaces the partition, or the whole table; `OVERWRITE_DYNAMIC` the partitions that the rows
+    are of; `UPDATE` rows with the same key, and adds the others.
+    """
+    state = observe_table(workspace.lake, target.address)
+    frame = _outgoing(frame, target, state, partition, mode)
+    if mode is OutputMode.UPDATE and state.exists:
+        rows = _merge(workspace, frame, target, partition)
+    else:
+        rows = _save(frame, target, state, partition=partition, mode=mode)
+    return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
+
+
+def _outgoing(
+    frame: DataFrame, target: WriteTarget, state: TableState, partition: Partition, mode: OutputMode
+) -> DataFrame:
+    types = {each.name: each.type for each in target.partitions}
+    for name, text in partition.items():
+        frame = frame.withColumn(name, cast_column(literal(text), types[name]))
+    if target.declared is not None:
+        return conform(frame, target.declared)
+    is_replaced = mode is OutputMode.OVERWRITE and not partition
+    return conform(frame, state.columns) if state.exists and not is_replaced else frame
+
+
+def _save(
+    frame: DataFrame, target: WriteTarget, state: TableState, *, partition: Partition, mode: OutputMode
+) -> int:
+    from pyspark.sql import Observation, functions
+
+    observation = Observation()
+    writer = frame.observe(observation, functions.count(functions.lit(1)).alias("rows")).write
+    writer = writer.format("delta").options(**target.options)
+    if target.partitions and (not state.exists or mode is OutputMode.OVERWRITE):
+        writer = writer.partitionBy(*(each.name for each in target.partitions))
+    writer = _with_mode(writer, target, partition, mode) if state.exists else writer.mode("append")
+    if target.address.location is not None:
+        writer.save(target.address.location)
+    else:
+        writer.saveAsTable(target.address.sql)
+    return int(observation.get["rows"])
+
+
+def _with_mode(
+    writer: DataFrameWriter, target: WriteTarget, partition: Partition, mode: OutputMode
+) -> DataFrameWriter:
+    condition = partition_sql(target.partitions, partition)
+    if mode is OutputMode.APPEND:
+        return writer.mode("append")
+    if mode is OutputMode.OVERWRITE_DYNAMIC and len(partition) < len(target.partitions):
+        return writer.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+    if condition is not None:
+        return writer.mode("overwrite").option("replaceWhere", condition)
+    if target.declared is None:
+        writer = writer.option("overwriteSchema", "true")
+    return writer.mode("overwrite").option("partitionOverwriteMode", "static")
+
+
+def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partition: Partition) -> int:
+    from delta.tables import DeltaTable
+
+    spark, address = workspace.spark, target.address
+    table = (
+        DeltaTable.forPath(spark, address.location)
+        if address.location is not None
+        else DeltaTable.forName(spark, address.sql)
+    )
+    same = [f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in target.merge_key]
+    fixed = [
+        f"target.{each}"
+        for name, text in partition.items()
+        if (each := partition_sql(target.partitions, {name: text}))
+    ]
+    merge = table.alias("target").merge(frame.alias("source"), " AND ".join([*fixed, *same]))
+    row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
+    return int(row["num_affected_rows"]) if row else 0

@@ -1,0 +1,102 @@
+"""The `entity` relation: an entity's silver table, to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.errors import LakewrightError, TargetError
+from lakewright.lake.columns import column
+from lakewright.lake.partition import Partition
+from lakewright.lake.table import Address, TableState, observe_table, read_table
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import Relation
+from lakewright.spec.entity import Entity, Strategy
+from lakewright.spec.model import Reference
+from lakewright.spec.types import Field
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["EntityRelation"]
+
+
+class EntityRelation(Relation):
+    """Reads what an entity's strategy has written; the table itself is the entity target's to make."""
+
+    entity: str = Declared(description="Name of the entity.")
+    current: bool = Declared(
+        default=False, description="Only rows that hold now: the current version, and not deleted."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the entity."""
+        return [Reference("entity", self.entity, ("entity",))]
+
+    def found(self, workspace: Workspace) -> Entity:
+        """Return the entity."""
+        return workspace.entity(self.entity)
+
+    def address(self, workspace: Workspace) -> Address:
+        """Return where the silver table is."""
+        return self.found(workspace).places(workspace.lake.settings).silver
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the silver table, which is always read as a whole."""
+        del partition
+        address = self.address(workspace)
+        if address.location is not None:
+            return frozenset({Resource.file(address.location)})
+        return frozenset({Resource.table(str(address.name))})
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table is there and filled."""
+        (subject,) = self.resources(workspace, partition)
+        try:
+            state = observe_table(workspace.lake, self.address(workspace))
+        except LakewrightError as error:
+            return Observation(str(subject), error=error.message)
+        filled = None if state.is_empty is None else not state.is_empty
+        return Observation(str(subject), exists=Answer.of(state.exists), filled=Answer.of(filled))
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return the table's version."""
+        del partitions
+        return str(observe_table(workspace.lake, self.address(workspace)).version)
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the table's columns, system columns among them."""
+        return self._present(workspace).columns
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return all rows, or with `current` those that hold now.
+
+        Raises:
+            TargetError: The entity has no table yet.
+        """
+        del partitions
+        self._present(workspace)
+        frame = read_table(workspace.spark, self.address(workspace))
+        if not self.current:
+            return frame
+        entity = self.found(workspace)
+        system = SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
+        if entity.strategy is Strategy.HISTORIC:
+            # A count of nulls tells which files hold open versions; a flag wouldn't.
+            return frame.where(column(system.valid_to).isNull())
+        return frame.where(~column(system.deleted))
+
+    def _present(self, workspace: Workspace) -> TableState:
+        state = observe_table(workspace.lake, self.address(workspace))
+        if not state.exists:
+            raise TargetError(
+                f"{self.label}: entity {self.entity!r} has no silver table yet",
+                remedy="Put a target of kind entity before what reads it.",
+            )
+        return state

@@ -1,0 +1,292 @@
+"""What is different about a table that is there, and how it becomes the declared one.
+
+Pure: a comparison of columns gives steps, each with its SQL and with what would be lost by it.
+
+Source: `lifecycles-and-phases.md`, "Execution Phases" (CREATE migrates what exists); which differences matter
+is the migration policy's to say, what is done about them the migration strategy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+from pydantic import BeforeValidator
+
+from lakewright.errors import DataLossError, MigrationError, SpecError
+from lakewright.lake.alter import Step
+from lakewright.lake.columns import engine_type
+from lakewright.plan.observation import Change
+from lakewright.spec.types import Array, Decimal, Field, MapOf, Scalar, Struct, Type
+from lakewright.transform.sql import name_sql, text_sql
+
+__all__ = [
+    "Migration",
+    "MigrationPolicy",
+    "MigrationPolicyText",
+    "MigrationStrategy",
+    "MigrationStrategyText",
+    "Shape",
+    "default_policy",
+    "default_strategy",
+    "find_steps",
+    "fits",
+]
+
+T = TypeVar("T", bound=StrEnum)
+
+
+class MigrationPolicy(StrEnum):
+    """Which differences call for a migration."""
+
+    RELAXED = "RELAXED"
+    STRICT = "STRICT"
+
+
+class MigrationStrategy(StrEnum):
+    """What is done about them."""
+
+    NEVER = "NEVER"
+    FAIL = "FAIL"
+    ALTER = "ALTER"
+    ALTER_REPLACE = "ALTER_REPLACE"
+    REPLACE = "REPLACE"
+
+
+def _normal(declared: object) -> object:
+    return declared.strip().upper() if isinstance(declared, str) else declared
+
+
+MigrationPolicyText = Annotated[MigrationPolicy, BeforeValidator(_normal)]
+MigrationStrategyText = Annotated[MigrationStrategy, BeforeValidator(_normal)]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a table can differ."""
+
+    columns: tuple[Field, ...]
+    partition_columns: tuple[str, ...] = ()
+
+    def column(self, name: str) -> Field | None:
+        """Return a column by its name, in any case."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Steps, and whether they alter the table or replace it by an empty one."""
+
+    steps: tuple[Step, ...]
+    strategy: MigrationStrategy
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to do that the strategy doesn't leave alone."""
+        return bool(self.steps) and self.strategy is not MigrationStrategy.NEVER
+
+    @property
+    def impossible(self) -> tuple[Step, ...]:
+        """The steps that no alteration can do."""
+        return tuple(step for step in self.steps if step.sql is None)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the table is replaced, and its rows with it."""
+        if self.strategy is MigrationStrategy.REPLACE:
+            return bool(self.steps)
+        return self.strategy is MigrationStrategy.ALTER_REPLACE and bool(self.impossible)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the strategy can't, or mustn't, do what is needed."""
+        if self.strategy is MigrationStrategy.FAIL:
+            return bool(self.steps)
+        return self.strategy is MigrationStrategy.ALTER and bool(self.impossible)
+
+    def check(self, label: str, *, is_filled: bool | None, allow_data_loss: bool) -> None:
+        """See that the migration may be done.
+
+        Raises:
+            MigrationError: The strategy can't, or mustn't, do what is needed.
+            DataLossError: It would lose something, without leave.
+        """
+        if self.is_refused:
+            refused = self.impossible or self.steps
+            raise MigrationError(
+                f"{label}: with migration strategy {self.strategy} it can't be made as declared: "
+                + "; ".join(step.description for step in refused),
+                remedy="Declare what is there, or another migrationStrategy: ALTER_REPLACE or REPLACE.",
+            )
+        lost = [change.loses for change in self.changes(is_filled=is_filled) if change.loses is not None]
+        if lost and is_filled is not False and not allow_data_loss:
+            raise DataLossError(
+                f"{label}: its migration would lose {', '.join(lost)}", details={"loses": lost}
+            )
+
+    def changes(self, *, is_filled: bool | None) -> tuple[Change, ...]:
+        """Return what CREATE would do, for the plan."""
+        if not self.is_needed:
+            return ()
+        if not self.replaces:
+            return tuple(Change(step.description, step.loses) for step in self.steps)
+        lost = None if is_filled is False else "all its rows"
+        head = Change("replace the table by an empty one", lost)
+        return (head, *(Change(step.description) for step in self.steps))
+
+
+def default_policy(config: Mapping[str, str]) -> MigrationPolicy:
+    """Return the policy of relations that declare none."""
+    return _configured(config, "migrationPolicy", MigrationPolicy, MigrationPolicy.RELAXED)
+
+
+def default_strategy(config: Mapping[str, str]) -> MigrationStrategy:
+    """Return the strategy of relations that declare none."""
+    return _configured(config, "migrationStrategy", MigrationStrategy, MigrationStrategy.ALTER)
+
+
+def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T) -> T:
+    key = f"lakewright.default.relation.{name}"
+    try:
+        return kind(config[key].strip().upper()) if key in config else default
+    except ValueError as error:
+        raise SpecError.of(f"configuration {key}: there are {', '.join(kind)}") from error
+
+
+def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[Step, ...]:
+    """Return what is different, as steps in the order in which they can be done."""
+    renamed = [field for field in declared.columns if _former(field, present) is not None]
+    former = {str(field.renamed_from).lower() for field in renamed}
+    steps = [_rename(field) for field in renamed]
+    if policy is MigrationPolicy.STRICT:
+        kept = {field.name.lower() for field in declared.columns} | former
+        steps += [_drop(field) for field in present.columns if field.name.lower() not in kept]
+    for field in declared.columns:
+        actual = present.column(field.name) or _former(field, present)
+        steps += [_add(field)] if actual is None else _alter(actual, field, policy)
+    if [name.lower() for name in present.partition_columns] != [
+        name.lower() for name in declared.partition_columns
+    ]:
+        steps.append(_repartition(present, declared))
+    return tuple(steps)
+
+
+def fits(narrow: Type, wide: Type) -> bool:
+    """Return whether every value of one type has its place in the other.
+
+    Example:
+        >>> fits(Scalar("int"), Scalar("bigint")), fits(Scalar("bigint"), Scalar("int"))
+        (True, False)
+    """
+    narrow, wide = engine_type(narrow), engine_type(wide)
+    if narrow == wide:
+        return True
+    if isinstance(narrow, Array) and isinstance(wide, Array):
+        return fits(narrow.element, wide.element)
+    if isinstance(narrow, MapOf) and isinstance(wide, MapOf):
+        return fits(narrow.key, wide.key) and fits(narrow.value, wide.value)
+    if isinstance(narrow, Struct) and isinstance(wide, Struct):
+        return _struct_fits(narrow, wide)
+    return _scalar_fits(narrow, wide)
+
+
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_ALSO_FIT = {
+    ("tinyint", "double"),
+    ("smallint", "double"),
+    ("int", "double"),
+    ("float", "double"),
+    ("date", "timestamp_ntz"),
+}
+
+
+def _scalar_fits(narrow: Type, wide: Type) -> bool:
+    if isinstance(wide, Decimal):
+        whole = wide.precision - wide.scale
+        if isinstance(narrow, Decimal):
+            return whole >= narrow.precision - narrow.scale and wide.scale >= narrow.scale
+        return isinstance(narrow, Scalar) and whole >= _DIGITS.get(narrow.name, whole + 1)
+    if not isinstance(narrow, Scalar) or not isinstance(wide, Scalar):
+        return False
+    if (narrow.name, wide.name) in _ALSO_FIT:
+        return True
+    return narrow.name in _DIGITS and _DIGITS[narrow.name] < _DIGITS.get(wide.name, 0)
+
+
+def _struct_fits(narrow: Struct, wide: Struct) -> bool:
+    theirs = {field.name.lower(): field.type for field in wide.fields}
+    return all(
+        field.name.lower() in theirs and fits(field.type, theirs[field.name.lower()])
+        for field in narrow.fields
+    )
+
+
+def _former(field: Field, present: Shape) -> Field | None:
+    """Return the present column that is renamed to this one, if there is one and this one isn't there yet."""
+    if field.renamed_from is None or present.column(field.name) is not None:
+        return None
+    return present.column(field.renamed_from)
+
+
+def _rename(field: Field) -> Step:
+    old, new = name_sql(str(field.renamed_from)), name_sql(field.name)
+    return Step(
+        f"rename column {field.renamed_from} to {field.name}",
+        f"RENAME COLUMN {old} TO {new}",
+        needs_mapping=True,
+    )
+
+
+def _drop(field: Field) -> Step:
+    return Step(
+        f"drop column {field.name}",
+        f"DROP COLUMN {name_sql(field.name)}",
+        loses=f"column {field.name}",
+        needs_mapping=True,
+    )
+
+
+def _add(field: Field) -> Step:
+    comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
+    sql = f"ADD COLUMNS ({name_sql(field.name)} {field.type.ddl}{comment})"
+    if field.nullable:
+        return Step(f"add column {field.name} {field.type.ddl}", sql)
+    return Step(f"add column {field.name} {field.type.ddl} NOT NULL", None)
+
+
+def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Step]:
+    is_strict = policy is MigrationPolicy.STRICT
+    column = f"ALTER COLUMN {name_sql(field.name)}"
+    steps = []
+    if engine_type(actual.type) != engine_type(field.type) and (
+        is_strict or not fits(field.type, actual.type)
+    ):
+        steps.append(_retype(actual, field, column))
+    if field.nullable and not actual.nullable:
+        steps.append(Step(f"let column {field.name} be null", f"{column} DROP NOT NULL"))
+    elif is_strict and actual.nullable and not field.nullable:
+        steps.append(Step(f"let column {field.name} never be null", None))
+    if is_strict and (actual.description or "") != (field.description or ""):
+        steps.append(
+            Step(
+                f"change the comment of column {field.name}",
+                f"{column} COMMENT {text_sql(field.description or '')}",
+            )
+        )
+    return steps
+
+
+def _retype(actual: Field, field: Field, column: str) -> Step:
+    description = f"change column {field.name} from {actual.type.ddl} to {field.type.ddl}"
+    is_nested = isinstance(actual.type, (Array, MapOf, Struct))
+    if is_nested or not fits(actual.type, field.type):
+        return Step(description, None)
+    return Step(description, f"{column} TYPE {engine_type(field.type).ddl}", widens=True)
+
+
+def _repartition(present: Shape, declared: Shape) -> Step:
+    before = ", ".join(present.partition_columns) or "nothing"
+    after = ", ".join(declared.partition_columns) or "nothing"
+    return Step(f"partition by {after} in place of {before}", None)

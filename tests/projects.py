@@ -1,0 +1,60 @@
+"""Projects and workspaces made from a text, for tests."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakewright import mappings, relations, schemas, targets
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.lake.workspace import Workspace
+from lakewright.spec.load import load_project
+from lakewright.spec.project import Project
+from lakewright.spec.registry import Registry
+from lakewright.targets import assertions, measures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGES = {
+    "relation": relations,
+    "mapping": mappings,
+    "schema": schemas,
+    "target": targets,
+    "assertion": assertions,
+    "measure": measures,
+}
+
+KINDS = Registry(
+    {category: package.KINDS for category, package in PACKAGES.items()},
+    absent={category: package.NOT_OFFERED for category, package in PACKAGES.items()},
+)
+
+
+def make_project(folder: Path, sections: str) -> Project:
+    """Return a project in `folder` whose one module holds these sections."""
+    (folder / "project.yml").write_text("name: tests\nmodules: [module.yml]\nlake: {root_folder: lake}\n")
+    (folder / "module.yml").write_text(textwrap.dedent(sections))
+    return load_project(folder, kinds=KINDS, environ={})
+
+
+def no_session(settings: SessionSettings) -> SparkSession:
+    """Stand in for starting Spark where a test must do without."""
+    del settings
+    raise AssertionError("Spark was started")
+
+
+def make_workspace(
+    folder: Path,
+    sections: str,
+    *,
+    start: Callable[[SessionSettings], SparkSession] = no_session,
+    **arguments: object,
+) -> Workspace:
+    """Return a workspace of such a project; Spark may not be started unless `start` says how."""
+    project = make_project(folder, sections)
+    lake = Lake(project.lake, SessionSettings(folder / "state"), start=start)
+    return Workspace(project, project.scope.child(arguments), lake)

@@ -1,0 +1,139 @@
+"""Files and Delta tables written and read by their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.projects import make_workspace
+
+from lakewright.errors import TargetError
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.observation import Answer
+from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STORAGE = """
+relations:
+  flat:
+    kind: file
+    format: parquet
+    location: data/flat
+    schema: {fields: [{name: id, type: integer}, {name: name, type: varchar(3)}]}
+  divided_file: &divided
+    kind: file
+    format: csv
+    location: data/divided
+    options: {header: true}
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: integer}, {name: name, type: string}]}
+  divided_delta:
+    kind: delta
+    location: data/delta
+    mergeKey: id
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: integer}, {name: name, type: string}]}
+  inferred: {kind: delta, location: data/inferred}
+""".replace("&divided", "")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
+    return make_workspace(tmp_path, STORAGE, start=lambda _: spark)
+
+
+def stored(workspace: Workspace, name: str) -> StoredRelation:
+    found = Relation.named(workspace, name)
+    assert isinstance(found, StoredRelation)
+    return found
+
+
+def rows(frame: DataFrame) -> list[tuple[object, ...]]:
+    texts = frame.select(*(frame[f"`{name}`"].cast("string") for name in frame.columns))
+    return sorted(tuple(row) for row in texts.collect())
+
+
+@pytest.fixture
+def write(workspace: Workspace) -> Callable[..., int]:
+    def write(name: str, query: str, mode: str = "OVERWRITE", **partition: str) -> int:
+        frame = workspace.spark.sql(query)
+        relation = stored(workspace, name)
+        return relation.write(workspace, frame, partition=partition, mode=OutputMode.parse(mode)).rows
+
+    return write
+
+
+def test_rows_become_the_declared_columns(workspace: Workspace, write: Callable[..., int]) -> None:
+    relation = stored(workspace, "flat")
+    relation.create(workspace)
+    assert relation.observe(workspace).filled is Answer.NO
+    assert rows(relation.read(workspace)) == []
+    assert write("flat", "SELECT 'abcdef' AS NAME, '7' AS id, 1 AS other") == 1
+    assert rows(relation.read(workspace)) == [("7", "abc")]
+    assert write("flat", "SELECT 8 AS id", "append") == 1
+    assert rows(relation.read(workspace)) == [("7", "abc"), ("8", None)]
+    assert write("flat", "SELECT 1 AS id WHERE false") == 0
+    assert relation.observe(workspace).filled is Answer.NO
+    assert rows(relation.read(workspace)) == []
+    relation.destroy(workspace)
+    assert relation.observe(workspace).exists is Answer.NO
+    with pytest.raises(TargetError, match="nothing is at"):
+        relation.read(workspace)
+
+
+@pytest.mark.parametrize("name", ["divided_file", "divided_delta"])
+def test_modes_touch_the_partitions_that_they_should(
+    workspace: Workspace, write: Callable[..., int], name: str
+) -> None:
+    relation = stored(workspace, name)
+    relation.create(workspace)
+    first, second = {"day": "2022-01-01"}, {"day": "2022-01-02"}
+    assert write(name, "SELECT 1 AS id, 'a' AS name, 'ignored' AS day", **first) == 1
+    assert relation.observe(workspace, first).filled is Answer.YES
+    assert relation.observe(workspace, second).filled is Answer.NO
+    write(name, "SELECT 2 AS id, 'b' AS name", **second)
+    write(name, "SELECT 3 AS id, 'c' AS name", "append", **second)
+    write(name, "SELECT 9 AS id, 'z' AS name", **first)
+    assert rows(relation.read(workspace)) == [
+        ("2", "b", "2022-01-02"),
+        ("3", "c", "2022-01-02"),
+        ("9", "z", "2022-01-01"),
+    ]
+    assert rows(relation.read(workspace, [first])) == [("9", "z", "2022-01-01")]
+    write(name, "SELECT 4 AS id, 'd' AS name, DATE'2022-01-01' AS day", "overwrite_dynamic")
+    assert [row[0] for row in rows(relation.read(workspace))] == ["2", "3", "4"]
+    relation.truncate(workspace, second)
+    assert [row[0] for row in rows(relation.read(workspace))] == ["4"]
+    write(name, "SELECT 5 AS id, 'e' AS name, DATE'2022-01-03' AS day")
+    assert rows(relation.read(workspace)) == [("5", "e", "2022-01-03")]
+    relation.truncate(workspace)
+    assert relation.observe(workspace).filled is Answer.NO
+    assert relation.observe(workspace).exists is Answer.YES
+    relation.destroy(workspace)
+    assert relation.observe(workspace).exists is Answer.NO
+
+
+def test_an_update_replaces_rows_of_the_same_key(workspace: Workspace, write: Callable[..., int]) -> None:
+    day = {"day": "2022-01-01"}
+    write("divided_delta", "SELECT 1 AS id, 'a' AS name UNION ALL SELECT 2, 'b'", **day)
+    assert write("divided_delta", "SELECT 2 AS id, 'B' AS name UNION ALL SELECT 3, 'c'", "update", **day) == 2
+    found = rows(stored(workspace, "divided_delta").read(workspace))
+    assert [row[:2] for row in found] == [("1", "a"), ("2", "B"), ("3", "c")]
+
+
+def test_a_table_without_schema_takes_that_of_its_rows(
+    workspace: Workspace, write: Callable[..., int]
+) -> None:
+    relation = stored(workspace, "inferred")
+    relation.create(workspace)
+    assert relation.observe(workspace).exists is Answer.NO
+    write("inferred", "SELECT 1 AS id, 'x' AS name")
+    write("inferred", "SELECT 2 AS id", "append")
+    assert rows(relation.read(workspace)) == [("1", "x"), ("2", None)]
+    write("inferred", "SELECT 'y' AS other")
+    assert rows(relation.read(workspace)) == [("y",)]
+    assert relation.version(workspace) == "2"

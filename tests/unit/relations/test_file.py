@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.projects import make_workspace
+
+from lakewright.errors import SpecError
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.file import FileRelation
+from lakewright.relations.relation import Relation
+
+FILES = """
+relations:
+  flat: {kind: file, format: csv, location: data/flat, options: {header: "true"}}
+  divided:
+    kind: file
+    format: parquet
+    location: data/divided
+    partitions:
+      - {name: day, type: date}
+      - {name: code, type: string}
+    schema: {kind: inline, fields: [{name: id, type: integer}]}
+  patterned:
+    kind: file
+    format: text
+    location: data/patterned
+    pattern: ${day.format('yyyy/MM')}/*.txt
+    partitions: [{name: day, type: date, granularity: P1M}]
+  remote: {kind: file, format: csv, location: "s3a://bucket/lake/"}
+"""
+
+
+def relation(workspace: Workspace, name: str) -> FileRelation:
+    found = Relation.named(workspace, name)
+    assert isinstance(found, FileRelation)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "partition", "expected"),
+    [
+        ("flat", {}, "/data/flat"),
+        ("divided", {"day": "2022-01-02", "code": "a/b"}, "/data/divided/day=2022-01-02/code=a%2Fb"),
+        ("divided", {"day": "2022-01-02T00:00:00"}, "/data/divided/day=2022-01-02"),
+        ("divided", {"code": "x"}, "/data/divided/*/code=x"),
+        ("patterned", {"day": "2022-03-17"}, "/data/patterned/2022/03/*.txt"),
+        ("patterned", {}, "/data/patterned/*/*.txt"),
+    ],
+)
+def test_a_partition_has_its_place(
+    tmp_path: Path, name: str, partition: dict[str, str], expected: str
+) -> None:
+    workspace = make_workspace(tmp_path, FILES)
+    assert relation(workspace, name).place(workspace, partition) == f"{tmp_path}{expected}"
+
+
+def test_resources_of_partitions_are_parts_of_the_whole(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, FILES)
+    divided = relation(workspace, "divided")
+    (whole,) = divided.resources(workspace)
+    (part,) = divided.resources(workspace, {"code": "x"})
+    (inner,) = divided.resources(workspace, {"day": "2022-01-01", "code": "x"})
+    (other,) = divided.resources(workspace, {"day": "2022-01-01", "code": "y"})
+    assert whole.contains(inner)
+    assert part.intersects(inner)
+    assert not part.intersects(other)
+    assert relation(workspace, "remote").resources(workspace) == {Resource.file("s3://bucket/lake")}
+
+
+def test_a_column_that_divides_nothing_is_refused(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, FILES)
+    with pytest.raises(SpecError, match="'codes' is no partition column"):
+        relation(workspace, "divided").place(workspace, {"codes": "x"})
+    with pytest.raises(SpecError, match="partition column day"):
+        relation(workspace, "divided").place(workspace, {"day": "yesterday"})
+
+
+def observed(workspace: Workspace, name: str, **partition: str) -> Observation:
+    return relation(workspace, name).observe(workspace, partition)
+
+
+def test_what_is_missing_neither_exists_nor_is_filled(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, FILES)
+    found = observed(workspace, "flat")
+    assert (found.exists, found.filled) == (Answer.NO, Answer.NO)
+    assert found.subject == f"file:{tmp_path}/data/flat"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "filled"),
+    [
+        ("_SUCCESS", b"", Answer.NO),
+        ("part.csv", b"", Answer.NO),
+        ("part.csv", b"id,name\n", Answer.NO),
+        ("part.csv", b"id,name", Answer.NO),
+        ("part.csv", b"id,name\r\n\r\n", Answer.NO),
+        ("part.csv", b"id,name\n1,x", Answer.YES),
+        ("part.csv.gz", gzip.compress(b"id,name\n"), Answer.NO),
+        ("part.csv.gz", gzip.compress(b"id,name\n" + b"1,x\n" * 90_000), Answer.YES),
+        ("part.csv.gz", b"id,name\n1,x", Answer.YES),
+        ("part.csv.zst", b"whatever", Answer.YES),
+        (".hidden.csv", b"id,name\n1,x", Answer.NO),
+        ("_temporary/0/part.csv", b"id,name\n1,x", Answer.NO),
+        ("year=2022/part.csv", b"id,name\n1,x", Answer.YES),
+    ],
+)
+def test_files_are_filled_when_they_hold_rows(
+    tmp_path: Path, name: str, content: bytes, filled: Answer
+) -> None:
+    file = tmp_path / "data" / "flat" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    found = observed(make_workspace(tmp_path, FILES), "flat")
+    assert (found.exists, found.filled) == (Answer.YES, filled)
+
+
+@pytest.mark.parametrize(("rows", "filled"), [(0, Answer.NO), (3, Answer.YES)])
+def test_rows_of_parquet_are_counted_without_spark(tmp_path: Path, rows: int, filled: Answer) -> None:
+    folder = tmp_path / "data/divided/day=2022-01-01/code=x"
+    folder.mkdir(parents=True)
+    pd.DataFrame({"id": range(rows)}).to_parquet(folder / "part.parquet")
+    workspace = make_workspace(tmp_path, FILES)
+    assert observed(workspace, "divided").filled is filled
+    assert observed(workspace, "divided", day="2022-01-01", code="x").filled is filled
+    assert observed(workspace, "divided", day="2022-01-01").filled is filled
+    assert observed(workspace, "divided", day="2022-01-02").filled is Answer.NO
+
+
+def test_a_single_file_is_a_relation_too(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "flat").write_text("id\n1\n")
+    assert observed(make_workspace(tmp_path, FILES), "flat").filled is Answer.YES
+
+
+def test_a_pattern_finds_the_files_of_a_partition(tmp_path: Path) -> None:
+    folder = tmp_path / "data/patterned/2022/03"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("line\n")
+    (folder / "b.log").write_text("line\n")
+    workspace = make_workspace(tmp_path, FILES)
+    assert observed(workspace, "patterned", day="2022-03-01").filled is Answer.YES
+    assert observed(workspace, "patterned", day="2022-04-01").filled is Answer.NO
+
+
+def test_the_version_changes_with_the_files_asked_for(tmp_path: Path) -> None:
+    for month in ("03", "04"):
+        (tmp_path / "data/patterned/2022" / month).mkdir(parents=True)
+        (tmp_path / "data/patterned/2022" / month / "a.txt").write_text("line\n")
+    workspace = make_workspace(tmp_path, FILES)
+    patterned = relation(workspace, "patterned")
+    march, april = [{"day": "2022-03-01"}], [{"day": "2022-04-01"}]
+    before = patterned.version(workspace, march), patterned.version(workspace, april)
+    (tmp_path / "data/patterned/2022/04/b.txt").write_text("line\n")
+    assert patterned.version(workspace, march) == before[0]
+    assert patterned.version(workspace, april) != before[1]
