@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Any
 
 from lakewright.errors import IllegalTransition
-from lakewright.manifest.record import Application, Record, State, format_instant, parse_instant
+from lakewright.manifest.record import ANYONE, Application, Record, State, format_instant, parse_instant
 
-__all__ = ["Item", "Mark", "Verdict", "fold"]
+__all__ = ["Item", "Mark", "Verdict"]
 
 
 class Verdict(StrEnum):
@@ -93,6 +93,15 @@ class Item:
     applications: tuple[Application, ...] = ()
     problem: str | None = None
 
+    @property
+    def fingerprint(self) -> Mapping[str, Any] | None:
+        """What tells the slice's content at its discovery, or as `resolve` adopted it; None where unknown."""
+        return None if self.new is None else self.new.note.get("fingerprint")
+
+    def verdicts(self) -> Mapping[Application, Verdict]:
+        """Return the verdict for each application that ever had a record here, or else for anyone."""
+        return {application: self.verdict(application) for application in self.applications or (ANYONE,)}
+
     def verdict(self, application: Application) -> Verdict:
         """Return what `application` may do with the item; a lock or failure counts for everyone."""
         if self.sequence == 0:
@@ -103,9 +112,13 @@ class Item:
             return Verdict.LOCKED
         if self.failed is not None:
             return Verdict.FAILED
-        if any(mark.application.skips(application) for mark in self.skipped):
+        if self.is_skipped_for(application):
             return Verdict.SKIPPED
         return Verdict.PROCESSED if self.is_processed_by(application) else Verdict.READY
+
+    def is_skipped_for(self, application: Application) -> bool:
+        """Return whether a skip keeps `application` away from this revision."""
+        return any(mark.application.skips(application) for mark in self.skipped)
 
     def is_processed_by(self, application: Application) -> bool:
         """Return whether this revision is done for `application`."""
@@ -114,11 +127,20 @@ class Item:
     def holds_back(self, application: Application) -> bool:
         """Return whether later items must wait for this one on behalf of `application`.
 
-        A failed late slice holds nothing back, and neither does what the application has behind it.
+        A failed late slice holds nothing back, and neither does what the application has behind it, be it
+        processed or, as an invalid item can be, skipped.
         """
         if not self.verdict(application).is_blocking or self.is_processed_by(application):
             return False
+        if self.problem is not None:
+            return not self.is_skipped_for(application)
         return self.failed is None or bool(self.failed.note.get("holds_back", True))
+
+    def has(self, record_id: str) -> bool:
+        """Return whether the fold still remembers that record: its last one, and others of this revision."""
+        single = (self.new, self.processing, self.failed, self.resolved)
+        marks = (*single, *self.processed, *self.skipped)
+        return any(mark is not None and mark.record_id == record_id for mark in marks)
 
     def after(self, record: Record) -> Item:
         """Return the item with `record` appended.
@@ -126,7 +148,7 @@ class Item:
         Raises:
             IllegalTransition: The record may not follow; the message says which rule forbids it.
         """
-        problem = self.problem or _refusal(self, record)
+        problem = _refusal(self, record)
         if problem is not None:
             raise IllegalTransition(
                 f"{record.state} can't be added to {self.item_id}: {problem}",
@@ -140,7 +162,7 @@ class Item:
 
     def _seen(self, record: Record) -> Item:
         known = self.applications
-        if record.application.name != "*" and all(a.key != record.application.key for a in known):
+        if record.application.name != ANYONE.name and all(a.key != record.application.key for a in known):
             known = (*known, record.application)
         is_next = record.state is State.NEW or self.revision == 0
         return replace(
@@ -189,37 +211,29 @@ class Item:
         )
 
 
-def fold(item_id: str, records: Iterable[Record]) -> Item:
-    """Return what records, in order of sequence, come to; an illegal one makes the item invalid.
-
-    Example:
-        >>> fold("file:///bronze/x", []).verdict(Application.named("any")).value
-        'unknown'
-    """
-    item = Item(item_id)
-    for record in records:
-        try:
-            item = item.after(record)
-        except IllegalTransition as illegal:
-            item = item.damaged(record, str(illegal.details["problem"]))
-    return item
-
-
 _SINGLE_MARKS = ("new", "processing", "failed", "resolved")
 
 
 def _refusal(item: Item, record: Record) -> str | None:
     if record.item_id != item.item_id:
         return f"it belongs to {record.item_id}"
-    if record.sequence <= item.sequence:
-        return f"its sequence {record.sequence} isn't after {item.sequence}"
+    if record.sequence != item.sequence + 1:
+        return f"its sequence is {record.sequence} where {item.sequence + 1} comes next"
+    if item.problem is not None and not _goes_on_from_damage(record):
+        return item.problem
     return _REFUSALS[record.state](item, record)
+
+
+def _goes_on_from_damage(record: Record) -> bool:
+    """A damaged history may be skipped, or left behind by a NEW that says so."""
+    is_mending = record.state is State.NEW and record.content.get("mends") is True
+    return is_mending or record.state is State.SKIPPED
 
 
 def _refuse_new(item: Item, record: Record) -> str | None:
     if record.previous_record_id is not None:
         return "NEW follows no record"
-    return _refuse_held(item)
+    return None if item.problem is not None else _refuse_held(item)
 
 
 def _refuse_processing(item: Item, record: Record) -> str | None:
@@ -244,6 +258,10 @@ def _refuse_resolved(item: Item, record: Record) -> str | None:
     return None
 
 
+def _refuse_nothing(_item: Item, _record: Record) -> str | None:
+    return None
+
+
 def _refuse_held(item: Item) -> str | None:
     if item.processing is not None:
         return f"the item is locked by {item.processing.application}"
@@ -256,10 +274,13 @@ def _step_new(item: Item, record: Record) -> Item:
     return replace(
         item,
         new=Mark.of(record, "fingerprint", "entity", "slice", "allow_late"),
+        processing=None,
+        failed=None,
         resolved=None,
         processed=(),
         skipped=(),
         tokens={},
+        problem=None,
     )
 
 
@@ -278,7 +299,10 @@ def _step_failed(item: Item, record: Record) -> Item:
 
 
 def _step_resolved(item: Item, record: Record) -> Item:
-    return replace(item, processing=None, failed=None, resolved=Mark.of(record))
+    new = item.new
+    if new is not None and "fingerprint" in record.content:
+        new = replace(new, note={**new.note, "fingerprint": record.content["fingerprint"]})
+    return replace(item, new=new, processing=None, failed=None, resolved=Mark.of(record))
 
 
 def _step_skipped(item: Item, record: Record) -> Item:
@@ -315,7 +339,7 @@ _REFUSALS = {
     State.PROCESSED: _refuse_outcome,
     State.FAILED: _refuse_outcome,
     State.RESOLVED: _refuse_resolved,
-    State.SKIPPED: lambda item, record: None,
+    State.SKIPPED: _refuse_nothing,
 }
 
 _STEPS = {

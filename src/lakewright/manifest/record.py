@@ -96,6 +96,11 @@ class Author:
     agent: Agent
     manifest_version: str = MANIFEST_VERSION
 
+    @classmethod
+    def named(cls, name: str, version: str = "") -> Author:
+        """Return the author with that name, who writes by today's rules."""
+        return cls(Agent(name, version))
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -176,19 +181,22 @@ class Record:
         """Return the record that `as_json`, or Snowplow's eight-key form, describes.
 
         Raises:
-            KeyError, ValueError: A key is missing or a value isn't of its type.
+            KeyError, TypeError, ValueError: A key is missing or a value isn't of its type.
         """
         author = document["author"]
+        payload = document["payload"]
+        if payload is not None and not isinstance(payload, dict):
+            raise ValueError("its payload is neither an object nor null")
         return cls(
-            record_id=str(document["recordId"]),
-            item_id=str(document["itemId"]),
+            record_id=_text(document["recordId"]),
+            item_id=_text(document["itemId"]),
             state=State(document["state"]),
             application=_application_from_json(document["application"]),
-            author=Author(Agent(**author["agent"]), str(author["manifestVersion"])),
-            run_id=document.get("runId"),
-            previous_record_id=document["previousRecordId"],
-            payload=document["payload"],
-            timestamp=parse_instant(document["timestamp"]),
+            author=Author(_agent_from_json(author["agent"]), _text(author["manifestVersion"])),
+            run_id=_text_or_none(document.get("runId")),
+            previous_record_id=_text_or_none(document["previousRecordId"]),
+            payload=payload,
+            timestamp=parse_instant(_text(document["timestamp"])),
             sequence=int(document.get("sequence") or 0),
         )
 
@@ -214,4 +222,18 @@ def _application_json(application: Application) -> dict[str, Any]:
 
 
 def _application_from_json(document: Mapping[str, Any]) -> Application:
-    return Application(Agent(**document["agent"]), document["instanceId"])
+    return Application(_agent_from_json(document["agent"]), _text_or_none(document["instanceId"]))
+
+
+def _agent_from_json(document: Mapping[str, Any]) -> Agent:
+    return Agent(_text(document["name"]), _text(document["version"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} isn't text")
+    return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)

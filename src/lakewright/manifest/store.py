@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Draft, Record
+from lakewright.manifest.record import Application, Draft, Record, State
 
-__all__ = ["Append", "Document", "Put", "Query", "Store", "Write", "Written"]
+__all__ = ["Append", "Damage", "Document", "Put", "Query", "Store", "Write", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,12 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A small value that changes in place; `version` counts its writes from 1."""
+    """A small value that changes in place.
+
+    Attributes:
+        version: Grows with every write, and is never given twice, also not after the document was removed
+            and written anew: an expected version can't be met by another's document.
+    """
 
     kind: str
     key: str
@@ -74,14 +79,49 @@ class Query:
     """Which items to list; what isn't given doesn't restrict.
 
     Attributes:
-        application: Only items with a record of this application. With `verdicts`, its verdict.
-        verdicts: Only items on which some application (or the given one) has one of these.
+        application: Only items with a record of this application; without an instance, of any of its
+            instances.
+        verdicts: Only items on which that application, or else any, has one of these.
+        states: Only items whose last record has one of these.
         prefix: Only item ids that start with this text.
     """
 
     application: Application | None = None
     verdicts: frozenset[Verdict] = frozenset()
+    states: frozenset[State] = frozenset()
     prefix: str = ""
+
+    def matches(self, item: Item) -> bool:
+        """Return whether the query asks for `item`."""
+        if not item.item_id.startswith(self.prefix) or (self.states and item.state not in self.states):
+            return False
+        asked = self._asked(item)
+        return bool(asked) and (not self.verdicts or any(item.verdict(a) in self.verdicts for a in asked))
+
+    def _asked(self, item: Item) -> Sequence[Application]:
+        """The applications whose verdicts count; a record without instance concerns every instance."""
+        wanted = self.application
+        if wanted is None:
+            return tuple(item.verdicts())
+        if wanted.instance_id is None:
+            return [known for known in item.applications if known.name == wanted.name]
+        names = {(wanted.name, None), wanted.key}
+        return [wanted] if any(known.key in names for known in item.applications) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something in a store that contradicts the rules.
+
+    Attributes:
+        record_id: The record that is to blame, where one is.
+        sequence: Of that record, where it can't be read.
+    """
+
+    item_id: str
+    record_id: str | None
+    problem: str
+    sequence: int | None = None
 
 
 class Store(Protocol):
@@ -94,9 +134,12 @@ class Store(Protocol):
     def write(self, write: Write) -> Written:
         """Put down one write, durably.
 
+        A write whose records are there already, because its acknowledgement was lost, counts as done.
+
         Raises:
             SequenceConflict: An item or document isn't as expected; nothing was written.
             IllegalTransition: A record may not follow; nothing was written.
+            UsageError: An id is too long, or something in it isn't text or JSON; nothing was written.
         """
         ...
 
@@ -130,7 +173,15 @@ class Store(Protocol):
     def documents(
         self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
     ) -> Iterator[Document]:
-        """Yield documents of a kind whose key starts with `prefix`, by key (or from the last key backwards)."""
+        """Yield documents of a kind whose key starts with `prefix`, by key or from the last key backwards."""
+        ...
+
+    def scan(self) -> Iterator[Record | Damage]:
+        """Yield every record, by item id and sequence, flat in memory; damage in place of unreadable ones."""
+        ...
+
+    def rebuild(self) -> None:
+        """Make what `read`, `select` and `counts` answer from follow from the records alone again."""
         ...
 
     def close(self) -> None:

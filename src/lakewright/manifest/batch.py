@@ -1,0 +1,176 @@
+"""Writes worked out against what a back end holds: the rules of `Store.write`, once for every back end.
+
+A back end reads the items and documents that some writes touch, adds the writes to a `Batch`, and stores what
+the batch has gathered, all in one transaction of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lakewright.errors import SequenceConflict, UsageError
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Draft, Record
+from lakewright.manifest.store import Append, Document, Put, Write, Written
+
+__all__ = ["LONGEST_ID", "LONGEST_NAME", "Batch", "DocumentKey"]
+
+DocumentKey = tuple[str, str]
+"""Kind and key of a document."""
+
+LONGEST_ID = 2_000
+"""Bytes of an item id or a document's key; index entries of the back ends hold no more."""
+
+LONGEST_NAME = 250
+"""Bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Batch:
+    """What some writes come to, given what is there.
+
+    Attributes:
+        records: Records to append, in order.
+        items: The items that have changed, as they are now.
+        documents: The documents that have changed, as they are now; None for removed ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        items: MutableMapping[str, Item],
+        documents: MutableMapping[DocumentKey, Document | None],
+        now: datetime,
+    ) -> None:
+        self.now = now
+        self.records: list[Record] = []
+        self.items: dict[str, Item] = {}
+        self.documents: dict[DocumentKey, Document | None] = {}
+        self._items = items
+        self._documents = documents
+
+    def add(self, write: Write) -> Written:
+        """Take one write in, wholly or, where it raises, not at all.
+
+        Raises:
+            SequenceConflict: An item or document isn't as expected.
+            IllegalTransition: A record may not follow.
+            UsageError: Something in the write can't be stored.
+        """
+        items = ChainMap({}, self.items, self._items)
+        documents = ChainMap({}, self.documents, self._documents)
+        if _has_landed(write, items):
+            return _written(write, items, documents)
+        records = [record for append in write.appends for record in self._append(append, items)]
+        for put in write.puts:
+            self._put(put, documents)
+        self.records += records
+        self.items.update(items.maps[0])
+        self.documents.update(documents.maps[0])
+        return _written(write, items, documents)
+
+    def _append(self, append: Append, items: MutableMapping[str, Item]) -> Iterator[Record]:
+        item = items.get(append.item_id) or Item(append.item_id)
+        if item.sequence != append.expected:
+            raise _conflict(append.item_id, append.expected, item.sequence)
+        for draft in append.drafts:
+            record = _checked(draft).recorded(sequence=item.sequence + 1, now=self.now)
+            item = item.after(record)
+            yield record
+        items[append.item_id] = item
+
+    def _put(self, put: Put, documents: MutableMapping[DocumentKey, Document | None]) -> None:
+        _check_text("kind", put.kind, LONGEST_NAME)
+        _check_text("key", put.key, LONGEST_ID)
+        present = documents.get((put.kind, put.key))
+        version = present.version if present else 0
+        if put.expected is not None and put.expected != version:
+            raise _conflict(f"{put.kind} {put.key}", put.expected, version)
+        documents[put.kind, put.key] = (
+            None
+            if put.value is None
+            else Document(put.kind, put.key, _plain(put.value), max(version + 1, self._ticks()))
+        )
+
+    def _ticks(self) -> int:
+        """Microseconds by the store's clock: a document written anew gets a version it never had."""
+        return (self.now - EPOCH) // timedelta(microseconds=1)
+
+
+def item_ids(writes: Iterable[Write]) -> list[str]:
+    """Return the ids of the items that writes append to, sorted, each once."""
+    return sorted({append.item_id for write in writes for append in write.appends})
+
+
+def document_keys(writes: Iterable[Write]) -> list[DocumentKey]:
+    """Return the kinds and keys of the documents that writes put, sorted, each once."""
+    return sorted({(put.kind, put.key) for write in writes for put in write.puts})
+
+
+def _has_landed(write: Write, items: Mapping[str, Item]) -> bool:
+    """Whether the write's records are in place already: nobody else's record has the same id."""
+    last = [(append.item_id, append.drafts[-1].record_id) for append in write.appends if append.drafts]
+    return bool(last) and all(item_id in items and items[item_id].has(record) for item_id, record in last)
+
+
+def _written(
+    write: Write, items: Mapping[str, Item], documents: Mapping[DocumentKey, Document | None]
+) -> Written:
+    put = (documents.get(key) for key in dict.fromkeys((p.kind, p.key) for p in write.puts))
+    return Written(
+        tuple(items[item_id] for item_id in dict.fromkeys(a.item_id for a in write.appends)),
+        tuple(document for document in put if document is not None),
+    )
+
+
+def _conflict(what: str, expected: int, actual: int) -> SequenceConflict:
+    return SequenceConflict(
+        f"{what} is at {actual}, not at {expected} as it was when last seen",
+        details={"subject": what, "expected": expected, "actual": actual},
+    )
+
+
+def _checked(draft: Draft) -> Draft:
+    """Return the draft with its payload as JSON gives it back."""
+    _check_text("item id", draft.item_id, LONGEST_ID)
+    names = {
+        "record id": draft.record_id,
+        "application": draft.application.name,
+        "application's version": draft.application.agent.version,
+        "instance id": draft.application.instance_id,
+        "author": draft.author.agent.name,
+        "author's version": draft.author.agent.version,
+        "manifest version": draft.author.manifest_version,
+        "run id": draft.run_id,
+        "previous record id": draft.previous_record_id,
+    }
+    for what, text in names.items():
+        _check_text(what, text, LONGEST_NAME)
+    return draft if draft.payload is None else replace(draft, payload=_plain(draft.payload))
+
+
+def _check_text(what: str, text: str | None, longest: int) -> None:
+    if text is None:
+        return
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the {what} {text!r} isn't valid Unicode: {error.reason}") from error
+    if "\x00" in text:
+        raise UsageError(f"the {what} {text!r} holds a NUL character, which databases can't store")
+    if size > longest:
+        raise UsageError(f"the {what} {text[:80]!r}… has {size} bytes, {longest} at most can be stored")
+
+
+def _plain(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        plain: Mapping[str, Any] = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the payload can't be written as JSON: {error}") from error
+    return plain

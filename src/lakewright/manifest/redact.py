@@ -1,0 +1,129 @@
+"""Secrets, taken out of whatever is recorded, logged or shown.
+
+Source: `processing-manifest.md`, "Record" (payloads); that nothing secret gets in is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["HIDDEN", "Redactor", "is_secret_name"]
+
+HIDDEN = "***"
+"""What stands where a secret stood."""
+
+SHORTEST = 3
+"""A shorter value hides nothing, and taking it out everywhere would leave no text readable."""
+
+SHORTEST_ANYWHERE = 8
+"""A shorter value is taken out where it stands alone, not from inside other words."""
+
+WORDS = frozenset(
+    word + ending
+    for word in ("password", "passwd", "pwd", "passphrase", "secret", "token", "key", "credential")
+    for ending in ("", "s")
+)
+ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
+NO_SECRETS = frozenset(("true", "false", "none", "null", "auto", "default", "yes", "no", "on", "off"))
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]*://)[^\s/@'\"?#]*(?::[^\s/'\"?#]*)?@")
+_ASSIGNED = re.compile(
+    r"(?P<name>\b(?:[\w.\-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|"
+    r"private[_-]?key|signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token)"
+    r"|pwd|sig|token)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a configuration or environment entry of that name holds a secret.
+
+    Example:
+        >>> [is_secret_name(name) for name in ("spark.hadoop.fs.s3a.secret.key", "PGPASSWORD", "keyboard")]
+        [True, True, False]
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    return not WORDS.isdisjoint(words) or any(word.endswith(ENDINGS) for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Takes known secrets, and credentials in URLs and `password=…` pairs, out of text.
+
+    Attributes:
+        secrets: The values to take out, as they are and as URLs, JSON and Python write them.
+    """
+
+    secrets: frozenset[str] = frozenset()
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pattern", _pattern_of(self.secrets))
+
+    @classmethod
+    def of(cls, *entries: Mapping[str, str], secrets: Iterable[str] = ()) -> Redactor:
+        """Return the redactor of all entries whose name tells a secret, and of further secrets."""
+        named = (value for mapping in entries for name, value in mapping.items() if is_secret_name(name))
+        return cls(frozenset(secrets) | frozenset(named))
+
+    def text(self, text: str) -> str:
+        """Return the text without secrets.
+
+        Example:
+            >>> Redactor.of({"DB_PASSWORD": "hunter2!"}).text("login hunter2! at jdbc:pg://me:x@db/lake")
+            'login *** at jdbc:pg://***@db/lake'
+        """
+        if self._pattern is not None:
+            text = self._pattern.sub(HIDDEN, text)
+        if "://" in text:
+            text = _URL_CREDENTIALS.sub(rf"\g<scheme>{HIDDEN}@", text)
+        return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text) if "=" in text else text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON-able value with secrets taken out of every text in it, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(name)): self.value(member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(member) for member in value]
+        return value
+
+    def entries(self, entries: Mapping[str, Any]) -> dict[str, Any]:
+        """Return configuration entries, with those that by their name are secret hidden wholly."""
+        return {
+            name: HIDDEN if is_secret_name(name) and value else self.value(value)
+            for name, value in entries.items()
+        }
+
+
+def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    worth_hiding = {
+        s.strip() for s in secrets if len(s.strip()) >= SHORTEST and s.strip().lower() not in NO_SECRETS
+    }
+    spellings = {spelling for secret in worth_hiding for spelling in _spellings(secret)}
+    if not spellings:
+        return None
+    longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+    return re.compile("|".join(_alternative(spelling) for spelling in longest_first))
+
+
+def _alternative(spelling: str) -> str:
+    escaped = re.escape(spelling)
+    return escaped if len(spelling) >= SHORTEST_ANYWHERE else rf"(?<!\w){escaped}(?!\w)"
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    yield secret
+    yield "".join(c if c.isascii() and (c.isalnum() or c in "-._~") else _percent(c) for c in secret)
+    yield from (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
+    yield repr(secret)[1:-1]
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode(errors="surrogatepass"))

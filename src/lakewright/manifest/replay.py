@@ -1,0 +1,49 @@
+"""Folding an item's records as a store holds them, whatever state they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lakewright.errors import IllegalTransition
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Record
+from lakewright.manifest.store import Damage
+
+__all__ = ["replay"]
+
+
+def replay(item_id: str, entries: Iterable[Record | Damage]) -> tuple[Item, tuple[Damage, ...]]:
+    """Return what an item's records, in order of sequence, come to, and what is wrong with them.
+
+    An illegal or unreadable record makes the item invalid. Of what follows it nothing can be said, so only
+    the first of a damaged stretch is told.
+
+    Example:
+        >>> item, damages = replay("file:///bronze/x", [])
+        >>> item.sequence, damages
+        (0, ())
+    """
+    item, damages = Item(item_id), []
+    for entry in entries:
+        after = _after_unreadable(item, entry) if isinstance(entry, Damage) else _after(item, entry)
+        if after.problem is not None and item.problem is None:
+            damages.append(Damage(item_id, entry.record_id, after.problem, entry.sequence))
+        item = after
+    return item, tuple(damages)
+
+
+def _after(item: Item, record: Record) -> Item:
+    try:
+        return item.after(record)
+    except IllegalTransition as illegal:
+        return item.damaged(record, str(illegal.details["problem"]))
+
+
+def _after_unreadable(item: Item, damage: Damage) -> Item:
+    return replace(
+        item,
+        sequence=item.sequence + 1 if damage.sequence is None else damage.sequence,
+        revision=max(item.revision, 1),
+        problem=item.problem or damage.problem,
+    )

@@ -1,0 +1,131 @@
+"""History of runs, taints and fingerprints: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.records import START, Clock, holder
+
+from lakewright.manifest.journal import ABORTED, RUNNING, Journal, Place, Run
+from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Write, Written
+from lakewright.testing import MemoryStore
+
+
+class Counting(MemoryStore):
+    writes = 0
+
+    def write(self, write: Write) -> Written:
+        self.writes += 1
+        return super().write(write)
+
+
+def run(number: int, **changes: Any) -> Run:
+    given: dict[str, Any] = {
+        "run_id": f"run-{number}",
+        "project": "demo",
+        "job": "daily",
+        "phase": "BUILD",
+        "parameters": {"day": f"2022-01-0{number}"},
+        "started": START + timedelta(minutes=number),
+        "holder": holder(f"run-{number}", pid=number),
+        **changes,
+    }
+    return Run(**given)
+
+
+def test_a_run_is_two_writes_and_one_for_each_target() -> None:
+    store = Counting(Clock())
+    journal = Journal(store)
+    begun = journal.start_run(run(1))
+    for number, name in enumerate(["regions", "countries"]):
+        journal.target_done(begun, number, {"name": name, "status": "SUCCESS"})
+    journal.finish_run(begun, "SUCCESS", finished=START + timedelta(hours=1), exit_code=0)
+    assert store.writes == 4
+    kept = journal.run("run-1")
+    assert kept == run(1, status="SUCCESS", finished=START + timedelta(hours=1), facts={"exit_code": 0})
+    assert [target["name"] for target in journal.targets("run-1")] == ["regions", "countries"]
+
+
+def test_targets_are_shown_in_the_order_of_their_numbers() -> None:
+    journal = Journal(MemoryStore())
+    begun = journal.start_run(run(1))
+    for number in (10, 2, 1):
+        journal.target_done(begun, number, {"number": number})
+    journal.target_done(journal.start_run(run(11, run_id="run-11")), 0, {"number": 99})
+    assert [target["number"] for target in journal.targets("run-1")] == [1, 2, 10]
+
+
+def test_runs_come_newest_first_and_filtered() -> None:
+    journal = Journal(MemoryStore())
+    for number in (2, 1, 3):
+        journal.start_run(run(number, job="daily" if number < 3 else "weekly"))
+    assert [each.run_id for each in journal.runs()] == ["run-3", "run-2", "run-1"]
+    assert [each.run_id for each in journal.runs(1, job="daily")] == ["run-2"]
+    assert [each.run_id for each in journal.runs(project="other")] == []
+    assert [each.run_id for each in journal.runs(parameters={"day": "2022-01-01"})] == ["run-1"]
+    assert [each.run_id for each in journal.runs(status=RUNNING, job="weekly")] == ["run-3"]
+    assert journal.run("run-9") is None
+
+
+def test_a_run_whose_process_has_ended_without_a_word_is_aborted() -> None:
+    journal = Journal(MemoryStore(), is_dead=lambda who: who.pid == 1)
+    journal.start_run(run(1))
+    journal.start_run(run(2))
+    assert {each.run_id: each.status for each in journal.runs()} == {"run-1": ABORTED, "run-2": RUNNING}
+    journal.finish_run(run(1), "SUCCESS", finished=START)
+    ended = journal.run("run-1")
+    assert ended is not None
+    assert ended.status == "SUCCESS"
+
+
+def test_secrets_and_size_are_kept_out() -> None:
+    journal = Journal(MemoryStore(), Redactor(frozenset({"hunter22"})))
+    begun = journal.start_run(
+        run(1, parameters={"db_password": "x", "day": "1"}, facts={"url": "s3://a:b@c"})
+    )
+    assert begun.parameters == {"db_password": "***", "day": "1"}
+    journal.target_done(begun, 0, {"error": {"message": "hunter22 " + "x" * 100_000}})
+    journal.finish_run(begun, "FAILED", finished=START, note="hunter22")
+    kept = str([journal.run("run-1"), *journal.targets("run-1")])
+    assert "hunter22" not in kept
+    assert "a:b@" not in kept
+    assert len(kept) < 5_000
+
+
+def test_parameters_with_secrets_are_still_found() -> None:
+    journal = Journal(MemoryStore())
+    journal.start_run(run(1, parameters={"token": "x"}))
+    assert [each.run_id for each in journal.runs(parameters={"token": "x"})] == ["run-1"]
+
+
+PLACE = Place("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
+
+
+@pytest.mark.parametrize("is_of_a_run", [True, False])
+def test_a_taint_stays_until_it_is_lifted(is_of_a_run: bool) -> None:
+    store = Counting(Clock())
+    journal = Journal(store)
+    begun = journal.start_run(run(1))
+    before = store.writes
+    if is_of_a_run:
+        journal.target_done(begun, 0, {}, [PLACE.tainted("it failed"), PLACE.forgotten()])
+    else:
+        journal.note(PLACE.tainted("it failed"))
+    assert store.writes == before + 1
+    assert [(taint.place, taint.reason) for taint in journal.taints("demo")] == [(PLACE, "it failed")]
+    assert list(journal.taints("dem")) == []
+    journal.note(Place("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"}).untainted())
+    assert list(journal.taints("demo")) == []
+
+
+def test_a_fingerprint_is_of_one_target_phase_and_set_of_parameters() -> None:
+    journal = Journal(MemoryStore())
+    journal.note(PLACE.built({"version": 3}))
+    assert journal.fingerprint(PLACE) == {"version": 3}
+    assert journal.fingerprint(Place("demo", "regions", "BUILD", {"day": "2022-01-02", "zone": "a"})) is None
+    assert journal.fingerprint(Place("demo", "regions", "VERIFY", PLACE.parameters)) is None
+    journal.note(PLACE.forgotten())
+    assert journal.fingerprint(PLACE) is None

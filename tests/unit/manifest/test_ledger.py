@@ -1,0 +1,581 @@
+"""Discovering, claiming and finishing items: `processing-manifest.md`, "Item", "State" and "Use cases"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.records import (
+    COUNTRIES,
+    ITEM,
+    REGIONS,
+    Clock,
+    claim,
+    draft,
+    found,
+    holder,
+    ledger_of,
+    numbered,
+    put_down,
+)
+
+from lakewright.errors import (
+    ItemFailed,
+    ItemLocked,
+    LakewrightError,
+    LeaseLost,
+    ManifestCorrupt,
+    SequenceConflict,
+    UsageError,
+)
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lease import LEASE
+from lakewright.manifest.leases import find_lease
+from lakewright.manifest.ledger import COUNTER, Ledger
+from lakewright.manifest.payload import failure
+from lakewright.manifest.record import ANYONE, State
+from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Document, Put, Write, Written
+from lakewright.manifest.watermark import Watermark
+from lakewright.testing import MemoryStore
+
+
+class Stage:
+    """A store with one new item, its clock and a ledger."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = Clock()
+        self.store = MemoryStore(self.clock)
+        self.ids = numbered()
+        self.ledger = self.another(**options)
+        self.ledger.discover([found()])
+
+    def another(self, **options: Any) -> Ledger:
+        return ledger_of(self.store, **{"ids": self.ids, **options})
+
+    def states(self, item_id: str = ITEM) -> list[str]:
+        return [record.state.value for record in self.store.records(item_id)]
+
+    def verdict(self) -> Verdict:
+        return self.ledger.item(ITEM).verdict(REGIONS)
+
+
+class Meddling(MemoryStore):
+    """A store in which something else happens just before, or right after, the next write."""
+
+    before: Callable[[], object] | None = None
+    loses_acknowledgement = False
+
+    def write(self, write: Write) -> Written:
+        meddle, self.before = self.before, None
+        if meddle is not None:
+            meddle()
+        written = super().write(write)
+        if self.loses_acknowledgement:
+            self.loses_acknowledgement = False
+            return super().write(write)  # as a back end does that tries again
+        return written
+
+
+class TestDiscovery:
+    def test_records_unknown_slices_and_leaves_known_ones(self) -> None:
+        stage = Stage()
+        discovery = stage.ledger.discover(
+            [found(), found("2022-02-01.csv"), found("2022-02-01.csv")], run_id="r"
+        )
+        assert [item.item_id for item in discovery.new] == [found("2022-02-01.csv").item_id]
+        assert [item.item_id for item in discovery.known] == [ITEM]
+        record = stage.store.records(found("2022-02-01.csv").item_id)[0]
+        assert (record.state, record.run_id, record.application) == (State.NEW, "r", REGIONS)
+        assert record.payload == {
+            "schema": "lakewright/new/1",
+            "data": {
+                "entity": "regions",
+                "slice": "2022-02-01.csv",
+                "fingerprint": {"size": 10, "modified": "2022-01-01T00:00:00Z"},
+            },
+        }
+
+    def test_of_many_slices_takes_them_in_batches(self) -> None:
+        stage = Stage()
+        discovery = stage.ledger.discover(found(f"{number:04}.csv") for number in range(1_203))
+        assert len(discovery.new) == 1_203
+
+    def test_that_comes_second_takes_the_item_for_known(self) -> None:
+        class Overtaken(MemoryStore):
+            def write_many(self, writes: Iterable[Write]) -> Iterator[Written | LakewrightError]:
+                put_down(self, draft("other", "NEW"))
+                return super().write_many(writes)
+
+        discovery = ledger_of(Overtaken()).discover([found()])
+        assert (len(discovery.new), [item.sequence for item in discovery.known]) == (0, [1])
+
+
+class TestClaim:
+    def test_appends_processing_and_puts_the_lease(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        assert stage.states() == ["NEW", "PROCESSING"]
+        new, processing = stage.store.records(ITEM)
+        assert processing.previous_record_id == new.record_id
+        assert processing.record_id == claimed.record_id
+        assert processing.run_id == claimed.run_id == "run-1"
+        assert processing.content["token"] == claimed.token == 1
+        lease = find_lease(stage.store, ITEM)
+        assert lease == claimed.lease
+        assert lease.expires == stage.clock() + timedelta(seconds=60)
+        assert not claimed.is_repeat
+
+    def test_by_a_second_writes_nothing_and_tells_who_holds_it(self) -> None:
+        stage = Stage()
+        claim(stage.ledger)
+        with pytest.raises(ItemLocked, match=r"locked by ann@here \(process 1, run run-1\)") as caught:
+            claim(stage.another(), holder=holder("run-2", pid=2))
+        assert stage.states() == ["NEW", "PROCESSING"]
+        assert caught.value.details == {
+            "item_id": ITEM,
+            "application": str(REGIONS),
+            "holder": "ann@here (process 1, run run-1)",
+            "run_id": "run-1",
+            "since": "2026-01-01T00:00:00.000000Z",
+            "expires": "2026-01-01T00:01:00.000000Z",
+            "is_stale": False,
+        }
+
+    def test_locks_for_every_application(self) -> None:
+        stage = Stage()
+        claim(stage.ledger)
+        with pytest.raises(ItemLocked):
+            claim(stage.another(), application=COUNTRIES, holder=holder("run-2"))
+
+    def test_overtaken_between_look_and_write_loses_to_the_other(self) -> None:
+        store = Meddling(Clock())
+        ids = numbered()
+        ledger = ledger_of(store, ids=ids)
+        ledger.discover([found()])
+        store.before = lambda: claim(ledger_of(store, ids=ids), holder=holder("run-2", pid=2))
+        with pytest.raises(ItemLocked, match="run-2"):
+            claim(ledger)
+        assert len(store.records(ITEM)) == 2
+
+    def test_goes_on_when_only_the_counter_was_taken_meanwhile(self) -> None:
+        store = Meddling(Clock())
+        ids = numbered()
+        ledger = ledger_of(store, ids=ids)
+        ledger.discover([found(), found("2022-02-01.csv")])
+        second = found("2022-02-01.csv").item_id
+        store.before = lambda: claim(ledger_of(store, ids=ids), second)
+        assert claim(ledger).token == 2
+
+    def test_survives_a_lost_acknowledgement(self) -> None:
+        store = Meddling(Clock())
+        ledger = ledger_of(store)
+        ledger.discover([found()])
+        store.loses_acknowledgement = True
+        claimed = claim(ledger)
+        assert [record.record_id for record in store.records(ITEM)][1:] == [claimed.record_id]
+
+    @pytest.mark.parametrize("verdict", ["unknown", "processed", "skipped"])
+    def test_of_what_is_not_ready_says_what_it_is(self, verdict: str) -> None:
+        stage = Stage()
+        if verdict == "processed":
+            stage.ledger.processed(claim(stage.ledger), {})
+        if verdict == "skipped":
+            stage.ledger.skip(ITEM, "no use")
+        item_id = "file:///nowhere" if verdict == "unknown" else ITEM
+        before = stage.states(item_id)
+        with pytest.raises(SequenceConflict) as caught:
+            claim(stage.ledger, item_id)
+        assert caught.value.details["verdict"] == verdict
+        assert stage.states(item_id) == before
+
+    def test_of_a_failed_item_shows_the_error_and_what_to_type(self) -> None:
+        stage = Stage()
+        stage.ledger.failed(claim(stage.ledger), failure(ValueError("no column id")))
+        with pytest.raises(ItemFailed, match="no column id") as caught:
+            claim(stage.ledger)
+        assert caught.value.remedy == f"Mend the cause, then `lakewright manifest resolve {ITEM}`."
+        assert caught.value.details["error"]["class"] == "ValueError"
+
+    def test_of_an_invalid_item_is_refused(self) -> None:
+        stage = Stage()
+        item = stage.store.read([ITEM])[ITEM]
+        stage.store._items[ITEM] = item.damaged(stage.store.records(ITEM)[0], "edited by hand")
+        with pytest.raises(ManifestCorrupt, match="edited by hand"):
+            claim(stage.ledger)
+
+
+class TestToken:
+    def test_grows_with_each_revision_of_the_same_table(self) -> None:
+        stage = Stage()
+        names = ["a", "b", "c"]
+        stage.ledger.discover(found(name) for name in names)
+        tokens = [claim(stage.ledger, found(name).item_id).token for name in names]
+        assert tokens == [1, 2, 3]
+        other = claim(stage.ledger, ITEM, token_counter="silver/other")
+        assert other.token == 1
+
+    def test_is_the_same_for_every_attempt_at_a_revision(self) -> None:
+        stage = Stage()
+        first = claim(stage.ledger)
+        stage.ledger.failed(first, failure(ValueError("no")))
+        stage.ledger.resolve(ITEM, "mended")
+        second = claim(stage.ledger)
+        assert (second.token, second.is_repeat) == (first.token, True)
+        stage.ledger.processed(second, {})
+        stage.ledger.requeue(ITEM, "once more")
+        third = claim(stage.ledger)
+        assert (third.token, third.is_repeat) == (2, False)
+
+    def test_lies_above_what_the_table_holds(self) -> None:
+        stage = Stage()
+        assert claim(stage.ledger, token_floor=41).token == 42
+        counter = stage.store.document(COUNTER, "silver/regions")
+        assert counter is not None
+        assert counter.value == {"last": 42}
+
+    def test_of_two_applications_is_each_its_own(self) -> None:
+        stage = Stage()
+        stage.ledger.processed(claim(stage.ledger), {})
+        claimed = claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
+        assert (claimed.token, claimed.is_repeat) == (1, False)
+
+
+class TestTakeover:
+    def test_of_a_lease_that_ran_out_resolves_and_locks_in_one_write(self) -> None:
+        stage = Stage()
+        first = claim(stage.ledger)
+        stage.clock.advance(60)
+        second = claim(stage.another(), holder=holder("run-2", pid=2))
+        assert stage.states() == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING"]
+        _, _, resolved, processing = stage.store.records(ITEM)
+        assert (resolved.previous_record_id, resolved.run_id) == (first.record_id, "run-2")
+        assert resolved.content["reason"] == (
+            "taken over from ann@here (process 1, run run-1): "
+            "its lease ran out at 2026-01-01T00:01:00.000000Z"
+        )
+        assert processing.previous_record_id == resolved.record_id
+        assert (second.token, second.is_repeat) == (first.token, True)
+
+    def test_needs_no_waiting_where_the_holder_is_dead(self) -> None:
+        stage = Stage()
+        claim(stage.ledger, holder=holder(pid=13))
+        second = claim(stage.another(is_dead=lambda who: who.pid == 13), holder=holder("run-2", pid=2))
+        assert second.run_id == "run-2"
+
+    def test_of_a_living_lease_does_not_happen(self) -> None:
+        stage = Stage()
+        claim(stage.ledger)
+        stage.clock.advance(59.9)
+        with pytest.raises(ItemLocked):
+            claim(stage.another(), holder=holder("run-2", pid=2))
+
+    def test_waits_for_an_operator_where_the_project_says_so(self) -> None:
+        stage = Stage()
+        claim(stage.ledger)
+        stage.clock.advance(3_600)
+        with pytest.raises(ItemLocked, match="lease ran out") as caught:
+            claim(stage.another(), holder=holder("run-2", pid=2), takeover="operator")
+        assert caught.value.details["is_stale"] is True
+        assert caught.value.remedy == f"Free it with `lakewright manifest release {ITEM}`."
+
+    def test_of_an_imported_lock_without_lease_happens(self) -> None:
+        stage = Stage()
+        put_down(stage.store, draft("old", "PROCESSING", run=None))
+        assert claim(stage.ledger).is_repeat is False
+        assert stage.states()[-2:] == ["RESOLVED", "PROCESSING"]
+
+    def test_stops_when_the_holder_comes_back_just_then(self) -> None:
+        store = Meddling(Clock())
+        clock = store._clock
+        ids = numbered()
+        ledger = ledger_of(store, ids=ids)
+        ledger.discover([found()])
+        first = claim(ledger)
+        assert isinstance(clock, Clock)
+        clock.advance(61)
+
+        def renew() -> None:
+            renewed = first.lease.renewed(clock(), timedelta(seconds=60))
+            MemoryStore.write(store, Write(puts=(renewed.put(expected=first.lease.version),)))
+
+        store.before = renew
+        with pytest.raises(ItemLocked):
+            claim(ledger_of(store, ids=ids), holder=holder("run-2", pid=2))
+        assert len(store.records(ITEM)) == 2
+
+    def test_for_another_application_leaves_what_that_one_has_done(self) -> None:
+        stage = Stage()
+        stage.ledger.processed(claim(stage.ledger), {})
+        claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
+        stage.clock.advance(61)
+        with pytest.raises(SequenceConflict, match="processed"):
+            claim(stage.another())
+
+    def test_keeps_the_former_holder_from_finishing(self) -> None:
+        stage = Stage()
+        zombie = claim(stage.ledger)
+        stage.clock.advance(61)
+        claim(stage.another(), holder=holder("run-2", pid=2))
+        with pytest.raises(LeaseLost, match="run-2"):
+            stage.ledger.processed(zombie, {"watermarks": {"id": {"type": "long", "value": 9}}})
+        with pytest.raises(LeaseLost, match="run-2"):
+            stage.ledger.failed(zombie, failure(ValueError("late")))
+        assert stage.states() == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING"]
+        assert stage.ledger.watermarks.last(REGIONS) == {}
+
+
+class TestOutcome:
+    def test_processed_holds_metrics_and_gives_the_lease_back(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        item = stage.ledger.processed(claimed, {"metrics": {"inserted": 3}, "delta_version": 7})
+        assert item.verdict(REGIONS) is Verdict.PROCESSED
+        last = stage.store.records(ITEM)[-1]
+        assert (last.previous_record_id, last.run_id) == (claimed.record_id, "run-1")
+        assert last.payload == {
+            "schema": "lakewright/processed/1",
+            "data": {"metrics": {"inserted": 3}, "delta_version": 7},
+        }
+        assert find_lease(stage.store, ITEM) is None
+
+    @pytest.mark.parametrize("outcome", ["processed", "failed"])
+    def test_told_twice_is_recorded_once(self, outcome: str) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        finish = getattr(stage.ledger, outcome)
+        finish(claimed, {"watermarks": {"id": {"type": "long", "value": 9}}})
+        again = finish(claimed, {"watermarks": {"id": {"type": "long", "value": 9}}})
+        assert again.sequence == 3
+        assert stage.states() == ["NEW", "PROCESSING", outcome.upper()]
+
+    def test_a_claim_ends_in_one_way_only(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        stage.ledger.processed(claimed, {})
+        with pytest.raises(LeaseLost):
+            stage.ledger.failed(claimed, failure(ValueError("no")))
+
+    def test_is_written_although_somebody_skipped_the_item_meanwhile(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        put_down(stage.store, draft("skip", "SKIPPED", application=COUNTRIES, run=None))
+        assert stage.ledger.processed(claimed, {}).is_processed_by(REGIONS)
+
+    def test_of_a_late_slice_holds_nothing_back(self) -> None:
+        stage = Stage()
+        item = stage.ledger.failed(claim(stage.ledger), failure(ValueError("late")), holds_back=False)
+        assert not item.holds_back(REGIONS)
+
+    def test_moves_watermarks_on_but_never_back_in_the_same_write(self) -> None:
+        stage = Stage()
+        stage.ledger.discover([found("b"), found("c")])
+        brought = [("2022-03-01", 5), ("2022-02-01", 7)]
+        for name, (day, number) in zip("bc", brought, strict=True):
+            content = {
+                "watermarks": {
+                    "day": {"type": "date", "value": day},
+                    "id": {"type": "long", "value": number},
+                }
+            }
+            stage.ledger.processed(claim(stage.ledger, found(name).item_id), content)
+        assert stage.ledger.watermarks.last(REGIONS) == {
+            "day": Watermark("date", "2022-03-01"),
+            "id": Watermark("long", 7),
+        }
+        items = {standing.column: standing.item_id for standing in stage.ledger.watermarks.all()}
+        assert items == {"day": found("b").item_id, "id": found("c").item_id}
+
+    def test_puts_further_documents_with_it_or_none(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        stage.ledger.release(ITEM, "by mistake", is_forced=True)
+        with pytest.raises(LeaseLost, match="nobody holds it now"):
+            stage.ledger.processed(claimed, {}, puts=(Put("note", "k", {"x": 1}),))
+        assert stage.store.document("note", "k") is None
+
+    def test_keeps_secrets_out(self) -> None:
+        redactor = Redactor.of({"DB_PASSWORD": "s3cr3t-value"})
+        stage = Stage(redactor=redactor)
+        stage.ledger.failed(claim(stage.ledger), failure(ValueError("login with s3cr3t-value refused")))
+        assert "s3cr3t-value" not in str(stage.store.records(ITEM))
+        assert "login with *** refused" in str(stage.store.records(ITEM)[-1].payload)
+
+
+class TestOperator:
+    def failed(self) -> Stage:
+        stage = Stage()
+        stage.ledger.failed(claim(stage.ledger), failure(ValueError("no")))
+        return stage
+
+    def locked(self) -> Stage:
+        stage = Stage()
+        claim(stage.ledger)
+        return stage
+
+    def test_resolve_lets_a_failed_item_be_processed_again(self) -> None:
+        stage = self.failed()
+        item = stage.ledger.resolve(ITEM, "slice was sent anew", fingerprint={"size": 11})
+        assert item.verdict(REGIONS) is Verdict.READY
+        assert item.fingerprint == {"size": 11}
+        record = stage.store.records(ITEM)[-1]
+        assert (record.state, record.run_id) == (State.RESOLVED, None)
+        assert record.content["reason"] == "slice was sent anew"
+
+    def test_resolve_is_not_for_locks(self) -> None:
+        stage = self.locked()
+        with pytest.raises(ItemLocked):
+            stage.ledger.resolve(ITEM, "x")
+
+    @pytest.mark.parametrize("verb", ["resolve", "release", "skip", "unskip", "requeue"])
+    def test_verbs_for_an_unknown_item_are_refused(self, verb: str) -> None:
+        with pytest.raises(UsageError, match="no item file:///nowhere"):
+            getattr(Stage().ledger, verb)("file:///nowhere", "x")
+
+    @pytest.mark.parametrize(
+        ("verb", "message"),
+        [
+            ("resolve", "no unresolved failure"),
+            ("release", "isn't locked"),
+            ("unskip", "isn't skipped for *"),
+        ],
+    )
+    def test_verbs_without_their_occasion_are_refused(self, verb: str, message: str) -> None:
+        stage = Stage()
+        with pytest.raises(UsageError) as caught:
+            getattr(stage.ledger, verb)(ITEM, "x")
+        assert message in caught.value.message
+        assert stage.states() == ["NEW"]
+
+    def test_release_of_a_living_lock_needs_force(self) -> None:
+        stage = self.locked()
+        with pytest.raises(ItemLocked, match="locked by") as caught:
+            stage.ledger.release(ITEM, "x")
+        assert "--force" in str(caught.value.remedy)
+        item = stage.ledger.release(ITEM, "machine is gone", is_forced=True)
+        assert item.verdict(REGIONS) is Verdict.READY
+        assert find_lease(stage.store, ITEM) is None
+
+    def test_release_of_a_stale_lock_needs_none(self) -> None:
+        stage = self.locked()
+        stage.clock.advance(61)
+        assert stage.ledger.release(ITEM, "gone").verdict(REGIONS) is Verdict.READY
+
+    def test_skip_for_everyone_or_for_one(self) -> None:
+        stage = Stage()
+        item = stage.ledger.skip(ITEM, "x", application=REGIONS)
+        assert item.verdict(REGIONS) is Verdict.SKIPPED
+        assert item.verdict(COUNTRIES) is Verdict.READY
+        assert stage.ledger.skip(ITEM, "x").verdict(COUNTRIES) is Verdict.SKIPPED
+
+    def test_skip_twice_is_recorded_once(self) -> None:
+        stage = Stage()
+        stage.ledger.skip(ITEM, "x")
+        stage.ledger.skip(ITEM, "x")
+        assert stage.states() == ["NEW", "SKIPPED"]
+
+    @pytest.mark.parametrize(("make", "error"), [("failed", ItemFailed), ("locked", ItemLocked)])
+    @pytest.mark.parametrize("verb", ["skip", "unskip"])
+    def test_skip_of_a_held_item_is_refused(self, verb: str, make: str, error: type[Exception]) -> None:
+        stage: Stage = getattr(self, make)()
+        before = stage.states()
+        with pytest.raises(error):
+            getattr(stage.ledger, verb)(ITEM, "x")
+        assert stage.states() == before
+
+    def test_unskip_takes_back_one_skip_and_keeps_the_others(self) -> None:
+        stage = Stage()
+        stage.ledger.skip(ITEM, "x", application=REGIONS)
+        stage.ledger.skip(ITEM, "x", application=COUNTRIES)
+        item = stage.ledger.unskip(ITEM, "wanted after all", application=REGIONS)
+        assert item.verdict(REGIONS) is Verdict.READY
+        assert item.verdict(COUNTRIES) is Verdict.SKIPPED
+        assert item.revision == 2
+        assert item.fingerprint == found().fingerprint
+
+    def test_requeue_of_a_processed_item_starts_a_revision(self) -> None:
+        stage = Stage()
+        stage.ledger.processed(claim(stage.ledger), {})
+        item = stage.ledger.requeue(ITEM, "new content", fingerprint={"size": 99}, allow_late=True)
+        assert item.verdict(REGIONS) is Verdict.READY
+        assert item.fingerprint == {"size": 99}
+        assert item.new is not None
+        assert item.new.note == {
+            "entity": "regions",
+            "slice": "2022-01-01.csv",
+            "fingerprint": {"size": 99},
+            "allow_late": True,
+        }
+        again = stage.ledger.requeue(ITEM, "once more")
+        assert again.new is not None
+        assert "allow_late" not in again.new.note
+
+    def test_requeue_of_a_failed_item_resolves_it_in_the_same_write(self) -> None:
+        stage = self.failed()
+        assert stage.ledger.requeue(ITEM, "x").verdict(REGIONS) is Verdict.READY
+        assert stage.states() == ["NEW", "PROCESSING", "FAILED", "RESOLVED", "NEW"]
+
+    def test_requeue_of_a_locked_item_is_refused(self) -> None:
+        stage = self.locked()
+        stage.clock.advance(3_600)
+        with pytest.raises(ItemLocked, match="lease ran out"):
+            stage.ledger.requeue(ITEM, "x")
+
+    def test_requeue_takes_others_along_or_none(self) -> None:
+        stage = Stage()
+        later = found("2022-02-01.csv").item_id
+        stage.ledger.discover([found("2022-02-01.csv")])
+        for item_id in (ITEM, later):
+            stage.ledger.processed(claim(stage.ledger, item_id), {})
+        stage.ledger.requeue(ITEM, "x", cascade=[later])
+        assert stage.ledger.item(later).revision == 2
+        claim(stage.ledger, later)
+        with pytest.raises(ItemLocked):
+            stage.ledger.requeue(ITEM, "x", cascade=[later])
+        assert stage.ledger.item(ITEM).revision == 2
+
+    def test_requeue_leaves_damage_behind(self) -> None:
+        stage = Stage()
+        item = stage.store.read([ITEM])[ITEM]
+        stage.store._items[ITEM] = item.damaged(stage.store.records(ITEM)[0], "edited by hand")
+        mended = stage.ledger.requeue(ITEM, "looked into it")
+        assert mended.verdict(REGIONS) is Verdict.READY
+        assert stage.store.records(ITEM)[-1].content["problem"] == "edited by hand"
+
+    def test_verbs_are_records_by_the_operator(self) -> None:
+        stage = Stage()
+        stage.ledger.skip(ITEM, "sent twice")
+        record = stage.store.records(ITEM)[-1]
+        assert (record.author.agent.name, record.application) == ("lakewright", ANYONE)
+        assert record.content == {"reason": "sent twice"}
+
+
+def test_lock_tells_who_and_whether_anybody_is_there() -> None:
+    stage = Stage()
+    assert stage.ledger.lock(stage.ledger.item(ITEM)) is None
+    claim(stage.ledger)
+    lock = stage.ledger.lock(stage.ledger.item(ITEM))
+    assert lock is not None
+    assert (lock.is_stale, lock.holder) == (False, "ann@here (process 1, run run-1)")
+    stage.store.write(Write(puts=(Put(LEASE, ITEM, None),)))
+    lock = stage.ledger.lock(stage.ledger.item(ITEM))
+    assert lock is not None
+    assert (lock.is_stale, lock.holder) == (True, f"{REGIONS} (run run-1)")
+
+
+def test_documents_written_anew_do_not_meet_old_expectations() -> None:
+    clock = Clock()
+    store = MemoryStore(clock)
+
+    def put(value: dict[str, int] | None, expected: int | None = None) -> Document | None:
+        return next(iter(store.write(Write(puts=(Put("k", "x", value, expected),))).documents), None)
+
+    first = put({"n": 1})
+    assert first is not None
+    put(None)
+    clock.advance(0.001)
+    put({"n": 2}, expected=0)
+    with pytest.raises(SequenceConflict):
+        put({"n": 3}, expected=first.version)

@@ -1,0 +1,105 @@
+"""Secrets never get into records, logs, errors or pages."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakewright.manifest.redact import Redactor, is_secret_name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_secret"),
+    [
+        ("PGPASSWORD", True),
+        ("db_password", True),
+        ("spark.hadoop.fs.s3a.secret.key", True),
+        ("spark.hadoop.fs.s3a.access.key", True),
+        ("AWS_SECRET_ACCESS_KEY", True),
+        ("AWS_SESSION_TOKEN", True),
+        ("azureAccountKey", True),
+        ("GITHUB_TOKEN", True),
+        ("sslkeypassphrase", False),
+        ("ssl_key_passphrase", True),
+        ("APIKEY", True),
+        ("clientSecret", True),
+        ("keyboard", False),
+        ("monkey", False),
+        ("spark.sql.shuffle.partitions", False),
+        ("HOME", False),
+        ("keytab_path", False),
+    ],
+)
+def test_names_tell_which_entries_are_secret(name: str, is_secret: bool) -> None:
+    assert is_secret_name(name) is is_secret
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("jdbc:postgresql://ann:pw@db:5432/x refused", "jdbc:postgresql://***@db:5432/x refused"),
+        ("https://token@github.com/x", "https://***@github.com/x"),
+        ("s3://bucket/a@b", "s3://bucket/a@b"),
+        ("file:///lake/x@2", "file:///lake/x@2"),
+        ("password=hunter2;ssl=true", "password=***;ssl=true"),
+        ("https://x.blob/y?sv=1&sig=AbC%2B&se=2", "https://x.blob/y?sv=1&sig=***&se=2"),
+        ("fs.s3a.secret.key = abc", "fs.s3a.secret.key = abc"),
+        ("accountKey='a b'", "accountKey=***"),
+        ("duplicate key=42 in column id", "duplicate key=42 in column id"),
+        ("no secret here", "no secret here"),
+    ],
+)
+def test_credentials_in_urls_and_pairs_are_hidden_whoever_they_are(text: str, expected: str) -> None:
+    assert Redactor().text(text) == expected
+
+
+SECRET = "p@ss/w rd+\"1'\\é"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [SECRET, quote(SECRET, safe=""), repr(SECRET)[1:-1], SECRET.replace("\\", "\\\\").replace('"', '\\"')],
+)
+def test_known_secrets_are_hidden_however_they_are_written(spelling: str) -> None:
+    redactor = Redactor.of({"DB_PASSWORD": SECRET, "HOME": "/home/ann"})
+    assert redactor.text(f"before {spelling} after /home/ann") == "before *** after /home/ann"
+
+
+def test_secrets_are_hidden_in_keys_and_depths_of_values() -> None:
+    redactor = Redactor(frozenset({"hunter22"}))
+    value = {"a hunter22": [{"b": ("hunter22", 1, None)}, "xhunter22x"]}
+    assert redactor.value(value) == {"a ***": [{"b": ["***", 1, None]}, "x***x"]}
+
+
+def test_entries_with_a_secret_name_are_hidden_whole() -> None:
+    entries = {"db.password": "x", "token": "", "day": "2022-01-01", "url": "s3://a:b@c/d"}
+    assert Redactor().entries(entries) == {
+        "db.password": "***",
+        "token": "",
+        "day": "2022-01-01",
+        "url": "s3://***@c/d",
+    }
+
+
+@pytest.mark.parametrize("secret", ["true", "no", "ab", "", "NULL"])
+def test_values_that_cannot_be_secrets_leave_text_readable(secret: str) -> None:
+    text = f"set to {secret} abc true null"
+    assert Redactor.of({"some.key": secret}).text(text) == text
+
+
+def test_short_secrets_are_hidden_only_where_they_stand_alone() -> None:
+    assert Redactor(frozenset({"cat"})).text("cat, category and cat.") == "***, category and ***."
+
+
+def test_of_two_secrets_the_longer_is_hidden_whole() -> None:
+    assert Redactor(frozenset({"abcdefgh", "abcdefgh-ijkl"})).text("abcdefgh-ijkl") == "***"
+
+
+@given(st.text(min_size=8, max_size=20).filter(lambda s: len(s.strip()) >= 8), st.text(), st.text())
+def test_a_long_secret_never_survives(secret: str, before: str, after: str) -> None:
+    assert secret.strip() not in Redactor(frozenset({secret})).text(before + secret + after).replace(
+        "***", "\0"
+    )

@@ -1,0 +1,218 @@
+"""Export, import and checking of records: `processing-manifest.md`, "Record"."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
+
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.ledger import COUNTER
+from lakewright.manifest.payload import failure
+from lakewright.manifest.record import Application, Record
+from lakewright.manifest.store import Damage
+from lakewright.manifest.transfer import export_records, fsck, import_records
+from lakewright.manifest.watermark import Watermark, Watermarks
+from lakewright.testing import MemoryStore
+
+UUIDS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
+
+
+def lived_in() -> MemoryStore:
+    """A store in which much has happened."""
+    store = MemoryStore(Clock())
+    ledger = ledger_of(store, ids=numbered())
+    ledger.discover(found(name) for name in ("a", "b", "c", "d"))
+    for day, name in enumerate("ab", 1):
+        content = {
+            "watermarks": {"day": {"type": "date", "value": f"2022-01-0{day}"}},
+            "metrics": {"inserted": 1},
+        }
+        ledger.processed(claim(ledger, found(name).item_id), content)
+    ledger.failed(claim(ledger, found("c").item_id), failure(ValueError("é\n")))
+    ledger.skip(found("d").item_id, "twice", application=COUNTRIES)
+    ledger.requeue(found("a").item_id, "again")
+    return store
+
+
+def snowplow(
+    record_id: int, state: str, previous: int | None, *, second: int, **changes: Any
+) -> dict[str, Any]:
+    """A record with the eight keys that Snowplow's has."""
+    return {
+        "itemId": "s3://acme/shredded/good/run=2017-02-15-13-10-30/",
+        "application": {"agent": {"name": "rdb-shredder", "version": "0.13.0"}, "instanceId": None},
+        "recordId": UUIDS[record_id],
+        "previousRecordId": None if previous is None else UUIDS[previous],
+        "state": state,
+        "timestamp": f"2018-01-01T00:00:{second:02}.123Z",
+        "author": {"agent": {"name": "rdb-shredder", "version": "0.13.0"}, "manifestVersion": "0.1.0"},
+        "payload": None,
+        **changes,
+    }
+
+
+def test_what_is_exported_comes_back_the_same() -> None:
+    store = lived_in()
+    lines = list(export_records(store))
+    copy = MemoryStore()
+    imported = import_records(copy, lines)
+    assert (imported.records, imported.present, imported.faults) == (len(lines), 0, ())
+    assert list(export_records(copy)) == lines
+    assert copy._items == store._items
+    assert copy.counts() == store.counts()
+    assert (
+        Watermarks(copy).last(REGIONS)
+        == Watermarks(store).last(REGIONS)
+        == {"day": Watermark("date", "2022-01-02")}
+    )
+    counters = [each.document(COUNTER, "silver/regions") for each in (copy, store)]
+    assert [counter and counter.value for counter in counters] == [{"last": 3}, {"last": 3}]
+
+
+def test_records_are_written_under_the_manifests_own_names() -> None:
+    record = json.loads(next(export_records(lived_in())))
+    assert list(record) == [
+        "recordId",
+        "itemId",
+        "application",
+        "author",
+        "runId",
+        "state",
+        "previousRecordId",
+        "timestamp",
+        "payload",
+        "sequence",
+    ]
+    assert Record.from_json(record).as_json() == record
+
+
+def test_import_again_changes_nothing() -> None:
+    store = lived_in()
+    lines = list(export_records(store))
+    before = dict(store._items)
+    imported = import_records(store, lines)
+    assert (imported.records, imported.present) == (0, len(lines))
+    assert store._items == before
+
+
+def test_import_goes_on_where_an_item_is_known_already() -> None:
+    lines = list(export_records(lived_in()))
+    copy = MemoryStore()
+    import_records(copy, lines[:3])
+    imported = import_records(copy, lines)
+    assert (imported.records, imported.present, imported.faults) == (len(lines) - 3, 3, ())
+
+
+def test_records_of_snowplow_come_in_by_their_time() -> None:
+    records = [
+        snowplow(2, "PROCESSED", 1, second=3),
+        snowplow(0, "NEW", None, second=1),
+        snowplow(1, "PROCESSING", None, second=2),
+    ]
+    store = MemoryStore()
+    assert import_records(store, map(json.dumps, records)).records == 3
+    item_id = records[0]["itemId"]
+    stored = store.records(item_id)
+    assert [(record.state, record.sequence, record.run_id) for record in stored] == [
+        ("NEW", 1, None),
+        ("PROCESSING", 2, None),
+        ("PROCESSED", 3, None),
+    ]
+    assert stored[0].as_json()["timestamp"] == "2018-01-01T00:00:01.123000Z"
+    shredder, loader = Application.named("rdb-shredder"), Application.named("rdb-loader", "db")
+    item = store.read([item_id])[item_id]
+    assert (item.verdict(shredder), item.verdict(loader)) == (Verdict.PROCESSED, Verdict.READY)
+
+
+def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
+    spoilt = [
+        snowplow(0, "NEW", None, second=1),
+        snowplow(1, "PROCESSING", None, second=2),
+        snowplow(2, "FAILED", None, second=3),
+    ]
+    good = snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/")
+    store = MemoryStore()
+    imported = import_records(store, map(json.dumps, [*spoilt, good]), source="dump.ndjson")
+    assert imported.records == 1
+    assert [str(fault.location) for fault in imported.faults] == ["dump.ndjson:3"]
+    assert "FAILED follows the open PROCESSING" in imported.faults[0].message
+    assert store.records(spoilt[0]["itemId"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "isn't a record"),
+        ("[]", "isn't a record"),
+        ("7", "isn't a record"),
+        ('{"recordId": "x"}', "has no 'author'"),
+        (json.dumps(snowplow(0, "DONE", None, second=1)), "isn't a record"),
+        (json.dumps(snowplow(0, "NEW", None, second=1, timestamp="soon")), "isn't a record"),
+        (json.dumps(snowplow(0, "NEW", None, second=1, application=None)), "isn't a record"),
+        (json.dumps(snowplow(0, "NEW", None, second=1, payload=[1])), "isn't a record"),
+        ("[" * 100_000, "isn't a record"),
+    ],
+)
+def test_lines_that_are_no_records_are_named_and_the_others_taken(line: str, message: str) -> None:
+    good = json.dumps(snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/"))
+    imported = import_records(MemoryStore(), ["", line, good])
+    assert imported.records == 1
+    assert [str(fault.location) for fault in imported.faults] == ["import:2"]
+    assert message in imported.faults[0].message
+
+
+def test_many_items_are_taken_in_batches() -> None:
+    records = [
+        snowplow(0, "NEW", None, second=1, itemId=f"s3://acme/{n}/", recordId=f"r{n}") for n in range(1_201)
+    ]
+    store = MemoryStore()
+    assert import_records(store, map(json.dumps, records)).records == 1_201
+
+
+def test_watermarks_of_other_tools_are_left_alone() -> None:
+    payload = {"schema": "x", "data": {"watermarks": {"day": "yesterday"}}}
+    records = [
+        snowplow(1, "PROCESSING", None, second=2),
+        snowplow(2, "PROCESSED", 1, second=3, payload=payload),
+    ]
+    store = MemoryStore()
+    assert import_records(store, map(json.dumps, records)).faults == ()
+    assert list(Watermarks(store).all()) == []
+
+
+class TestFsck:
+    def test_of_a_sound_store_finds_nothing(self) -> None:
+        assert list(fsck(lived_in())) == []
+
+    def test_tells_what_does_not_follow_from_the_records(self) -> None:
+        store = lived_in()
+        a, b, c, d = (found(name).item_id for name in "abcd")
+        store._records[b][1] = draft("odd", "PROCESSED", "x", item=b).recorded(sequence=2, now=Clock().time)
+        del store._records[c]
+        del store._items[d]
+        damages = list(fsck(store))
+        assert [(damage.item_id, damage.record_id) for damage in damages] == [
+            (b, "odd"),
+            (b, None),
+            (c, None),
+            (d, None),
+            ("*", None),
+        ]
+        assert [damage.problem for damage in damages] == [
+            "PROCESSED follows the open PROCESSING",
+            "it is listed as something else than its records come to",
+            "it is listed, but has no records",
+            "it has records, but isn't listed",
+            "the counts by verdict aren't those of the items",
+        ]
+        assert a not in {damage.item_id for damage in damages}
+
+    def test_names_items_at_the_end_without_records(self) -> None:
+        store = MemoryStore()
+        put_down(store, draft("new", "NEW"))
+        store._records.clear()
+        damage = Damage(ITEM, None, "it is listed, but has no records")
+        assert damage in list(fsck(store))

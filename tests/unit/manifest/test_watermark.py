@@ -1,0 +1,102 @@
+"""Watermarks, typed, moving forward only: `processing-strategies.md`, "Merge Strategy"."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from tests.records import COUNTRIES, REGIONS
+
+from lakewright.errors import UsageError
+from lakewright.manifest.record import Application
+from lakewright.manifest.store import Write
+from lakewright.manifest.watermark import Value, Watermark, Watermarks
+from lakewright.testing import MemoryStore
+
+KATHMANDU = timezone(timedelta(hours=5, minutes=45))
+
+
+@pytest.mark.parametrize(
+    ("value", "json"),
+    [
+        (7, {"type": "long", "value": 7}),
+        (2**62, {"type": "long", "value": 2**62}),
+        (0.1, {"type": "double", "value": 0.1}),
+        (Decimal("12.500"), {"type": "decimal", "value": "12.500"}),
+        (date(2022, 1, 2), {"type": "date", "value": "2022-01-02"}),
+        (
+            datetime(2022, 1, 2, 5, 45, 0, 1, tzinfo=KATHMANDU),
+            {"type": "timestamp", "value": "2022-01-02T00:00:00.000001Z"},
+        ),
+        (datetime(2022, 1, 2), {"type": "timestamp", "value": "2022-01-02T00:00:00.000000Z"}),
+        ("0010", {"type": "string", "value": "0010"}),
+    ],
+)
+def test_values_are_kept_typed_and_whole(value: Value, json: dict[str, object]) -> None:
+    watermark = Watermark.of(value)
+    assert watermark.as_json() == json
+    assert Watermark.from_json(json) == watermark
+    expected = value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value
+    assert watermark.python == expected
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        (10, 9),
+        (Decimal("9.10"), 9),
+        (0.2, 0.1),
+        ("b", "a"),
+        (date(2022, 1, 10), date(2022, 1, 9)),
+        (datetime(2022, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_order_is_that_of_the_type(later: Value, earlier: Value) -> None:
+    assert Watermark.of(later).is_after(Watermark.of(earlier))
+    assert not Watermark.of(earlier).is_after(Watermark.of(later))
+    assert not Watermark.of(later).is_after(Watermark.of(later))
+
+
+def test_of_a_column_that_changed_its_type_counts_the_new_one() -> None:
+    assert Watermark.of("2022-01-01").is_after(Watermark.of(date(2023, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"type": "uuid", "value": "x"}, {"type": "date", "value": "soon"}, {"type": "decimal", "value": "x"}],
+)
+def test_what_cannot_be_read_is_refused(document: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="of a watermark"):
+        Watermark.from_json(document)
+
+
+def test_an_operator_sets_back_and_resets() -> None:
+    watermarks = Watermarks(MemoryStore())
+    watermarks.set(REGIONS, "day", Watermark.of(date(2022, 3, 1)))
+    watermarks.set(REGIONS, "day", Watermark.of(date(2022, 1, 1)))
+    watermarks.set(COUNTRIES, "day", Watermark.of(date(2022, 2, 1)))
+    assert watermarks.last(REGIONS) == {"day": Watermark("date", "2022-01-01")}
+    assert [(s.application, s.item_id) for s in watermarks.all()] == [(COUNTRIES, None), (REGIONS, None)]
+    watermarks.reset(REGIONS, "day")
+    assert watermarks.last(REGIONS) == {}
+    watermarks.reset(REGIONS, "day")
+
+
+def test_last_of_one_application_holds_nothing_of_one_below_it() -> None:
+    watermarks = Watermarks(MemoryStore())
+    outer, inner = Application.named("a"), Application.named("a/b")
+    watermarks.set(inner, "day", Watermark.of(1))
+    assert watermarks.last(outer) == {}
+    assert watermarks.last(inner) == {"day": Watermark("long", 1)}
+
+
+def test_advances_only_what_lies_after_the_last() -> None:
+    store = MemoryStore()
+    watermarks = Watermarks(store)
+    watermarks.set(REGIONS, "id", Watermark.of(5))
+    for brought, last in ((4, 5), (5, 5), (6, 6)):
+        puts = watermarks.advances(REGIONS, "item", {"id": Watermark.of(brought).as_json()})
+        assert len(puts) == (1 if brought > 5 else 0)
+        store.write(Write(puts=puts))
+        assert watermarks.last(REGIONS)["id"].value == last
