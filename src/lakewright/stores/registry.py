@@ -1,0 +1,73 @@
+"""Opening the back end that a project asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from lakewright.errors import Fault, NotInstalled, SpecError
+from lakewright.manifest.store import Store
+from lakewright.spec.near import suggestion
+
+__all__ = ["KINDS", "open_store"]
+
+KINDS: Mapping[str, str] = {
+    "memory": "lakewright.stores.memory:MemoryStore",
+    "postgres": "lakewright.stores.sql.postgres:PostgresStore",
+    "sqlite": "lakewright.stores.sql.sqlite:SqliteStore",
+}
+"""Class of each kind, imported when it is asked for."""
+
+OF_THE_LEDGER = frozenset({"kind", "lease", "takeover"})
+"""Settings of a manifest that don't concern its back end."""
+
+
+class StoreKind(Protocol):
+    """A class of back end."""
+
+    options: frozenset[str]
+
+    def open(self, settings: Mapping[str, Any]) -> Store:
+        """Return the back end, ready to be used."""
+        ...
+
+
+def open_store(settings: Mapping[str, Any]) -> Store:
+    """Return the back end that settings name, ready to be used.
+
+    Args:
+        settings: `kind` (default `sqlite`) and what the kind takes: `path` of sqlite, absolute or below the
+            current folder; `url` of postgres.
+
+    Raises:
+        SpecError: The kind is unknown, or a setting isn't one of the kind's.
+        NotInstalled: A driver is missing, or the manifest is a newer version's.
+        StoreUnavailable: It can't be reached or written.
+    """
+    kind = str(settings.get("kind", "sqlite"))
+    if kind not in KINDS:
+        remedy = suggestion(kind, KINDS)
+        raise SpecError(
+            [Fault(f"unknown kind {kind!r} of manifest; known: {', '.join(KINDS)}", remedy=remedy)]
+        )
+    module, _, name = KINDS[kind].partition(":")
+    given = {option: value for option, value in settings.items() if option not in OF_THE_LEDGER}
+    try:
+        found = cast("StoreKind", getattr(import_module(module), name))
+        _check_options(kind, given, found.options)
+        return found.open(given)
+    except ModuleNotFoundError as missing:
+        raise NotInstalled(
+            f"a manifest of kind {kind} needs the Python package {missing.name}",
+            remedy=f"pip install 'lakewright[{kind}]'",
+        ) from missing
+
+
+def _check_options(kind: str, given: Iterable[str], known: frozenset[str]) -> None:
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise SpecError(
+            Fault(f"a manifest of kind {kind} has no setting {option!r}", remedy=suggestion(option, known))
+            for option in unknown
+        )

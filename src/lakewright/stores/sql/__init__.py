@@ -1,0 +1,1 @@
+"""Back ends in SQL databases: one schema and one set of queries, through SQLAlchemy Core."""

@@ -1,0 +1,118 @@
+"""The manifest in PostgreSQL: for several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from sqlalchemy import URL, Connection, create_engine, func, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from lakewright.errors import LakewrightError, ManifestCorrupt, SpecError, StoreUnavailable
+from lakewright.stores.sql.backend import Backend
+from lakewright.stores.sql.store import SqlStore
+
+__all__ = ["PostgresStore"]
+
+SCHEMA_LOCK = 0x1A4E_0001
+"""Key of the advisory lock under which the schema is made or changed."""
+
+
+class PostgresStore(SqlStore):
+    """A manifest on a server.
+
+    Args:
+        url: `postgresql://user@host:port/database`; what it leaves out, libpq's environment tells.
+    """
+
+    options = frozenset({"url"})
+    """Settings beside `kind`."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(_backend(_parse(url)))
+
+    @classmethod
+    def open(cls, settings: Mapping[str, Any]) -> PostgresStore:
+        """Return the store on the server that `url` names."""
+        return cls(str(settings.get("url", "postgresql://")))
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise SpecError.of(
+            "the manifest's url can't be read", remedy="Write `postgresql://user@host:port/database`."
+        ) from error
+    if parsed.get_backend_name() not in {"postgres", "postgresql"}:
+        raise SpecError.of(
+            f"the manifest's url is one of {parsed.get_backend_name()}",
+            remedy="Write `postgresql://user@host:port/database`.",
+        )
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def _backend(url: URL) -> Backend:
+    where = f"the manifest in PostgreSQL at {url.host or 'localhost'}, database {url.database or 'default'},"
+    engine = create_engine(
+        url,
+        isolation_level="READ COMMITTED",
+        connect_args={"connect_timeout": 5, "application_name": "lakewright"},
+        max_overflow=-1,
+        pool_pre_ping=True,
+    )
+    return Backend(
+        engine=engine,
+        where=where,
+        now=_now,
+        check=_refuse_replica,
+        lock_schema=_lock_schema,
+        driver_errors=psycopg.Error,
+        is_passing=_is_passing,
+        translate=lambda error: _translate(error, where),
+    )
+
+
+def _now(connection: Connection) -> datetime:
+    moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return moment.astimezone(UTC)
+
+
+def _refuse_replica(connection: Connection) -> None:
+    if connection.scalar(select(func.pg_is_in_recovery())):
+        raise StoreUnavailable(
+            "the manifest's server is a replica, whose answers lag behind",
+            remedy="Set `manifest: {url: …}` to the primary server.",
+        )
+
+
+def _lock_schema(connection: Connection) -> None:
+    connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+
+
+def _is_passing(error: Exception) -> bool:
+    """A lost connection, a deadlock or a conflict of transactions; not a server that refuses."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return _state(error)[:2] in {"40", "57"} or isinstance(_cause(error), psycopg.errors.ConnectionTimeout)
+
+
+def _translate(error: Exception, where: str) -> LakewrightError:
+    state, cause = _state(error), _cause(error)
+    first_line = str(cause).strip().partition("\n")[0]
+    if state.startswith("42P") or state == "42703":
+        return ManifestCorrupt(f"{where} lacks a part of its schema: {first_line}")
+    return StoreUnavailable(
+        f"{where} can't be used: {first_line}",
+        remedy="See that the server runs, and that `manifest: {url: …}` and the user's rights are right.",
+    )
+
+
+def _cause(error: Exception) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _state(error: Exception) -> str:
+    return getattr(_cause(error), "sqlstate", None) or ""

@@ -1,0 +1,134 @@
+"""How values of the manifest lie in rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row
+
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import (
+    Agent,
+    Application,
+    Author,
+    Record,
+    State,
+    format_instant,
+    parse_instant,
+)
+from lakewright.manifest.store import Damage, Document
+
+__all__ = [
+    "application_key",
+    "application_of",
+    "document_of",
+    "document_row",
+    "item_of",
+    "item_row",
+    "record_of",
+    "record_row",
+    "verdict_rows",
+]
+
+
+def record_row(record: Record) -> dict[str, Any]:
+    """Return the row of a record."""
+    return {
+        "item_id": record.item_id,
+        "sequence": record.sequence,
+        "record_id": record.record_id,
+        "state": record.state.value,
+        "application": record.application.name,
+        "application_version": record.application.agent.version,
+        "instance_id": record.application.instance_id,
+        "author": record.author.agent.name,
+        "author_version": record.author.agent.version,
+        "manifest_version": record.author.manifest_version,
+        "run_id": record.run_id,
+        "previous_record_id": record.previous_record_id,
+        "timestamp": format_instant(record.timestamp),
+        "payload": None if record.payload is None else json.dumps(record.payload),
+    }
+
+
+def record_of(row: Row[Any]) -> Record | Damage:
+    """Return the record in a row, or what is wrong with a row that somebody has edited."""
+    try:
+        return Record(
+            record_id=row.record_id,
+            item_id=row.item_id,
+            state=State(row.state),
+            application=Application(Agent(row.application, row.application_version), row.instance_id),
+            author=Author(Agent(row.author, row.author_version), row.manifest_version),
+            run_id=row.run_id,
+            previous_record_id=row.previous_record_id,
+            payload=_payload(row.payload),
+            timestamp=parse_instant(row.timestamp),
+            sequence=row.sequence,
+        )
+    except (TypeError, ValueError) as error:
+        return Damage(
+            row.item_id, row.record_id, f"record {row.record_id} can't be read: {error}", row.sequence
+        )
+
+
+def _payload(stored: str | None) -> Mapping[str, Any] | None:
+    payload = None if stored is None else json.loads(stored)
+    if payload is not None and not isinstance(payload, dict):
+        raise ValueError("its payload isn't an object")
+    return payload
+
+
+def item_row(item: Item) -> dict[str, Any]:
+    """Return the row of an item."""
+    return {
+        "item_id": item.item_id,
+        "sequence": item.sequence,
+        "state": item.state.value if item.state else None,
+        "fold": json.dumps(item.as_json()),
+    }
+
+
+def item_of(row: Row[Any]) -> Item:
+    """Return the item in a row."""
+    return Item.from_json(json.loads(row.fold))
+
+
+def verdict_rows(item: Item) -> set[tuple[str, str]]:
+    """Return application and verdict of each row that an item has among the verdicts."""
+    if item.sequence == 0:
+        return set()
+    return {(application_key(a), verdict.value) for a, verdict in item.verdicts().items()}
+
+
+def application_key(application: Application) -> str:
+    """Return an application as text; versions are left out, as they never count.
+
+    Example:
+        >>> application_key(Application.named("loader", "db1", version="2"))
+        '["loader", "db1"]'
+    """
+    return json.dumps(application.key, ensure_ascii=False)
+
+
+def application_of(key: str) -> Application:
+    """Return the application that `application_key` wrote."""
+    name, instance_id = json.loads(key)
+    return Application.named(name, instance_id)
+
+
+def document_row(document: Document) -> dict[str, Any]:
+    """Return the row of a document."""
+    return {
+        "kind": document.kind,
+        "key": document.key,
+        "version": document.version,
+        "value": json.dumps(document.value),
+    }
+
+
+def document_of(row: Row[Any]) -> Document:
+    """Return the document in a row."""
+    return Document(row.kind, row.key, json.loads(row.value), row.version)

@@ -1,0 +1,174 @@
+"""The tables of a manifest in a SQL database, and how they come to be.
+
+`records` and `documents` hold everything; the others follow from the records and are written in the same
+transaction, so that questions are answered by looking up an index. Triggers note in `suspects` which items
+somebody has edited by hand, behind the rules' back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    select,
+    text,
+)
+
+from lakewright.errors import NotInstalled
+
+__all__ = ["documents", "is_current", "items", "migrate", "records", "suspects", "tallies", "verdicts"]
+
+metadata = MetaData()
+
+KEY = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that sorts by its characters' code points, as SQLite and Python sort."""
+
+records = Table(
+    "lakewright_records",
+    metadata,
+    Column("item_id", KEY, primary_key=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("record_id", KEY, nullable=False, unique=True),
+    Column("state", Text, nullable=False),
+    Column("application", Text, nullable=False),
+    Column("application_version", Text, nullable=False),
+    Column("instance_id", Text),
+    Column("author", Text, nullable=False),
+    Column("author_version", Text, nullable=False),
+    Column("manifest_version", Text, nullable=False),
+    Column("run_id", Text),
+    Column("previous_record_id", Text),
+    Column("timestamp", Text, nullable=False),
+    Column("payload", Text),
+)
+
+items = Table(
+    "lakewright_items",
+    metadata,
+    Column("item_id", KEY, primary_key=True),
+    Column("sequence", Integer, nullable=False),
+    Column("state", KEY),
+    Column("fold", Text, nullable=False),
+)
+Index("lakewright_items_by_state", items.c.state, items.c.item_id)
+
+verdicts = Table(
+    "lakewright_verdicts",
+    metadata,
+    Column("application", KEY, primary_key=True),
+    Column("verdict", KEY, primary_key=True),
+    Column("item_id", KEY, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+tallies = Table(
+    "lakewright_tallies",
+    metadata,
+    Column("application", KEY, primary_key=True),
+    Column("verdict", KEY, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+documents = Table(
+    "lakewright_documents",
+    metadata,
+    Column("kind", KEY, primary_key=True),
+    Column("key", KEY, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("value", Text, nullable=False),
+)
+
+suspects = Table("lakewright_suspects", metadata, Column("item_id", KEY, primary_key=True))
+
+schema = Table("lakewright_schema", metadata, Column("version", Integer, nullable=False))
+
+# Our own writes bring the item first, so a record that is ahead of its item is somebody else's.
+_TRIGGERS: Mapping[str, Sequence[str]] = {
+    "sqlite": (
+        """
+        CREATE TRIGGER lakewright_insert AFTER INSERT ON lakewright_records WHEN NOT EXISTS (
+            SELECT 1 FROM lakewright_items WHERE item_id = NEW.item_id AND sequence >= NEW.sequence)
+        BEGIN INSERT OR IGNORE INTO lakewright_suspects (item_id) VALUES (NEW.item_id); END
+        """,
+        """
+        CREATE TRIGGER lakewright_update AFTER UPDATE ON lakewright_records
+        BEGIN INSERT OR IGNORE INTO lakewright_suspects (item_id) VALUES (OLD.item_id), (NEW.item_id); END
+        """,
+        """
+        CREATE TRIGGER lakewright_delete AFTER DELETE ON lakewright_records
+        BEGIN INSERT OR IGNORE INTO lakewright_suspects (item_id) VALUES (OLD.item_id); END
+        """,
+    ),
+    "postgresql": (
+        """
+        CREATE FUNCTION lakewright_suspect() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF TG_OP IN ('UPDATE', 'DELETE') THEN
+                INSERT INTO lakewright_suspects (item_id) VALUES (OLD.item_id) ON CONFLICT DO NOTHING;
+            END IF;
+            IF TG_OP = 'UPDATE' OR (TG_OP = 'INSERT' AND NOT EXISTS (
+                SELECT 1 FROM lakewright_items WHERE item_id = NEW.item_id AND sequence >= NEW.sequence))
+            THEN
+                INSERT INTO lakewright_suspects (item_id) VALUES (NEW.item_id) ON CONFLICT DO NOTHING;
+            END IF;
+            RETURN NULL;
+        END $$
+        """,
+        """
+        CREATE TRIGGER lakewright_suspect AFTER INSERT OR UPDATE OR DELETE ON lakewright_records
+        FOR EACH ROW EXECUTE FUNCTION lakewright_suspect()
+        """,
+    ),
+}
+
+
+def _create(connection: Connection) -> None:
+    metadata.create_all(connection)
+    for statement in _TRIGGERS[connection.dialect.name]:
+        connection.execute(text(statement))
+
+
+MIGRATIONS: Sequence[Callable[[Connection], None]] = (_create,)
+"""What takes a database from one version of the schema to the next; the first makes it."""
+
+
+def is_current(connection: Connection) -> bool:
+    """Return whether a database has this schema."""
+    return _version_of(connection) == len(MIGRATIONS)
+
+
+def _version_of(connection: Connection) -> int:
+    if not inspect(connection).has_table(schema.name):
+        return 0
+    version: int = connection.execute(select(schema.c.version)).scalar_one()
+    return version
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Bring a database to this schema, within the transaction that the connection is in.
+
+    Raises:
+        NotInstalled: The database is of a newer version than this one of Lakewright.
+    """
+    present, wanted = _version_of(connection), len(MIGRATIONS)
+    if present > wanted:
+        raise NotInstalled(
+            f"{where} has schema version {present}, this Lakewright knows versions up to {wanted}",
+            remedy="Install the version of Lakewright that last wrote it, or a newer one.",
+        )
+    for step in MIGRATIONS[present:]:
+        step(connection)
+    if present == 0:
+        connection.execute(schema.insert().values(version=wanted))
+    elif present < wanted:
+        connection.execute(schema.update().values(version=wanted))

@@ -1,0 +1,170 @@
+"""The manifest in a SQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy.exc import IntegrityError
+
+from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrupt
+from lakewright.manifest.batch import Batch, document_keys, item_ids
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.record import Application, Record
+from lakewright.manifest.store import Damage, Document, Query, Write, Written
+from lakewright.stores.sql import tables
+from lakewright.stores.sql.backend import Backend
+from lakewright.stores.sql.rows import application_of, document_of
+from lakewright.stores.sql.schema import documents, is_current, migrate, suspects, tallies
+from lakewright.stores.sql.select import candidates, paged
+
+__all__ = ["SqlStore"]
+
+BATCH = 500
+"""Writes of one transaction, and items of one question."""
+
+Outcome = Written | LakewrightError
+
+
+class SqlStore:
+    """A store over any database that a `Backend` describes."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        if not backend.ask(self._is_ready, patience=0):
+            backend.transact(self._migrate, patience=0)
+
+    def _is_ready(self, connection: Connection) -> bool:
+        self._backend.check(connection)
+        return is_current(connection)
+
+    def _migrate(self, connection: Connection) -> None:
+        self._backend.lock_schema(connection)
+        migrate(connection, self._backend.where)
+
+    def now(self) -> datetime:
+        """Return the time by the store's own clock, in UTC."""
+        return self._backend.ask(self._backend.now)
+
+    def write(self, write: Write) -> Written:
+        """Put down one write, durably."""
+        outcome = self._write_one(write)
+        if isinstance(outcome, LakewrightError):
+            raise outcome
+        return outcome
+
+    def write_many(self, writes: Iterable[Write]) -> Iterator[Written | LakewrightError]:
+        """Put down many independent writes in few round trips, and yield what became of each."""
+        iterator = iter(writes)
+        while batch := list(islice(iterator, BATCH)):
+            yield from self._write_batch(batch)
+
+    def _write_batch(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        for _ in range(2):
+            try:
+                return self._put_down(writes)
+            except IntegrityError:
+                continue  # others inserted one of the keys: now that it is there, it is seen and refused
+        return [self._write_one(write) for write in writes]
+
+    def _write_one(self, write: Write) -> Outcome:
+        for _ in range(2):
+            try:
+                return self._put_down([write])[0]
+            except IntegrityError:
+                continue
+        return IllegalTransition("a record with one of these ids is there already; nothing was written")
+
+    def _put_down(self, writes: Sequence[Write]) -> list[Outcome]:
+        def work(connection: Connection) -> list[Outcome]:
+            tables.settle(connection)
+            before = tables.load_items(connection, item_ids(writes), is_locking=True)
+            kept = tables.load_documents(connection, document_keys(writes))
+            batch = Batch(items=before, documents=kept, now=self._backend.now(connection))
+            outcomes = [_attempt(batch, write) for write in writes]
+            tables.save_items(connection, before, batch.items.values())
+            tables.save_records(connection, batch.records)
+            tables.save_documents(connection, kept, batch.documents)
+            tables.save_verdicts(connection, [(before.get(i.item_id), i) for i in batch.items.values()])
+            return outcomes
+
+        return self._backend.transact(work)
+
+    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
+        """Return the folds of these items; an item without records is left out."""
+        self._settle()
+        found: dict[str, Item] = {}
+        for start in range(0, len(item_ids), BATCH):
+            page = item_ids[start : start + BATCH]
+            found |= self._backend.ask(partial(tables.load_items, item_ids=page))
+        return found
+
+    def records(self, item_id: str) -> tuple[Record, ...]:
+        """Return the records of an item, in order of sequence.
+
+        Raises:
+            ManifestCorrupt: Somebody has edited one of them so that it can't be read.
+        """
+        found = self._backend.ask(partial(tables.load_records, item_id=item_id))
+        for entry in found:
+            if isinstance(entry, Damage):
+                raise ManifestCorrupt(f"{item_id}: {entry.problem}", details={"item_id": item_id})
+        return tuple(entry for entry in found if isinstance(entry, Record))
+
+    def select(self, query: Query) -> Iterator[Item]:
+        """Yield the items that the query asks for, by item id, without holding all of them in memory."""
+        self._settle()
+        found = candidates(query, self._ask)
+        while page := list(islice(found, BATCH)):
+            present = self.read(page)
+            yield from (present[i] for i in page if i in present and query.matches(present[i]))
+
+    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+        """Return how many items each application has in each verdict."""
+        self._settle()
+        rows = self._ask(select(tallies).where(tallies.c.number > 0))
+        return {(application_of(row.application), Verdict(row.verdict)): row.number for row in rows}
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """Return one document, or None."""
+        found = self._ask(select(documents).where(documents.c.kind == kind, documents.c.key == key))
+        return document_of(found[0]) if found else None
+
+    def documents(
+        self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
+    ) -> Iterator[Document]:
+        """Yield documents of a kind whose key starts with `prefix`, by key or from the last key backwards."""
+        of_kind = select(documents).where(documents.c.kind == kind)
+        rows = paged(self._ask, of_kind, documents.c.key, prefix, is_descending=is_newest_first)
+        return islice(map(document_of, rows), limit)
+
+    def scan(self) -> Iterator[Record | Damage]:
+        """Yield every record, by item id and sequence, flat in memory; damage in place of unreadable ones."""
+        return tables.all_records(self._ask)
+
+    def rebuild(self) -> None:
+        """Make what `read`, `select` and `counts` answer from follow from the records alone again."""
+        self._backend.transact(tables.rebuild)
+
+    def close(self) -> None:
+        """Let go of connections and files; a closed store isn't used again."""
+        self._backend.engine.dispose()
+
+    def _ask(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        return self._backend.ask(lambda connection: connection.execute(query).all())
+
+    def _settle(self) -> None:
+        """Fold items again that somebody has edited by hand; mostly there are none."""
+        if self._ask(select(suspects.c.item_id).limit(1)):
+            self._backend.transact(tables.settle)
+
+
+def _attempt(batch: Batch, write: Write) -> Outcome:
+    try:
+        return batch.add(write)
+    except LakewrightError as error:
+        return error
