@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ from lakewright.cli.page import printable
 __all__ = ["logging_to"]
 
 OURS = "lakewright"
+PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 Redacted = Callable[[Any], Any]
 """Takes secrets out of a text or a JSON-able value."""
 
@@ -72,6 +73,27 @@ class LineHandler(logging.Handler):
             self.handleError(record)
 
 
+class Silent(logging.Logger):
+    """A logger that says nothing, put where PySpark has some that print each error's Java trace by themselves.
+
+    Errors of Spark are told once, in words and without secrets, by whoever meets them.
+    """
+
+    def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
+        """Say nothing."""
+
+
+def silence(names: Iterable[str]) -> None:
+    """Have loggers of these names say nothing from now on, unless they are there already."""
+    usual = logging.getLoggerClass()
+    logging.setLoggerClass(Silent)
+    try:
+        for name in names:
+            logging.getLogger(name)
+    finally:
+        logging.setLoggerClass(usual)
+
+
 @contextmanager
 def logging_to(
     write: Callable[[str], None], *, is_json: bool, level: int, redacted: Redacted
@@ -80,6 +102,7 @@ def logging_to(
 
     Only Lakewright's own loggers get `level`; those of libraries stay at warnings.
     """
+    silence(PYSPARKS)
     handler = LineHandler(write)
     handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted))
     root, ours = logging.getLogger(), logging.getLogger(OURS)

@@ -6,6 +6,7 @@ Under `-o json` stdout gets one JSON document and nothing else; what would be re
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +51,8 @@ class Output:
 
     def document(self, document: Any) -> None:
         """Print the command's one JSON document."""
-        json.dump(self.redacted(document), self.out, indent=2, ensure_ascii=False, default=str)
+        finite = _finite(self.redacted(document))
+        json.dump(finite, self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         self.out.write("\n")
         self.out.flush()
 
@@ -114,6 +116,15 @@ class Output:
             else:
                 stream.writelines(f"{self.redactor.text(text)}\n" for text in plain(block))
         stream.flush()
+
+
+def _finite(value: Any) -> Any:
+    """Return a JSON-able value with the numbers that JSON doesn't know as texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 def is_colourful(stream: TextIO, environ: Mapping[str, str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from lakewright.run.result import TargetResult
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["LiveProgress", "LoggedProgress", "watching"]
+__all__ = ["LiveProgress", "LoggedProgress", "watching", "working"]
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +28,15 @@ FRAMES_A_SECOND = 8
 
 
 @contextmanager
-def watching(output: Output, job: str) -> Iterator[Listener]:
-    """Yield the listener that suits where the command prints; what it draws is gone afterwards."""
+def watching(output: Output, **about: str) -> Iterator[Listener]:
+    """Yield the listener that suits where the command prints; what it draws is gone afterwards.
+
+    Args:
+        output: Where it prints.
+        about: What each log line carries: `run_id`, `job`.
+    """
     if not output.is_live:
-        yield LoggedProgress(job)
+        yield LoggedProgress(about)
         return
     from rich.live import Live
 
@@ -45,11 +50,21 @@ def watching(output: Output, job: str) -> Iterator[Listener]:
         yield progress
 
 
+@contextmanager
+def working(output: Output, text: str) -> Iterator[None]:
+    """Show on a terminal that something goes on that can't tell how far it is."""
+    if not output.is_live:
+        yield
+        return
+    with output.drawing() as console, console.status(text):
+        yield
+
+
 class LoggedProgress:
     """Logs a line where a step begins and where it ends."""
 
-    def __init__(self, job: str) -> None:
-        self._job = job
+    def __init__(self, about: Mapping[str, str]) -> None:
+        self._about = about
 
     def step_started(self, instance: int, step: Step) -> None:
         """Log that a step begins."""
@@ -68,10 +83,10 @@ class LoggedProgress:
 
     def slice_started(self, target: str, item: str) -> None:
         """Log that a slice begins."""
-        log.info("processing a slice", extra={"job": self._job, "target": target, "item": item})
+        log.info("processing a slice", extra={**self._about, "target": target, "item": item})
 
     def _extra(self, instance: int, step: Step) -> dict[str, object]:
-        return {"job": self._job, "instance": instance, "phase": step.phase.value, "target": step.target}
+        return {**self._about, "instance": instance, "phase": step.phase.value, "target": step.target}
 
 
 class LiveProgress:

@@ -65,6 +65,7 @@ class FakeApp:
     warnings: tuple[Fault, ...] = ()
     settings: Settings = field(default_factory=Settings)
     is_closed: bool = False
+    run_id: str = "r1"
     project: Any = None
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
     store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))

@@ -59,11 +59,11 @@ def test_the_detailed_exit_code_tells_work_from_checks(phase: Phase, status: Pla
 def test_every_option_reaches_the_application() -> None:
     options = (
         *("-f", "-k", "-nl", "-t", "a.*", "-t", "b", "-d", "c", "--resume", "--wait"),
-        *("--allow-data-loss", "--allow-backdated"),
+        *("--allow-data-loss", "--allow-backdated", "-j", "3"),
     )
     request = call_with(FakeApp(result=result_of(ended())), *BUILD, *options).app.asked[0]
     assert (request.job, request.phase, request.arguments) == ("daily", Phase.BUILD, ("month=2022-01",))
-    assert (request.targets, request.dirty) == (("a.*", "b"), ("c",))
+    assert (request.targets, request.dirty, request.jobs) == (("a.*", "b"), ("c",), 3)
     flags = ("force", "keep_going", "is_alone", "resume", "wait", "allow_data_loss", "allow_backdated")
     assert all(getattr(request, flag) for flag in flags)
 

@@ -17,6 +17,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.progress import working
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def doctor(call: Call, /, *, start: bool) -> int:
 
     Each is OK, or comes with what to do about it.
     """
-    checks = [*_of_machine(call.environ), *_of_project(call, start=start)]
+    with working(call.output, "looking"):
+        checks = [*_of_machine(call.environ), *_of_project(call, start=start)]
     is_ok = all(check.is_ok is not False for check in checks)
     call.output.result({"ok": is_ok, "checks": [check.as_json() for check in checks]}, _page(checks))
     return 0 if is_ok else 1

@@ -72,8 +72,12 @@ def job(
 
 def run_watched(call: Call, request: JobRequest) -> RunResult:
     """Return how a run ended that showed its progress and could be stopped by a signal."""
-    with listening(call.output.note) as stopper, watching(call.output, request.job) as listener:
-        return call.app.run(request, listener=listener, interruption=stopper)
+    app = call.app
+    with (
+        listening(call.output.note) as stopper,
+        watching(call.output, run_id=app.run_id, job=request.job) as listener,
+    ):
+        return app.run(request, listener=listener, interruption=stopper)
 
 
 def _may_remove(call: Call, request: JobRequest) -> bool:
