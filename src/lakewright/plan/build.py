@@ -17,6 +17,7 @@ from lakewright.plan.executions import active_patterns
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Change, Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.select import Choice
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.spec.job import Execution
@@ -34,6 +35,7 @@ class Candidate:
         nodes: Its place in each phase in which it takes part.
         dirty: Pure: whether it must run in a phase, given what is found then.
         leftover: Phases in which an earlier run left it undone, with the reason.
+        labels: `key` and `key=value` of each of its labels.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Candidate:
     observation: Observation
     dirty: Callable[[Phase, Observation], Dirtiness]
     leftover: Mapping[Phase, str] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,33 @@ class Instance:
     parameters: Mapping[str, str]
     candidates: tuple[Candidate, ...]
 
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the targets for `select`; what one depends on in any phase of building counts."""
+        phases = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
+        sources: dict[str, frozenset[str]] = {}
+        for phase in phases:
+            nodes = [each.nodes[phase] for each in self.candidates if phase in each.nodes]
+            for name, found in build_graph(nodes, phase).sources.items():
+                sources[name] = sources.get(name, frozenset()) | found
+        return tuple(
+            Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
+            for each in self.candidates
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What the caller asked for.
 
     Attributes:
-        targets: Only targets whose whole name matches one of these (empty: all).
+        targets: Only these targets; None for all.
         dirty: Targets to run though they are clean.
         only: Exactly these (instance, phase, target) steps, for `--resume`; None for all.
     """
 
     phases: tuple[Phase, ...]
     executions: tuple[Execution, ...] = ()
-    targets: tuple[re.Pattern[str], ...] = ()
+    targets: frozenset[str] | None = None
     dirty: tuple[re.Pattern[str], ...] = ()
     is_forced: bool = False
     only: frozenset[tuple[int, Phase, str]] | None = None
@@ -108,9 +124,8 @@ class _Turn:
         only = self.selection.only
         if only is not None and (self.index, self.phase, name) not in only:
             return False
-        return _matches(name, patterns) and (
-            not self.selection.targets or _matches(name, self.selection.targets)
-        )
+        chosen = self.selection.targets
+        return _matches(name, patterns) and (chosen is None or name in chosen)
 
 
 def _plan_phase(turn: _Turn, expected: dict[str, Observation]) -> PhasePlan | None:

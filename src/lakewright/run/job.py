@@ -17,16 +17,17 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.plan.build import Selection, build_plan
+from lakewright.plan.build import Instance, Selection, build_plan
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.range import expand
+from lakewright.plan.select import select
 from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import Interruption, Listener, Runner, execute
 from lakewright.run.observe import observe
 from lakewright.run.recorder import Recorder
 from lakewright.run.result import RunResult
-from lakewright.run.resume import unfinished
+from lakewright.run.resume import is_undone, unfinished
 from lakewright.spec.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.values import render_value
@@ -44,7 +45,7 @@ class JobRequest:
         phase: The last phase of its lifecycle that is to run.
         arguments: `p=v`, `p=v1,v2`, `p:start=…` and so on.
         is_alone: Only that phase, not those before it.
-        targets: Regular expressions of whole names; only these targets take part.
+        targets: Only targets that one of these chooses take part; see `lakewright.plan.select`.
         dirty: Regular expressions of whole names; these targets run though they are clean.
         resume: Only what the last run with these arguments left undone.
         jobs: How many targets of a phase run side by side, where nothing orders them.
@@ -134,7 +135,7 @@ class JobRun:
         observed = observe(
             job.target_names(self.project.scope.instance(job.environment)), instances, self._leftovers()
         )
-        plan = build_plan(self.project.name, job.name, observed, self._selection(job, instances))
+        plan = build_plan(self.project.name, job.name, observed, self._selection(job, observed))
         return plan, contexts
 
     def _instances(self, job: Job) -> list[tuple[Mapping[str, str], Context]]:
@@ -154,18 +155,30 @@ class JobRun:
             taints.setdefault(key, {})[Phase(taint.place.phase)] = taint.reason
         return lambda target, parameters: taints.get((target, tuple(sorted(parameters.items()))), {})
 
-    def _selection(self, job: Job, instances: Sequence[tuple[Mapping[str, str], Context]]) -> Selection:
+    def _selection(self, job: Job, instances: Sequence[Instance]) -> Selection:
         request = self.request
         return Selection(
             phases=phases_until(request.phase, is_alone=request.is_alone),
             executions=job.executions,
-            targets=_patterns("--targets", request.targets),
+            targets=self._chosen(instances) if request.targets else None,
             dirty=_patterns("--dirty", request.dirty),
             is_forced=request.force,
-            only=self._unfinished([parameters for parameters, _ in instances]) if request.resume else None,
+            only=self._unfinished(instances) if request.resume else None,
         )
 
-    def _unfinished(self, parameters: Sequence[Mapping[str, str]]) -> frozenset[tuple[int, Phase, str]]:
+    def _chosen(self, instances: Sequence[Instance]) -> frozenset[str]:
+        last = next(self.journal.runs(1, project=self.project.name, job=self.request.job), None)
+        undone = frozenset(
+            entry["name"]
+            for entry in (self.journal.targets(last.run_id) if last is not None else ())
+            if is_undone(entry)
+        )
+        chosen: frozenset[str] = frozenset()
+        for instance in instances:
+            chosen |= select(self.request.targets, instance.choices(), undone=undone)
+        return chosen
+
+    def _unfinished(self, instances: Sequence[Instance]) -> frozenset[tuple[int, Phase, str]]:
         last = next(
             self.journal.runs(
                 1,
@@ -180,6 +193,7 @@ class JobRun:
                 f"there is no run of {self.request.job} with these arguments to resume",
                 remedy="Run it without --resume; `lakewright history` lists the runs there were.",
             )
+        parameters = [instance.parameters for instance in instances]
         return unfinished(self.journal.targets(last.run_id), parameters)
 
 

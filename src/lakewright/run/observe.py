@@ -67,7 +67,13 @@ def _candidate(name: str, context: Context, leftover: Callable[[], Mapping[Phase
         observation=_observation(target, context),
         dirty=lambda phase, found: target.dirty(phase, found, context.settings),
         leftover=leftover(),
+        labels=_labels(target),
     )
+
+
+def _labels(target: Target) -> frozenset[str]:
+    labels = (target.metadata or {}).get("labels") or {}
+    return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
 
 
 def _node(target: Target, context: Context, phase: Phase) -> Node:

@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 
-__all__ = ["unfinished"]
+__all__ = ["is_undone", "unfinished"]
 
 _NOT_REACHED = "not reached"
 
@@ -29,12 +29,13 @@ def unfinished(
     found: set[tuple[int, Phase, str]] = set()
     for entry in entries:
         number = index.get(tuple(sorted(entry["instance"].items())))
-        if number is not None and _is_undone(entry):
+        if number is not None and is_undone(entry):
             found.add((number, Phase(entry["phase"]), entry["name"]))
     return frozenset(found)
 
 
-def _is_undone(entry: Mapping[str, Any]) -> bool:
+def is_undone(entry: Mapping[str, Any]) -> bool:
+    """Return whether a recorded target failed, was blocked, interrupted or not reached."""
     status = Status(entry["status"])
     is_unreached = any(reason.startswith(_NOT_REACHED) for reason in entry["reasons"])
     return status.is_failure or (status is Status.SKIPPED and is_unreached)
