@@ -120,7 +120,7 @@ def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Reco
         SpecError: A row has too many values, or a name that is no column.
     """
     rows = [_row(fields, record) for record in records]
-    texts = ", ".join(Field(name=field.name).ddl for field in fields)
+    texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
     if not fields:
         raise SpecError.of(
             "no columns are declared for these records", remedy="Give `columns` or a `schema`."

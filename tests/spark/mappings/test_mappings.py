@@ -1,0 +1,169 @@
+"""Each kind of mapping, by a small project and the rows that come out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.projects import make_workspace
+
+from lakewright.errors import LakewrightError, SpecError
+from lakewright.lake.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MAPPINGS = """
+relations:
+  people_given:
+    kind: values
+    columns: {id: integer, name: string, team: string, born: date}
+    records:
+      - [1, Ann, red, 1990-01-01]
+      - [2, Bob, blue, 1991-02-02]
+      - {id: 3, name: Cleo, team: red}
+
+mappings:
+  people: {kind: relation, relation: people_given}
+  embedded:
+    kind: relation
+    relation: {kind: values, columns: {x: integer}, records: [[1], [2]]}
+    columns: {X: bigint, y: string}
+    filter: x > 1
+  teams:
+    kind: values
+    schema: {fields: [{name: team, type: string}, {name: size, type: "decimal(5,1)"}]}
+    records: [[red, 2.50], [green, 1]]
+  my-alias: {kind: alias, input: "people:main"}
+  queried:
+    kind: sql
+    sql: |
+      WITH people AS (SELECT * FROM `my-alias` WHERE id > 1)
+      SELECT p.name, t.size FROM people p LEFT JOIN teams t ON p.team = t.team
+  selected: {kind: select, input: people, columns: {who: "upper(name)", n: "id + 1"}, filter: n < 4}
+  projected:
+    kind: project
+    input: people
+    columns: [name, {column: id, name: key, type: bigint, description: The key}]
+  extended: {kind: extend, input: teams, columns: {b: "a * 2", a: "size + 1", team: "upper(team)"}}
+  dropped: {kind: drop, input: people, columns: [born, team, nothing]}
+  cast: {kind: cast, input: teams, columns: {SIZE: int, team: char(4)}}
+  filtered: {kind: filter, input: people, condition: "team = 'red'"}
+  joined: {kind: join, inputs: [people, teams], columns: team, mode: inner}
+  joined_on:
+    kind: join
+    inputs: [people, teams]
+    condition: people.team = teams.team AND size > 2
+    mode: left
+  apart: {kind: select, input: joined_on, columns: {id: id, left: people.team, right: teams.team}}
+  united: {kind: union, inputs: [people, teams]}
+  united_columns: {kind: union, inputs: [people, teams], columns: {team: string}, distinct: true}
+  counted:
+    kind: aggregate
+    input: people
+    dimensions: [team, "year(born) AS year"]
+    aggregations: {people: count(*)}
+    filter: people > 0
+  distinct: {kind: distinct, input: united_columns}
+  deduplicated: {kind: deduplicate, input: people, columns: [team]}
+  sorted: {kind: sort, input: people, columns: [{team: desc}, {name: asc}]}
+  mocked: {kind: mock, mapping: people, records: [{name: Eve}]}
+  kept: {kind: alias, input: people, cache: memory_only, broadcast: true}
+  circle: {kind: alias, input: round}
+  round: {kind: alias, input: circle}
+  wrong: {kind: values, columns: {x: integer}, records: [[one]]}
+  self: {kind: mock}
+"""
+
+PEOPLE: list[tuple[str | None, ...]] = [
+    ("1", "Ann", "red", "1990-01-01"),
+    ("2", "Bob", "blue", "1991-02-02"),
+    ("3", "Cleo", "red", None),
+]
+
+EXPECTED: dict[str, tuple[str, list[tuple[str | None, ...]]]] = {
+    "people": ("id name team born", PEOPLE),
+    "embedded": ("X y", [("2", None)]),
+    "teams": ("team size", [("red", "2.5"), ("green", "1.0")]),
+    "my-alias": ("id name team born", PEOPLE),
+    "queried": ("name size", [("Bob", None), ("Cleo", "2.5")]),
+    "selected": ("who n", [("ANN", "2"), ("BOB", "3")]),
+    "projected": ("name key", [("Ann", "1"), ("Bob", "2"), ("Cleo", "3")]),
+    "extended": ("team size a b", [("RED", "2.5", "3.5", "7.0"), ("GREEN", "1.0", "2.0", "4.0")]),
+    "dropped": ("id name", [("1", "Ann"), ("2", "Bob"), ("3", "Cleo")]),
+    "cast": ("team size", [("red ", "2"), ("gree", "1")]),
+    "filtered": ("id name team born", [PEOPLE[0], PEOPLE[2]]),
+    "joined": ("team id name born size", [
+        ("red", "1", "Ann", "1990-01-01", "2.5"),
+        ("red", "3", "Cleo", None, "2.5"),
+    ]),
+    "apart": ("id left right", [("1", "red", "red"), ("2", "blue", None), ("3", "red", "red")]),
+    "united": ("id name team born size", [
+        *((*person, None) for person in PEOPLE),
+        (None, None, "red", None, "2.5"),
+        (None, None, "green", None, "1.0"),
+    ]),
+    "united_columns": ("team", [("red",), ("blue",), ("green",)]),
+    "counted": ("team year people", [("red", "1990", "1"), ("blue", "1991", "1"), ("red", None, "1")]),
+    "distinct": ("team", [("red",), ("blue",), ("green",)]),
+    "mocked": ("id name team born", [(None, "Eve", None, None)]),
+    "kept": ("id name team born", PEOPLE),
+}  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
+    return make_workspace(tmp_path, MAPPINGS, start=lambda _: spark)
+
+
+def rows(workspace: Workspace, mapping: str) -> list[tuple[str | None, ...]]:
+    frame = workspace.frame(mapping)
+    return [tuple(row) for row in frame.select(*(frame[n].cast("string") for n in frame.columns)).collect()]
+
+
+def by_text(row: tuple[str | None, ...]) -> list[str]:
+    return [value or "" for value in row]
+
+
+def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
+    for mapping, (columns, expected) in EXPECTED.items():
+        frame = workspace.frame(mapping)
+        assert frame.columns == columns.split(), mapping
+        assert sorted(rows(workspace, mapping), key=by_text) == sorted(expected, key=by_text), mapping
+    assert [row[1] for row in rows(workspace, "sorted")] == ["Ann", "Cleo", "Bob"]
+    assert {row[2] for row in rows(workspace, "deduplicated")} == {"red", "blue"}
+    assert workspace.frame("projected").schema["key"].metadata == {"comment": "The key"}
+    assert workspace.frame("kept").storageLevel.useMemory
+    workspace.frame("kept").unpersist()
+
+
+def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
+    with pytest.raises(SpecError, match="circle -> round -> circle"):
+        workspace.frame("circle")
+    with pytest.raises(SpecError, match="there is no mapping 'peeple'"):
+        workspace.frame("peeple")
+    with pytest.raises(LakewrightError, match="mocks itself"):
+        workspace.frame("self")
+    with pytest.raises(Exception, match="column x: not of type int: one"):
+        workspace.frame("wrong").collect()
+
+
+def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "data.csv").write_text("id\n1\n")
+    workspace = make_workspace(
+        tmp_path,
+        """
+        relations:
+          data: {kind: file, format: csv, location: data.csv, options: {header: true}}
+        mappings:
+          data: {kind: relation, relation: data}
+          other: {kind: values, columns: {x: int}}
+        """,
+        start=lambda _: spark,
+    )
+    first, other = workspace.frame("data"), workspace.frame("other")
+    assert workspace.frame("data") is first
+    workspace.written(workspace.required("data"))
+    assert workspace.frame("data") is not first
+    assert workspace.frame("other") is other
