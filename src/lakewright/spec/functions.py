@@ -35,8 +35,14 @@ def call(target: object, method: str, arguments: tuple[object, ...], surrounding
         raise SpecError.of(f"{where}: {error}") from error
 
 
-def read_property(target: object, name: str, surroundings: Surroundings) -> object:
+def read_property(target: object, name: str, surroundings: Surroundings, *, written: str = "name") -> object:
     """Return a property of a value; `$date.year` is `$date.getYear()`, as in Velocity.
+
+    Args:
+        target: The value.
+        name: Of the property.
+        surroundings: For what a getter asks.
+        written: The name by which the expression has the value, for the error.
 
     Raises:
         SpecError: The value has no such property.
@@ -49,7 +55,7 @@ def read_property(target: object, name: str, surroundings: Surroundings) -> obje
     known = target.properties if isinstance(target, Namespace) else ()
     raise SpecError.of(
         f"{_kind(target)} has no property {name!r}",
-        remedy=suggestion(name, known) or f"Write ${{name}}.{name} if the text shall follow the value.",
+        remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} if the text shall follow the value.",
     )
 
 

@@ -119,6 +119,15 @@ def _read_file(path: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def in_order(faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults file by file, each file's by line."""
+    files = [fault.location.file if fault.location else "" for fault in faults]
+    first = {file: index for index, file in reversed(list(enumerate(files)))}
+    lines = [fault.location.line or 0 if fault.location else 0 for fault in faults]
+    order = sorted(range(len(faults)), key=lambda index: (first[files[index]], lines[index]))
+    return [faults[index] for index in order]
+
+
 class _Load:
     """One load; each step adds what is wrong to the sections' faults and goes on."""
 
@@ -131,7 +140,7 @@ class _Load:
 
     def project(self) -> Project:
         top, document = self.read_project_file()
-        self.read_modules(top.modules if top else (), document)
+        self.read_modules(document)
         documentation = self.read_documentation()
         profiles = active_profiles(self.sections, self.given.profiles)
         environment = merged_environment(profiles)
@@ -146,7 +155,7 @@ class _Load:
         self.inherited("test")
         self.check(scope, lake, imports)
         if self.sections.faults or top is None or lake is None:
-            raise SpecError(self.sections.faults[:MOST_FAULTS])
+            raise SpecError(in_order(self.sections.faults)[:MOST_FAULTS])
         return Project(
             name=top.name,
             version=top.version,
@@ -185,18 +194,23 @@ class _Load:
                 remedy="Name the project's folder with --project, or make one with `lakewright init`.",
             )
         document = self.read(path)
+        is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
         shared = {key: value[key] for key in ("lake", "manifest") if key in value}
         self.sections.add_sections(document, shared, tuple(shared))
         try:
             top = ProjectFile.model_validate({key: value[key] for key in value if key not in shared})
         except ValidationError as error:
-            if document.value is not None:
+            if not is_unreadable:
                 self.sections.faults += faults_of(error, "project", document.at, is_rendered=True)
             return None, document
         return top, document
 
-    def read_modules(self, modules: Sequence[str], document: Document) -> None:
+    def read_modules(self, document: Document) -> None:
+        # Also where the project's own keys are wrong: its modules' faults shall come with theirs.
+        value = document.value.get("modules") if isinstance(document.value, dict) else ()
+        listed = value if isinstance(value, list) else [value]
+        modules = [module for module in listed if isinstance(module, str)]
         files, faults = find_modules(self.basedir, modules, document)
         self.sections.faults += faults
         for path in files:
@@ -239,6 +253,9 @@ class _Load:
 
     def keep(self, definition: Definition) -> None:
         self.definitions[definition.category][definition.name] = definition
+        if "name" in definition.raw and definition.category not in ("connection", "entity"):
+            remedy = "Its name is the key below which it stands."
+            self.sections.fault(f"{definition.subject}: unknown key 'name'", definition.at("name"), remedy)
         model, faults = definition.check()
         self.sections.faults += faults
         if model is not None:

@@ -35,7 +35,7 @@ def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | Non
     names = list(known)
     if found := nearest(name, names):
         return f"did you mean {found!r}?"
-    if not names:
+    if not names or not shown:
         return None
     listed = ", ".join(sorted(names)[:shown])
     return f"there are: {listed}{', …' if len(names) > shown else ''}"

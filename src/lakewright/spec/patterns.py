@@ -85,17 +85,18 @@ def _quarter(moment: date, count: int) -> str:
     return _padded(number, count) if count <= 2 else f"Q{number}"
 
 
-def _offset(moment: datetime, count: int, zero: str) -> str:
+def _offset(moment: datetime, letter: str, count: int) -> str:
     shift = moment.utcoffset()
     if shift is None:
         raise ValueError(f"{moment} has no time zone")
     minutes = int(shift.total_seconds()) // 60
-    if minutes == 0 and zero:
-        return zero
+    if minutes == 0 and letter == "X":
+        return "Z"
     sign, hours, rest = ("-" if minutes < 0 else "+"), abs(minutes) // 60, abs(minutes) % 60
-    if count == 1 and zero and not rest:
+    if count == 1 and letter in "Xx" and not rest:
         return f"{sign}{hours:02d}"
-    return f"{sign}{hours:02d}{':' if count == 3 else ''}{rest:02d}"
+    separator = ":" if count == 3 and letter in "Xx" else ""
+    return f"{sign}{hours:02d}{separator}{rest:02d}"
 
 
 _DATE_FIELDS: Mapping[str, Callable[[date, int], str]] = {
@@ -118,7 +119,7 @@ _TIME_FIELDS: Mapping[str, Callable[[datetime, int], str]] = {
     "s": lambda moment, count: _padded(moment.second, count),
     "S": lambda moment, count: f"{moment.microsecond:06d}".ljust(count, "0")[:count],
     "a": lambda moment, count: ("AM" if moment.hour < 12 else "PM") if count else "",
-    "X": lambda moment, count: _offset(moment, count, "Z"),
-    "x": lambda moment, count: _offset(moment, count, ""),
-    "Z": lambda moment, count: _offset(moment, min(count, 2), ""),
+    "X": lambda moment, count: _offset(moment, "X", count),
+    "x": lambda moment, count: _offset(moment, "x", count),
+    "Z": lambda moment, count: _offset(moment, "Z", count),
 }

@@ -148,8 +148,10 @@ class Scope:
             SpecError: There is no such name, or its entry is wrong or refers to itself in a circle.
         """
         with self._lock:
-            for depth, layer in enumerate(self._layers):
-                if name in layer.values and self._pending[-1:] != [(name, depth)]:
+            asking, depth_of_asking = self._pending[-1] if self._pending else ("", -1)
+            first = depth_of_asking + 1 if asking == name else 0
+            for depth, layer in enumerate(self._layers[first:], first):
+                if name in layer.values:
                     return self._value_at(name, depth)
         if name in NAMESPACES:
             return NAMESPACES[name]
@@ -172,11 +174,10 @@ class Scope:
 
     def _evaluated(self, key: tuple[str, int], entry: Entry) -> object:
         if key in self._pending or len(self._pending) >= DEEPEST:
-            circle = [
-                name for name, _ in self._pending[self._pending.index(key) if key in self._pending else -3 :]
-            ]
+            start = self._pending.index(key) if key in self._pending else -3
+            circle = " -> ".join([*(name for name, _ in self._pending[start:]), key[0]])
             raise SpecError.of(
-                f"environment entries refer to each other in a circle: {' -> '.join([*circle, key[0]])}",
+                f"environment entries refer to each other in a circle: {circle}",
                 location=entry.location,
                 remedy="Give one of them a value of its own.",
             )
@@ -205,7 +206,8 @@ class Scope:
     def _access(self, node: Access) -> object:
         target = self.evaluate_node(node.target)
         if node.arguments is None:
-            return read_property(target, node.member, self._surroundings)
+            written = node.target.name if isinstance(node.target, Name) else "name"
+            return read_property(target, node.member, self._surroundings, written=written)
         arguments = tuple(self.evaluate_node(argument) for argument in node.arguments)
         return call(target, node.member, arguments, self._surroundings)
 

@@ -1,0 +1,517 @@
+"""Loading a project: what is read, and that every fault comes at once with its place and a remedy."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tests.unit.spec.kinds import (
+    KINDS,
+    FileRelation,
+    InlineSchema,
+    RelationTarget,
+    SqlMapping,
+    faults,
+    load,
+    write,
+)
+
+from lakewright.errors import SpecError
+from lakewright.spec.load import load_project
+from lakewright.spec.values import ValueType
+
+WEATHER = {
+    "project.yml": """
+        name: weather
+        version: "1.0"
+        description: "
+            Some weather,
+            on two lines."
+        modules:
+          - config
+          - model.yaml
+        manifest:
+          kind: sqlite
+          path: ${project.basedir}/state/${stage}.db
+        """,
+    "config/environment.yml": """
+        environment:
+          - basedir=file:///tmp/weather
+          - srcdir=$System.getenv('SRC', 's3a://data')
+          - stage=dev
+          - empty=
+          - url=jdbc:x?a=b
+        config:
+          - spark.sql.shuffle.partitions=4
+          - flowman.default.target.buildPolicy=smart
+          - flowman.spark.enableHive=true
+        profiles:
+          prod:
+            enabled: false
+            environment:
+              - stage=prod
+            config: spark.sql.shuffle.partitions=400
+            manifest: {kind: postgres}
+          local:
+            enabled: true
+            environment: {empty: local}
+        """,
+    "config/notes.txt": "not read",
+    "model.yaml": """
+        relations:
+          raw:
+            kind: file
+            location: "$srcdir/$year/"
+            pattern: "${year}"
+            header: "NO"
+            limit: "$limit"
+            options: [sep=;, quote=]
+            columns: only
+            schema:
+              fields: {name: raw_data}
+        mappings:
+          values:
+            kind: values
+            records:
+              - [$year, 0100, NO, 2013-01-01, 1.0, null, ""]
+          sql:
+            kind: sql
+            inputs: values
+            sql: SELECT '$' FROM values WHERE x RLIKE '^a$'
+        targets:
+          raw:
+            kind: relation
+            relation: raw
+            mapping: sql
+            before:
+        jobs:
+          main:
+            parameters:
+              - name: year
+                type: Integer
+                default: 2013
+                granularity: 1
+            environment:
+              - limit=10
+            targets: raw
+        """,
+}
+
+
+def test_a_project_is_read_as_flowman_writes_it(tmp_path: Path) -> None:
+    project = load(tmp_path, WEATHER, environ={"SRC": "/data"})
+    assert (project.name, project.version, project.description) == (
+        "weather",
+        "1.0",
+        " Some weather, on two lines.",
+    )
+    assert project.basedir == tmp_path
+    assert dict(project.environment) == {
+        "basedir": "file:///tmp/weather",
+        "srcdir": "$System.getenv('SRC', 's3a://data')",
+        "stage": "dev",
+        "empty": "local",
+        "url": "jdbc:x?a=b",
+    }
+    assert project.config == {
+        "spark.sql.shuffle.partitions": "4",
+        "lakewright.default.target.buildPolicy": "smart",
+    }
+    assert [warning.message for warning in project.warnings] == [
+        "the configuration 'flowman.spark.enableHive' has no effect here"
+    ]
+    assert str(project.warnings[0].location) == "config/environment.yml:11"
+    assert project.manifest == {"kind": "sqlite", "path": f"{tmp_path}/state/dev.db"}
+
+
+def test_a_definition_is_resolved_with_the_names_of_an_instance(tmp_path: Path) -> None:
+    project = load(tmp_path, WEATHER)
+    job = project.job("main")
+    scope = project.scope.instance(job.environment, {"year": 2014})
+    relation = cast("FileRelation", project.relations["raw"].resolve(scope))
+    assert (relation.name, relation.kind, relation.location) == ("raw", "file", "s3a://data/2014/")
+    assert (relation.pattern, relation.header, relation.limit) == ("${year}", False, 10)
+    assert (relation.options, relation.columns) == ({"sep": ";", "quote": ""}, ("only",))
+    assert isinstance(relation.schema_, InlineSchema)
+    assert relation.schema_.kind == "inline"
+    assert [field.name for field in relation.schema_.fields] == ["raw_data"]
+    records = project.mappings["values"].resolve(scope).model_dump()["records"]
+    assert records == (["2014", "0100", "NO", "2013-01-01", "1.0", None, ""],)
+    assert (
+        cast("SqlMapping", project.mappings["sql"].resolve(scope)).sql
+        == "SELECT '$' FROM values WHERE x RLIKE '^a$'"
+    )
+    assert cast("RelationTarget", project.targets["raw"].resolve(scope)).before == ()
+    assert job.parameters[0].default_value(scope) == 2013
+    assert job.parameters[0].type is ValueType.INTEGER
+    assert job.target_names(scope) == ("raw",)
+
+
+def test_profiles_and_the_command_line_win_in_their_order(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        WEATHER,
+        profiles=["prod"],
+        definitions={"srcdir": "/typed/$stage"},
+        config={"spark.sql.shuffle.partitions": "1"},
+    )
+    assert project.scope.render("$stage $srcdir $empty") == "prod /typed/prod local"
+    assert project.config["spark.sql.shuffle.partitions"] == "1"
+    assert project.manifest["kind"] == "postgres"
+    assert project.scope.render("${project.name} ${project.version} ${project.filename}") == (
+        f"weather 1.0 {tmp_path}/project.yml"
+    )
+
+
+def test_an_error_of_a_definition_in_use_names_file_and_line(tmp_path: Path) -> None:
+    project = load(tmp_path, WEATHER)
+    with pytest.raises(SpecError) as caught:
+        project.relations["raw"].resolve(project.scope)
+    assert [str(fault)[:58] for fault in caught.value.faults] == [
+        "model.yaml:5: relation 'raw': unknown name 'year' (Declare",
+        "model.yaml:8: relation 'raw': unknown name 'limit' (Declar",
+    ]
+    with pytest.raises(
+        SpecError, match=r"model.yaml:8: relation 'raw': limit: Input should be a valid integer"
+    ):
+        project.relations["raw"].resolve(project.scope.child({"year": 1, "limit": "many"}))
+
+
+def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) -> None:
+    found = faults(
+        tmp_path,
+        {
+            "project.yml": "name: x\nmodules: [a.yml, b.yml, nope]\nmodule: c\nlake: {timzone: UTC, timezone: Mars}\n",
+            "a.yml": """
+                relations:
+                  one: {kind: fle}
+                  two:
+                    kind: file
+                    locaton: x
+                    header: falsy
+                  three:
+                    location: x
+                  four: {kind: kafka}
+                mappngs: {}
+                config:
+                  - lakewright.default.target.buildPolcy=SMART
+                  - nonsense
+                """,
+            "b.yml": """
+                relations:
+                  two: {kind: file, location: y}
+                targets:
+                  t:
+                    kind: relation
+                    relation: too
+                    mapping: nix
+                  u: {kind: relation, relation: one}
+                  v:
+                jobs:
+                  main:
+                    targets: [t, uu, $later]
+                    executions:
+                      - {phase: bild, cycle: sometimes, targets: "["}
+                """,
+        },
+    )
+    assert sorted(found) == sorted(
+        [
+            "project.yml:2: module 'nope' doesn't exist (Create it, or remove it from `modules`.)",
+            "project.yml:3: project: unknown key 'module' (did you mean 'modules'?)",
+            "project.yml:4: lake: unknown key 'timzone' (did you mean 'timezone'?)",
+            next(fault for fault in found if "Mars" in fault),
+            "a.yml:3: relation 'one': unknown kind 'fle' of relation (did you mean 'file'?)",
+            "a.yml:4: relation 'two': 'location' is missing",
+            "a.yml:6: relation 'two': unknown key 'locaton' (did you mean 'location'?)",
+            "a.yml:7: relation 'two': header: Input should be a valid boolean, unable to interpret input",
+            "a.yml:8: relation 'three': 'kind' is missing (Give it a kind: file.)",
+            "a.yml:10: relation 'four': kind 'kafka' of relation is known but not offered"
+            " (Streams aren't read; use files.)",
+            "a.yml:11: unknown section 'mappngs' (did you mean 'mappings'?)",
+            "a.yml:13: unknown configuration 'lakewright.default.target.buildPolcy'"
+            " (did you mean 'lakewright.default.target.buildPolicy'?)",
+            "a.yml:14: an entry of config is not key=value (Write it as - key=value.)",
+            "b.yml:3: relation 'two' is there twice, first at a.yml:4 (Rename or remove one of them.)",
+            "b.yml:7: target 't': there is no relation 'too' (did you mean 'two'?)",
+            "b.yml:8: target 't': there is no mapping 'nix' (Declare it in a module, below `mappings`.)",
+            "b.yml:10: target 'v': 'kind' is missing (Give it a kind: relation, validate.)",
+            next(fault for fault in found if "BILD" in fault),
+            next(fault for fault in found if "sometimes" in fault or "cycle" in fault),
+            next(fault for fault in found if "regular expression" in fault),
+        ]
+    )
+
+
+def test_a_folder_without_project_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"there is no project.yml in .*--project"):
+        load_project(tmp_path, kinds=KINDS, environ={})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "'name' is missing"),
+        ("name: x\n", "'modules' is missing"),
+        ("name: x\nmodules: []\n", "modules: Tuple should have at least 1 item"),
+        ("name: 'a/b'\nmodules: [m]\n", "name: "),
+        ("- a\n", "'name' is missing"),
+        ("name: [\n", "not YAML"),
+        ("name: x\nname: y\nmodules: [.]\n", "twice"),
+        ("name: x\nmodules: [project.yml]\n", "has none of the endings"),
+    ],
+)
+def test_a_wrong_project_file_is_a_fault_with_its_place(tmp_path: Path, text: str, why: str) -> None:
+    found = faults(tmp_path, {"project.yml": text})
+    assert all(fault.startswith("project.yml:") for fault in found)
+    assert any(why in fault for fault in found)
+
+
+def test_files_that_are_no_text_or_too_large_or_hostile_are_faults(tmp_path: Path) -> None:
+    write(tmp_path, {"project.yml": "name: x\nmodules: [m]\n", "m/deep.yml": "[" * 10_000, "m/ok.yml": ""})
+    (tmp_path / "m/bytes.yml").write_bytes(b"a: \xff\xfe")
+    with (tmp_path / "m/huge.yml").open("wb") as huge:
+        huge.truncate(50_000_000)
+    (tmp_path / "m/bom.yml").write_bytes("\ufeffrelations: {}\n".encode())
+    (tmp_path / "m/.hidden.yml").write_text("[")
+    started = time.process_time()
+    with pytest.raises(SpecError) as caught:
+        load_project(tmp_path, kinds=KINDS, environ={})
+    assert time.process_time() - started < 1
+    assert sorted(str(fault)[:40] for fault in caught.value.faults) == [
+        "m/bytes.yml: the file is not text in UTF",
+        "m/deep.yml:1: values are nested more tha",
+        "m/huge.yml: the file has 50000000 bytes,",
+    ]
+
+
+def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        {
+            "project.yml": "name: x\nmodules: [., a.yml]\n",
+            "a.yml": "mappings: {m: {kind: values}}\n",
+            "documentation.yml": "x: y",
+        },
+    )
+    assert list(project.mappings) == ["m"]
+    assert project.documentation == {"x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ("relations: [a]\n", "m.yml:1: 'relations' is not a map of names"),
+        ("relations: {a: b}\n", "m.yml:1: 'a' in relations is not a map"),
+        ("environment: {a: [1]}\n", "not key=value"),
+        ("environment: [a=1, a=2]\n", "environment entry 'a' is there twice"),
+        ("environment: [{a: 1}]\n", "not key=value"),
+        ("config: [spark.x=$nope]\n", "m.yml:1: unknown name 'nope'"),
+        ("manifest: {path: $nope}\n", "m.yml:1: unknown name 'nope'"),
+        ("manifest: [a]\n", "'manifest' is not a map"),
+        ("profiles: {p: {relations: {}}}\n", "unknown key 'relations' of profile 'p'"),
+        ("- a\n", "a module is a map of sections"),
+        ("jobs: {j: {parallelism: $x}}\n", "an expression stands where a number"),
+        ("jobs: {j: {parameters: [{name: a}, {name: a}]}}\n", "parameter 'a' is there twice"),
+        (
+            "jobs: {j: {parameters: [{name: a, type: date, granularity: PT1H}]}}\n",
+            "not a whole number of days",
+        ),
+        ("jobs: {j: {parameters: [{name: a, type: date, granularity: -P1D}]}}\n", "is negative"),
+        ("jobs: {j: {parameters: [{name: a, granularity: 1}]}}\n", "values of type string have no step"),
+        ("jobs: {j: {parameters: [{name: a, type: integer, default: x}]}}\n", "not a whole number"),
+        ("jobs: {j: {parameters: [{name: _a}]}}\n", "parameters[0].name"),
+        ("jobs: {j: {extends: k}}\n", "there is no job 'k'"),
+        ("jobs: {j: {extends: k}, k: {extends: j}}\n", "extend each other in a circle: j -> k -> j"),
+        ("tests: {t: {targets: x}}\n", "test 't': there is no target 'x'"),
+        (
+            "tests: {t: {overrideMappings: {m: {kind: nix}}}}\n",
+            "overrideMappings.m: unknown kind 'nix' of mapping",
+        ),
+        (
+            "targets: {t: {kind: validate, assertions: {a: {kind: sql}}}}\n",
+            "assertions.a: 'query' is missing",
+        ),
+        ("targets: {t: {kind: validate, assertions: {a: x}}}\n", "a map with a `kind` is expected"),
+        ("relations: {r: {kind: file, location: x, name: y}}\n", "unknown key 'name'"),
+    ],
+)
+def test_what_is_wrong_in_a_module_is_a_fault_with_its_place(tmp_path: Path, sections: str, why: str) -> None:
+    found = faults(tmp_path, sections)
+    assert any(why in fault for fault in found), found
+    assert all(fault.startswith("m.yml:1: ") for fault in found)
+
+
+def test_an_unknown_profile_is_a_fault(tmp_path: Path) -> None:
+    assert faults(tmp_path, "profiles: {prod: {}}\n", profiles=["prd"]) == [
+        "project.yml: there is no profile 'prd' (did you mean 'prod'?)"
+    ]
+
+
+def test_names_with_expressions_are_looked_up_when_they_are_used(tmp_path: Path) -> None:
+    project = load(tmp_path, "targets: {t: {kind: relation, relation: $which, enabled: $flag}}\n")
+    target = cast(
+        "RelationTarget", project.targets["t"].resolve(project.scope.child({"which": "r", "flag": True}))
+    )
+    assert (target.relation, target.enabled) == ("r", True)
+
+
+def test_a_job_takes_over_what_it_extends(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        """
+        targets:
+          a: {kind: validate}
+          b: {kind: validate}
+          c: {kind: validate}
+        jobs:
+          base:
+            parameters:
+              - {name: moment, type: timestamp}
+              - {name: length, type: duration}
+            environment:
+              - end=${Timestamp.add(${moment}, ${length})}
+              - mode=base
+            targets: [b, a]
+            executions: {phase: create, cycle: first}
+          daily:
+            extends: base
+            parameters: {name: moment, type: timestamp, default: 2022-11-01}
+            environment: [length=P1D, mode=daily]
+            targets: [c, a]
+            executions: [{phase: Build, targets: ".*_daily"}]
+        """,
+    )
+    daily = project.job("daily")
+    assert [parameter.name for parameter in daily.parameters] == ["moment"]
+    assert daily.targets == ("b", "a", "c")
+    assert [(entry.phase, entry.cycle, entry.targets) for entry in daily.executions] == [
+        ("CREATE", "first", (".*",)),
+        ("BUILD", "always", (".*_daily",)),
+    ]
+    moment = daily.parameters[0].default_value(project.scope)
+    scope = project.scope.instance(daily.environment, {"moment": moment})
+    assert scope.render("$mode $end") == "daily 2022-11-02T00:00:00.0"
+    with pytest.raises(SpecError, match="did you mean 'daily'"):
+        project.job("dialy")
+
+
+def test_templates_are_used_with_their_parameters(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        """
+        environment: [value=outer]
+        templates:
+          key_value:
+            kind: mapping
+            parameters:
+              - {name: key}
+              - {name: value, type: int, default: 12}
+            template:
+              kind: values
+              records:
+                - ["$key", $value, $value.toString().length()]
+        mappings:
+          one: {kind: template/key_value, key: "a$value"}
+          two: {kind: template/key_value, key: b, value: 0013}
+        """,
+    )
+    records = {
+        name: project.mappings[name].resolve(project.scope).model_dump()["records"] for name in ("one", "two")
+    }
+    assert records == {"one": (["aouter", "12", "2"],), "two": (["b", "13", "2"],)}
+    assert project.mappings["one"].kind == "values"
+
+
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        ("kind: template/key_valu", "did you mean 'key_value'?"),
+        ("kind: template/key_value", "'key' is missing, a parameter of its template"),
+        ("kind: template/key_value, key: a, keey: b", "did you mean 'key'?"),
+        ("kind: template/key_value, key: [a]", "must be a single value"),
+        ("kind: template/of_target", "is one for a target, not for a mapping"),
+        ("kind: template/bad", "unknown kind 'nix' of mapping"),
+    ],
+)
+def test_a_wrong_use_of_a_template_is_a_fault(tmp_path: Path, use: str, why: str) -> None:
+    found = faults(
+        tmp_path,
+        f"""
+        templates:
+          key_value: {{kind: mapping, parameters: {{name: key}}, template: {{kind: values}}}}
+          of_target: {{kind: target, template: {{kind: validate}}}}
+          bad: {{kind: mapping, template: {{kind: nix}}}}
+        mappings:
+          one: {{{use}}}
+        """,
+    )
+    assert any(why in fault for fault in found), found
+
+
+def test_an_argument_of_a_template_that_is_no_value_of_its_type_is_an_error_in_use(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        "templates: {t: {kind: mapping, parameters: {name: n, type: int}, template: {kind: values}}}\n"
+        "mappings:\n  m:\n    kind: template/t\n    n: x\n",
+    )
+    with pytest.raises(
+        SpecError, match=r"m.yml:5: mapping 'm': parameter 'n' of its template: 'x' is not a whole"
+    ):
+        project.mappings["m"].resolve(project.scope)
+
+
+def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None:
+    write(
+        tmp_path / "shared",
+        {
+            "project.yml": "name: shared\nmodules: m.yml\n",
+            "m.yml": "mappings: {m: {kind: values, records: [$day]}}\njobs: {base: {environment: [day=$date-x]}}\n",
+        },
+    )
+    importing = "name: own\nmodules: m.yml\nimports: {project: shared, job: base, arguments: [date=$stage]}\n"
+    project = load(
+        tmp_path / "own",
+        {
+            "project.yml": importing,
+            "m.yml": "environment: [stage=7]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}\n",
+        },
+    )
+    shared = project.imports["shared"]
+    assert shared.mappings["m"].resolve(shared.scope).model_dump()["records"] == ("7-x",)
+    wrong = {
+        "project.yml": importing,
+        "m.yml": "environment: [stage=7]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/n]}}\n",
+    }
+    assert "there is no mapping 'shared/n'" in faults(tmp_path / "own", wrong)[0]
+
+
+def test_projects_that_import_each_other_are_a_fault(tmp_path: Path) -> None:
+    for name, other in (("a", "b"), ("b", "a")):
+        write(
+            tmp_path / name,
+            {"project.yml": f"name: {name}\nmodules: m.yml\nimports: {{project: {other}}}\n", "m.yml": ""},
+        )
+    with pytest.raises(SpecError, match="in a circle"):
+        load_project(tmp_path / "a", kinds=KINDS, environ={})
+
+
+def test_a_thousand_targets_load_within_a_second(tmp_path: Path) -> None:
+    relations = "".join(
+        f"  r{i}:\n    kind: file\n    location: $base/r{i}\n    schema:\n      kind: inline\n"
+        f"      fields:\n        - name: a\n          type: string\n"
+        for i in range(1000)
+    )
+    targets = "".join(
+        f"  t{i}:\n    kind: relation\n    relation: r{i}\n    mapping: m\n" for i in range(1000)
+    )
+    started = time.process_time()
+    project = load(
+        tmp_path,
+        f"mappings: {{m: {{kind: values}}}}\nrelations:\n{relations}targets:\n{targets}",
+        definitions={"base": "/x"},
+    )
+    assert time.process_time() - started < 1
+    assert len(project.targets) == 1000
