@@ -78,9 +78,9 @@ def _against_lake(definition: Definition, entity: Entity, lake: LakeSettings, sc
     if not lake.root_folder:
         why = f"{definition.subject}: the lake has no root_folder"
         return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")]
-    if entity.unknown_names(lake, scope):
-        return faults
     try:
+        if entity.unknown_names(lake, scope):
+            return faults
         places = entity.within(scope).places(lake)
     except SpecError as error:
         fault = error.faults[0]

@@ -16,7 +16,7 @@ from lakewright.errors import SpecError
 from lakewright.spec.column import Column, Injections, lower
 from lakewright.spec.expression import has_expression, names_in, parse_template
 from lakewright.spec.lake import LakeSettings, Output, OutputText
-from lakewright.spec.model import Listed, Named, Reference, SnakeModel, TextMap, Texts
+from lakewright.spec.model import Listed, Named, Reference, SnakeModel, TextMap, Texts, inconsistent
 from lakewright.spec.near import nearest
 from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Entry, Scope
@@ -170,7 +170,7 @@ class Entity(Named):
     def _consistent(self) -> Entity:
         problems = [*self._strategy_problems(), *self._name_problems()]
         if problems:
-            raise ValueError("; ".join(problems))
+            raise inconsistent("; ".join(problems))
         return self
 
     def _strategy_problems(self) -> Iterator[str]:
@@ -183,6 +183,8 @@ class Entity(Named):
     def _name_problems(self) -> Iterator[str]:
         seen: dict[str, str] = {}
         for column in self.columns:
+            if has_expression(column.result):
+                continue
             key = column.silver.lower()
             if not key:
                 yield f"the column name {column.result!r} has no character that a table can hold"

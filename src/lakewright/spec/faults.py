@@ -14,7 +14,7 @@ __all__ = ["Locate", "faults_of", "holds_expression"]
 
 Locate = Callable[[tuple[str | int, ...]], Location]
 
-_WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden"))
+_WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden", "inconsistent"))
 """Errors that stay errors whatever the expressions of a definition come to."""
 
 

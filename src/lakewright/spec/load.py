@@ -237,6 +237,7 @@ class _Load:
         )
 
     def define(self, profiles: Sequence[Profile]) -> None:
+        self.sections.key_entities()
         declared = {category: dict(entries) for category, entries in self.sections.definitions.items()}
         for profile in profiles[1:]:
             declared["connection"] |= profile.connections

@@ -37,6 +37,7 @@ __all__ = [
     "SnakeModel",
     "TextMap",
     "Texts",
+    "inconsistent",
     "read_settings",
 ]
 
@@ -104,6 +105,14 @@ def _custom(
         "{text}",
         {"text": message, "remedy": remedy},
     )
+
+
+def inconsistent(message: str, *, remedy: str | None = None) -> PydanticCustomError:
+    """Return the error for fields that don't go together, which holds before expressions are evaluated too.
+
+    A plain `ValueError` of a whole model counts only once no expression is left in it.
+    """
+    return PydanticCustomError("inconsistent", "{text}", {"text": message, "remedy": remedy})
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ def is_secret_name(name: str) -> bool:
     """Return whether the name of an entry says that its value is a secret.
 
     Example:
-        >>> is_secret_name("AWS_SECRET_ACCESS_KEY"), is_secret_name("jdbcPassword"), is_secret_name("keyspace")
-        (True, True, False)
+        >>> [is_secret_name(name) for name in ("AWS_SECRET_ACCESS_KEY", "jdbcPassword", "keyspace")]
+        [True, True, False]
     """
     words = [word.lower() for word in _WORDS.findall(name)]
     if words[-1:] in (["key"], ["keys"]) and not _HARMLESS_BEFORE_KEY.isdisjoint(words[-2:-1]):

@@ -5,8 +5,9 @@ Source: the project files' rules, `1. Project files`; the JSON shape is Datalake
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
@@ -87,6 +88,7 @@ class Sections:
     )
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
+    entities: list[Declared] = field(default_factory=list)
     profile_places: dict[str, Location] = field(default_factory=dict)
 
     def fault(self, message: str, location: Location, remedy: str | None = None) -> None:
@@ -213,22 +215,24 @@ class Sections:
         present = self.definitions[category]
         for declared in self._declared(document, (section,), content):
             if category == "entity":
-                self._add_entity(declared)
+                self.entities.append(declared)
             elif declared.name in present:
                 self._clash(f"{category} {declared.name!r}", declared.at(), present[declared.name].at())
             else:
                 present[declared.name] = declared
 
-    def _add_entity(self, declared: Declared) -> None:
-        """Add an entity under its name; under its id where that is another's with another destination."""
-        present = self.definitions["entity"]
-        other = present.get(declared.name)
-        if other is None:
-            present[declared.name] = declared
-        elif _destination(other) == _destination(declared) or str(declared.raw.get("id")) in present:
-            self._clash(f"entity {declared.name!r}", declared.at(), other.at())
-        else:
-            present[str(declared.raw.get("id"))] = declared
+    def key_entities(self) -> None:
+        """Put the entities under their names; those that share one, to fill a table each, under their ids."""
+        first: dict[tuple[str, str], Declared] = {}
+        for declared in self.entities:
+            other = first.setdefault((declared.name, _destination(declared)), declared)
+            if other is not declared:
+                self._clash(f"entity {declared.name!r}", declared.at(), other.at())
+        names = Counter(name for name, _ in first)
+        for (name, _), declared in first.items():
+            key = name if names[name] == 1 else str(declared.raw.get("id"))
+            raw = {"name": name, **declared.raw}
+            self.definitions["entity"].setdefault(key, replace(declared, name=key, raw=raw))
 
     def _declared(self, document: Document, path: Path, content: Any) -> Iterator[Declared]:
         if isinstance(content, list) and path[-1] in LISTED:
@@ -274,5 +278,5 @@ def _pair(line: Any) -> tuple[Any, Any]:
     return key.strip(), value.strip()
 
 
-def _destination(declared: Declared) -> object:
-    return declared.raw.get("destination") or declared.name
+def _destination(declared: Declared) -> str:
+    return str(declared.raw.get("destination") or declared.name)

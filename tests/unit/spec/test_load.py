@@ -183,7 +183,8 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
     found = faults(
         tmp_path,
         {
-            "project.yml": "name: x\nmodules: [a.yml, b.yml, nope]\nmodule: c\nlake: {timzone: UTC, timezone: Mars}\n",
+            "project.yml": "name: x\nmodules: [a.yml, b.yml, nope]\nmodule: c\n"
+            "lake: {timzone: x, timezone: Mars}\n",
             "a.yml": """
                 relations:
                   one: {kind: fle}
@@ -468,7 +469,8 @@ def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None
         tmp_path / "shared",
         {
             "project.yml": "name: shared\nmodules: m.yml\n",
-            "m.yml": "mappings: {m: {kind: values, records: [$day]}}\njobs: {base: {environment: [day=$date-x]}}\n",
+            "m.yml": "mappings: {m: {kind: values, records: [$day]}}\n"
+            "jobs: {base: {environment: [day=$date-x]}}\n",
         },
     )
     importing = "name: own\nmodules: m.yml\nimports: {project: shared, job: base, arguments: [date=$stage]}\n"

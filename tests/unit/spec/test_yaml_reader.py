@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,8 +120,7 @@ def alias_bomb() -> str:
     levels = "abcdefghij"
     first = "a: &a [x, x, x, x, x, x, x, x, x]\n"
     return first + "".join(
-        f"{name}: &{name} [{', '.join(['*' + inner] * 9)}]\n"
-        for inner, name in zip(levels, levels[1:], strict=False)
+        f"{name}: &{name} [{', '.join(['*' + inner] * 9)}]\n" for inner, name in pairwise(levels)
     )
 
 

@@ -1,0 +1,402 @@
+"""Entities: `processing-strategies.md` with Datalake Foundation's names, and the cases of hostile paths."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.unit.spec.kinds import faults, load
+
+from lakewright.errors import SpecError
+from lakewright.spec.entity import Entity, Strategy
+from lakewright.spec.lake import LakeSettings, Output
+from lakewright.spec.places import Address, place_within
+from lakewright.spec.watermark import Watermark
+
+FOUNDATION: dict[str, Any] = {
+    "environment": {
+        "name": "DEBUG",
+        "timezone": "Europe/Amsterdam",
+        "root_folder": "/DatalakeData",
+        "raw_path": "/${connection}/${entity}",
+        "bronze_path": "/${connection}/${entity}",
+        "silver_path": "/${connection}/${destination}",
+        "secure_container_suffix": "-secure",
+        "systemfield_prefix": "dlf_",
+    },
+    "connections": [
+        {
+            "name": "Shop",
+            "enabled": True,
+            "settings": {"server": "localhost", "delete_missing": False, "port": 1433},
+        }
+    ],
+    "entities": [
+        {
+            "id": 1,
+            "name": "person",
+            "group": "AVW",
+            "destination": "dim_person",
+            "enabled": True,
+            "secure": True,
+            "connection": "Shop",
+            "processtype": "delta",
+            "watermark": [
+                {
+                    "column_name": "SeqNr",
+                    "operation": "or",
+                    "operation_group": 0,
+                    "expression": "'${last_value}'",
+                }
+            ],
+            "columns": [
+                {
+                    "name": "",
+                    "newname": "Administration",
+                    "datatype": "integer",
+                    "fieldroles": ["calculated", "businesskey", "partition"],
+                    "expression": "950",
+                },
+                {"name": "ID", "newname": "", "fieldroles": ["businesskey"]},
+                {"name": "Total Due", "datatype": "decimal(18,2)"},
+            ],
+            "settings": {
+                "delete_missing": True,
+                "schema": "Person",
+                "frequency": {"interval": "weekly", "value": ["Mon", "Sat"]},
+            },
+            "transformations": [
+                ["*", "upper(name) as Name"],
+                {"column": "x", "expression": "1 + 1"},
+                "a as b",
+            ],
+        },
+        {"id": 2, "name": "stock", "connection": "Shop", "processtype": "FULL"},
+    ],
+}
+
+
+def foundation(**changes: Any) -> dict[str, str]:
+    return {"m.json": json.dumps(FOUNDATION | changes, indent=1)}
+
+
+def entity(**fields: Any) -> Entity:
+    base = {"id": "1", "name": "regions", "connection": "web", "processtype": "full"}
+    return Entity.model_validate(base | fields)
+
+
+def test_a_file_of_datalake_foundation_loads_as_it_is(tmp_path: Path) -> None:
+    project = load(tmp_path, foundation())
+    assert list(project.entities) == ["person", "stock"]
+    person = project.entities["person"]
+    assert (person.id, person.name, person.destination, person.group) == ("1", "person", "dim_person", "AVW")
+    assert person.strategy is Strategy.MERGE
+    assert person.business_keys == ("Administration", "ID")
+    assert person.partition_columns == ("Administration",)
+    assert [column.source for column in person.calculated] == ["Administration"]
+    assert [column.silver for column in person.columns] == ["Administration", "ID", "TotalDue"]
+    assert person.columns[2].type is not None
+    assert person.columns[2].type.ddl == "decimal(18,2)"
+    assert person.watermarks[0].column_name == "SeqNr"
+    assert (person.delete_missing, person.settings.free["server"]) == (True, "localhost")
+    assert person.settings.free["frequency"] == {"interval": "weekly", "value": ["Mon", "Sat"]}
+    assert [(step.select, step.column) for step in person.transformations] == [
+        (("*", "upper(name) as Name"), None),
+        ((), "x"),
+        (("a as b",), None),
+    ]
+    places = person.places(project.lake)
+    assert places.bronze == "/DatalakeData/bronze-secure/Shop/person"
+    assert places.silver == Address(location="/DatalakeData/silver-secure/Shop/dim_person")
+    assert project.entities["stock"].destination == "stock"
+    assert project.lake.zone.key == "Europe/Amsterdam"
+
+
+def test_files_of_datalake_foundation_are_merged_from_a_folder(tmp_path: Path) -> None:
+    parts = {f"m/{section}.json": json.dumps({section: content}) for section, content in FOUNDATION.items()}
+    project = load(tmp_path, {"project.yml": "name: x\nmodules: m\nlake: {root_folder: /own}\n", **parts})
+    assert len(project.entities) == 2
+    assert (project.lake.root_folder, project.lake.timezone) == ("/own", "Europe/Amsterdam")
+
+
+def test_entities_are_found_by_name_and_id(tmp_path: Path) -> None:
+    project = load(tmp_path, foundation())
+    assert project.entity("stock") is project.entity(2) is project.entity("2")
+    with pytest.raises(SpecError, match="did you mean 'stock'"):
+        project.entity("stok")
+
+
+def test_one_source_may_fill_two_destinations(tmp_path: Path) -> None:
+    twice = [
+        {"id": i, "name": "a", "destination": f"d{i}", "connection": "Shop", "processtype": "full"}
+        for i in (1, 2)
+    ]
+    project = load(tmp_path, foundation(entities=twice))
+    assert {key: found.destination for key, found in project.entities.items()} == {"1": "d1", "2": "d2"}
+    assert project.entity(2).destination == "d2"
+    with pytest.raises(SpecError, match=r"several entities are named 'a' \(Name one by its id: 1, 2"):
+        project.entity("a")
+
+
+def test_yaml_entities_have_the_same_fields_and_the_projects_names(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        """
+        environment: [area=eu]
+        lake: {root_folder: lake, silver_path: "$area/${destination}"}
+        connections:
+          web: {settings: {bronze_path: "${settings_folder}/${entity}/${today}", folder: in}}
+        entities:
+          regions:
+            id: 7
+            connection: web
+            processtype: historic
+            columns: {name: code, newname: region code, fieldroles: businesskey}
+            settings: {table_properties: [delta.enableChangeDataFeed=true], last_seen: on_change}
+        """,
+    )
+    regions = project.entities["regions"]
+    assert (regions.name, regions.business_keys, regions.last_seen) == ("regions", ("code",), "on_change")
+    assert regions.table_properties == {"delta.enableChangeDataFeed": "true"}
+    places = regions.places(project.lake)
+    assert places.bronze == f"{tmp_path}/lake/bronze/in/regions/20221115"
+    assert places.silver.location == f"{tmp_path}/lake/silver/eu/regions"
+
+
+def test_entities_of_a_disabled_connection_are_disabled(tmp_path: Path) -> None:
+    project = load(tmp_path, foundation(connections=[{"name": "Shop", "enabled": False}]))
+    assert not project.entities["stock"].enabled
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "why"),
+    [
+        ({"environment": {"rootfolder": "/x"}}, 3, "unknown key 'rootfolder' (did you mean 'root_folder'?)"),
+        ({"environment": {"root_folder": "/x", "timezone": "Amsterdam"}}, 4, "unknown time zone 'Amsterdam'"),
+        ({"environment": {}}, None, "the lake has no root_folder"),
+        ({"entitys": []}, None, "unknown section 'entitys' (did you mean 'entities'?)"),
+        ({"connections": []}, None, "there is no connection 'Shop'"),
+        ({"connections": [{"enabled": True}]}, None, "an entry of connections has no name"),
+    ],
+)
+def test_what_is_wrong_with_a_foundation_file_is_a_fault(
+    tmp_path: Path, change: dict[str, Any], line: int | None, why: str
+) -> None:
+    found = [fault for fault in faults(tmp_path, foundation(**change)) if why in fault]
+    assert found
+    assert found[0].startswith(f"m.json:{line}:" if line else "m.json:")
+
+
+WRONG = [
+    ({"processtype": "upsert"}, "processtype: Input should be 'full', 'merge', 'historic' or 'delta'"),
+    ({"processtype": "merge", "columns": []}, "the strategy merge needs a column with the role businesskey"),
+    ({"processtype": "historic", "columns": []}, "the strategy historic needs a column"),
+    ({"processtype": "merge", "watermark": []}, "delete_missing needs a watermark, or delete_scope: full"),
+    ({"id": None}, "'id' is missing"),
+    ({"connection": None}, "'connection' is missing"),
+    ({"prcesstype": "full"}, "unknown key 'prcesstype' (did you mean 'processtype'?)"),
+    ({"columns": [{"name": "a", "datatype": "strin"}]}, "there is no type 'strin'"),
+    (
+        {"columns": [{"name": "a", "fieldroles": ["primary"]}]},
+        "fieldroles[0]: Input should be 'businesskey'",
+    ),
+    (
+        {"columns": [{"name": "a", "fieldroles": ["calculated"]}]},
+        "the calculated column 'a' needs an expression",
+    ),
+    ({"columns": [{"datatype": "string"}]}, "a column needs a name"),
+    ({"columns": [{"newname": "b"}]}, "has neither a name in the source nor an expression"),
+    ({"columns": [{"name": "a", "nme": "b"}]}, "unknown key 'nme' (did you mean 'name'?)"),
+    ({"columns": [{"name": "a b"}, {"name": "ab"}]}, "the columns 'a b' and 'ab' become one column 'ab'"),
+    (
+        {"columns": [{"name": "Id"}, {"name": "x", "newname": "ID"}]},
+        "the columns 'Id' and 'ID' become one column",
+    ),
+    ({"columns": [{"name": "--"}]}, "has no character that a table can hold"),
+    (
+        {"processtype": "full", "columns": [{"name": "dlf_ValidTo"}]},
+        "'dlf_ValidTo' takes the name of a system column",
+    ),
+    (
+        {"processtype": "full", "columns": [{"name": "a", "newname": "DLF_SourceHash"}]},
+        "takes the name of a system column",
+    ),
+    ({"processtype": "full", "columns": [{"name": "_change_type"}]}, "takes the name of a system column"),
+    ({"transformations": [{"column": "a"}]}, "has both column and expression"),
+    ({"transformations": [[]]}, "has both column and expression"),
+    ({"watermark": [{"column_name": "a"}]}, "watermark[0]: 'expression' is missing"),
+    (
+        {"watermark": [{"column_name": "a", "expression": "${last_value}", "operation": "xor"}]},
+        "'and' or 'or'",
+    ),
+    ({"settings": {"max_delete_ratio": 2}}, "max_delete_ratio"),
+    ({"settings": {"late_slices": "maybe"}}, "'refuse' or 'apply'"),
+    ({"settings": {"bronze_format": "xls"}}, "bronze_format"),
+    ({"settings": {"silver_path": "../../etc"}}, "leaves the root folder"),
+    ({"settings": {"silver_path": "${entity}/../../../etc"}}, "leaves the root folder"),
+    ({"settings": {"bronze_path": "/etc"}}, "leaves the root folder"),
+    ({"settings": {"bronze_path": "//etc/${entity}"}}, "leaves the root folder"),
+    ({"settings": {"silver_path": "s3a://other/x"}}, "leaves the root folder"),
+    ({"settings": {"silver_path": "file:/etc"}}, "leaves the root folder"),
+    ({"settings": {"silver_path": "a\\..\\..\\b"}}, "leaves the root folder"),
+    ({"settings": {"silver_path": "$System.getenv('NO', '../../x')"}}, "leaves the root folder"),
+    ({"destination": "../../../x"}, "leaves the root folder"),
+    ({"settings": {"silver_table": "a.b.c.d"}}, "is no name of a table"),
+    ({"settings": {"silver_table": "a..b"}}, "is no name of a table"),
+    ({"settings": {"bronze_path": "${entity"}}, "'}' is missing"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), WRONG)
+def test_what_is_wrong_with_an_entity_is_a_fault(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    wrong = FOUNDATION["entities"][0] | change
+    wrong = {key: value for key, value in wrong.items() if value is not None}
+    found = faults(tmp_path, foundation(entities=[wrong]))
+    assert any(why in fault for fault in found), found
+    assert all(fault.startswith("m.json:") for fault in found)
+
+
+def test_ids_are_distinct_and_names_too(tmp_path: Path) -> None:
+    stock = FOUNDATION["entities"][1]
+    found = faults(tmp_path, foundation(entities=[stock, stock, {**stock, "name": "other"}]))
+    assert [fault.split(": ", 1)[1] for fault in found] == [
+        "entity 'stock' is there twice, first at m.json:24 (Rename or remove one of them.)",
+        "entity 'other': the id '2' is that of entity 'stock' at m.json:25"
+        " (Give each entity an id of its own.)",
+    ]
+
+
+def test_a_setting_that_is_nearly_a_known_one_is_a_warning(tmp_path: Path) -> None:
+    stock = FOUNDATION["entities"][1] | {"settings": {"delete_mising": True, "rawpath": "x", "table": "y"}}
+    project = load(tmp_path, foundation(entities=[stock]))
+    assert [str(warning).split(": ", 1)[1] for warning in project.warnings] == [
+        "entity 'stock': the setting 'delete_mising' has no meaning (did you mean 'delete_missing'?)",
+        "entity 'stock': the setting 'rawpath' has no meaning (did you mean 'raw_path'?)",
+    ]
+
+
+def test_a_link_out_of_the_root_folder_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "lake" / "silver").mkdir(parents=True)
+    (tmp_path / "lake" / "silver" / "Shop").symlink_to(tmp_path)
+    environment = {"root_folder": str(tmp_path / "lake")}
+    found = faults(tmp_path, foundation(environment=environment))
+    assert any("leads out of the root folder by a link" in fault for fault in found)
+
+
+def test_a_json_file_without_entities_is_ignored_with_a_warning(tmp_path: Path) -> None:
+    project = load(tmp_path, {"m.json": '{"type": "object"}', "n.json": "[1]"})
+    assert [warning.message.split(":")[0] for warning in project.warnings] == [
+        "m.json is ignored",
+        "n.json is ignored",
+    ]
+
+
+CATALOG = LakeSettings(root_folder="/lake", output_method=Output.CATALOG)
+PATHS = LakeSettings(root_folder="s3a://lake/")
+
+
+@pytest.mark.parametrize(
+    ("lake", "settings", "silver", "bronze_table"),
+    [
+        (PATHS, {}, "s3a://lake/silver/web/regions", None),
+        (CATALOG, {}, "silver_web.regions", None),
+        (CATALOG, {"silver_path": "x/${entity}"}, "/lake/silver/x/regions", None),
+        (PATHS, {"silver_table": "silver__${connection}.${entity}"}, "silver__web.regions", None),
+        (CATALOG, {"silver_table": "main.db.t", "bronze_table": "b.t"}, "main.db.t", "b.t"),
+        (CATALOG, {"output_method": "paths"}, "/lake/silver/web/regions", None),
+        (LakeSettings(root_folder="/l", silver_output=Output.CATALOG), {}, "silver_web.regions", None),
+        (
+            LakeSettings(root_folder="/l", bronze_output=Output.CATALOG),
+            {},
+            "/l/silver/web/regions",
+            "bronze_web.regions",
+        ),
+    ],
+)
+def test_the_table_is_found_by_path_or_in_the_catalog(
+    lake: LakeSettings, settings: dict[str, str], silver: str, bronze_table: str | None
+) -> None:
+    places = entity(settings=settings).places(lake)
+    assert str(places.silver) == silver
+    assert places.bronze_table == bronze_table
+
+
+@pytest.mark.parametrize(
+    ("root", "parts", "place"),
+    [
+        ("/lake", ("bronze", "a/b"), "/lake/bronze/a/b"),
+        ("/lake/", ("bronze", "a//b/./c/"), "/lake/bronze/a/b/c"),
+        ("file:///lake", ("x",), "/lake/x"),
+        ("file:/lake/", ("x",), "/lake/x"),
+        ("abfss://c@a.dfs.core.windows.net/lake", ("x",), "abfss://c@a.dfs.core.windows.net/lake/x"),
+        ("/", ("x",), "/x"),
+        ("/lake", ("a b%20#é", "x"), "/lake/a b%20#é/x"),
+    ],
+)
+def test_places_are_joined_to_the_root(root: str, parts: tuple[str, ...], place: str) -> None:
+    assert place_within(root, *parts) == place
+
+
+@pytest.mark.parametrize("part", ["..", "a/../b", "/a", "C:/x", "hdfs:x", "a\\b", "a\nb", "a\x00"])
+def test_a_part_that_leads_elsewhere_is_refused(part: str) -> None:
+    with pytest.raises(SpecError, match="leaves the root folder"):
+        place_within("/lake", part)
+
+
+def test_a_table_is_quoted_in_sql() -> None:
+    assert Address(location="/a`b").sql == "delta.`/a``b`"
+    assert Address(name="a`b.c d").sql == "`a``b`.`c d`"
+
+
+@pytest.mark.parametrize(
+    ("expression", "last_value", "lower_end"),
+    [
+        ("'${last_value}'", 42, 42),
+        ("${last_value}", "x'; DROP", "x'; DROP"),
+        ("${watermark}", date(2022, 1, 1), date(2022, 1, 1)),
+        ("${LocalDate.addDays(${last_value}, -3)}", date(2022, 1, 3), date(2021, 12, 31)),
+        ("LocalDate.parse('${last_value}').minusDays(7).toString()", "2022-01-08", "2022-01-01"),
+        ("${LocalDate.parse(last_value).minusDays(7)}", "2022-01-08", date(2022, 1, 1)),
+        (
+            "$last_value.minusHours(1)",
+            datetime(2022, 1, 1, tzinfo=UTC),
+            datetime(2021, 12, 31, 23, tzinfo=UTC),
+        ),
+    ],
+)
+def test_a_watermark_expression_gives_a_typed_value(expression: str, last_value: Any, lower_end: Any) -> None:
+    mark = Watermark(column_name="m", expression=expression)
+    assert mark.lower_end(last_value) == lower_end
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(
+            "",
+            "'EMEA'",
+            "42",
+            "true",
+            "${nix}",
+            "${last_value} - 1",
+            "${last_value} OR 1=1",
+            "x${last_value}",
+        ),
+        *("${b19_epoch_day}", "${System.getenv('X')}", "${File.read('/etc/passwd')}", "${LocalDate}"),
+        *("${last_value}${last_value}", "${last_value.__class__}", "(SELECT max(x) FROM t)", "${settings_x}"),
+        "reflect('java.lang.System', 'exit')",
+    ],
+)
+def test_any_other_watermark_expression_is_refused(expression: str) -> None:
+    with pytest.raises(ValidationError, match="last_value"):
+        Watermark(column_name="m", expression=expression)
+
+
+def test_a_watermark_that_can_not_be_computed_is_an_error() -> None:
+    mark = Watermark(column_name="m", expression="${LocalDate.addDays(${last_value}, 1)}")
+    with pytest.raises(SpecError, match="is not a date"):
+        mark.lower_end("soon")
