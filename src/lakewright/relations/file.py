@@ -170,7 +170,9 @@ class FileRelation(StoredRelation):
                 f"{self.label}: there is no file at {paths[0]} to find its columns in",
                 remedy="Declare its schema.",
             )
+        # Patterns are resolved by now; what is in the found names isn't one.
         reader = workspace.spark.read.format(self.format).options(**self.options)
+        reader = reader.option("__globPaths__", "false")
         if fields is not None:
             reader = reader.schema(reader_schema(fields))
         return reader.load([_for_engine(path) for path in found])

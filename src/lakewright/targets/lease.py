@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from lakewright.errors import LeaseHeld, LeaseLost, RetryableError
+from lakewright.errors import LeaseHeld
 from lakewright.manifest.lease import Lease
-from lakewright.manifest.leases import Leases
 from lakewright.plan.resource import Resource
+from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
 
 __all__ = ["lease_key", "leased_resource", "leases_held"]
@@ -49,9 +48,16 @@ def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[No
         LeaseLost: A lease could not be kept up to the end.
     """
     with ExitStack() as stack:
+        heartbeat = stack.enter_context(Heartbeat(context.leases.store, context.leases.duration))
+        leases = []
         for resource in sorted(resources, key=str):
-            stack.enter_context(_kept(context.leases, _claimed(context, resource)))
+            lease = _claimed(context, resource)
+            stack.callback(context.leases.release, lease)
+            heartbeat.keep(lease)
+            leases.append(lease)
         yield
+        for lease in leases:
+            heartbeat.check(lease)
 
 
 def _claimed(context: Context, resource: Resource) -> Lease:
@@ -67,32 +73,3 @@ def _claimed(context: Context, resource: Resource) -> Lease:
             if held.details.get("run_id") != context.run_id and not context.options.wait:
                 raise
             time.sleep(_PAUSE_SECONDS)
-
-
-@contextmanager
-def _kept(leases: Leases, lease: Lease) -> Iterator[None]:
-    """Renew the lease at a third of its duration until the work is done."""
-    done = threading.Event()
-    lost: list[LeaseLost] = []
-
-    def renew() -> None:
-        current = lease
-        while not done.wait(leases.duration.total_seconds() / 3):
-            try:
-                current = leases.renew(current)
-            except LeaseLost as error:
-                lost.append(error)
-                return
-            except RetryableError:
-                continue  # the store may answer before the lease runs out
-
-    keeper = threading.Thread(target=renew, name=f"lease on {lease.key}", daemon=True)
-    keeper.start()
-    try:
-        yield
-    finally:
-        done.set()
-        keeper.join()
-        leases.release(lease)
-    if lost:
-        raise lost[0]

@@ -24,7 +24,7 @@ relations:
     format: parquet
     location: data/flat
     schema: {fields: [{name: id, type: integer}, {name: name, type: varchar(3)}]}
-  divided_file: &divided
+  divided_file:
     kind: file
     format: csv
     location: data/divided
@@ -38,7 +38,7 @@ relations:
     partitions: [{name: day, type: date}]
     schema: {fields: [{name: id, type: integer}, {name: name, type: string}]}
   inferred: {kind: delta, location: data/inferred}
-""".replace("&divided", "")
+"""
 
 
 @pytest.fixture

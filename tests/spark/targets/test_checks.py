@@ -1,0 +1,137 @@
+"""Measures and assertions, over values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import VerificationError
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """
+mappings:
+  sales:
+    kind: values
+    columns: {id: int, team: string, price: "decimal(9,2)"}
+    records: [[1, red, 2.50], [2, red, 4], [3, blue, 1]]
+targets:
+  measured:
+    kind: measure
+    measures:
+      all:
+        kind: sql
+        query: SELECT count(*) AS sales, sum(price) AS revenue, max(id) > 9 AS big FROM sales
+      teams: {kind: sql, query: "SELECT team, count(*) AS of_team FROM sales GROUP BY team ORDER BY team"}
+  holds:
+    kind: verify
+    assertions:
+      - kind: sql
+        query: SELECT team, sum(price) FROM sales GROUP BY team
+        expected: [[blue, 1.0], [red, "6.50"]]
+      - kind: sql
+        tests:
+          - {query: SELECT count(*) FROM sales, expected: 3}
+          - {query: SELECT id FROM sales WHERE id > 9, expected: []}
+          - {query: SELECT id FROM sales, expected: [3, 2, 1]}
+      - {kind: expression, mapping: sales, expected: [id > 0, "team IN ('red', 'blue')"]}
+      - {kind: uniqueKey, mapping: sales, key: id}
+      - kind: columns
+        mapping: sales
+        expected: [ID IS PRESENT, nothing IS ABSENT, "price IS OF TYPE (double, DECIMAL(9,2))"]
+      - {kind: schema, mapping: sales, columns: {id: int, team: text, price: "decimal(9,2)"}}
+      - {kind: schema, mapping: sales, ignoreTypes: true, ignoreOrder: true, ignoreCase: true,
+         columns: {PRICE: int, id: int, team: int}}
+  fails:
+    kind: verify
+    assertions:
+      rows: {kind: sql, description: Three sales, query: SELECT count(*) FROM sales, expected: [4]}
+      positive: {kind: expression, mapping: sales, expected: [id > 1, "nullif(team, 'red') <> 'x'"]}
+      key: {kind: uniqueKey, mapping: sales, key: [team]}
+      columns: {kind: columns, mapping: sales, expected: [id IS ABSENT, x IS PRESENT, team IS OF TYPE int]}
+      schema: {kind: schema, mapping: sales, columns: {id: bigint, other: int}}
+  first:
+    kind: validate
+    assertions:
+      one: {kind: uniqueKey, mapping: sales, key: team}
+      two: {kind: sql, query: SELECT no_column FROM sales}
+  never:
+    kind: verify
+    mode: failNever
+    assertions: {one: {kind: uniqueKey, mapping: sales, key: team}}
+  broken:
+    kind: verify
+    mode: failNever
+    assertions: {one: {kind: sql, query: SELECT no_column FROM sales}}
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Workspace:
+    folder: Path = tmp_path_factory.mktemp("checks")
+    return make_workspace(folder, PROJECT, start=lambda _: spark)
+
+
+def run(workspace: Workspace, name: str) -> Outcome:
+    target = Target.named(workspace, name)
+    (phase,) = target.phases()
+    assert target.dirty(
+        phase, target.observe(make_context(workspace)), make_context(workspace).settings
+    ).is_to_run
+    return target.execute(make_context(workspace), phase)
+
+
+def test_numbers_are_metrics_and_texts_their_labels(workspace: Workspace) -> None:
+    assert Target.named(workspace, "measured").phases() == {Phase.VERIFY}
+    assert run(workspace, "measured").metrics == {
+        "sales": 3,
+        "revenue": 7.5,
+        "big": 0,
+        "of_team": [
+            {"value": 1, "labels": {"measure": "teams", "team": "blue"}},
+            {"value": 2, "labels": {"measure": "teams", "team": "red"}},
+        ],
+    }
+
+
+def test_assertions_that_hold(workspace: Workspace) -> None:
+    outcome = run(workspace, "holds")
+    assert outcome.status is Status.SUCCESS
+    assert outcome.metrics == {"assertions": 7, "assertions_failed": 0}
+
+
+def test_assertions_that_fail_say_what_is_wrong(workspace: Workspace) -> None:
+    with pytest.raises(VerificationError, match="5 of 5 assertions failed") as caught:
+        run(workspace, "fails")
+    assert caught.value.details["failures"] == {
+        "rows (Three sales)": ("SELECT count(*) FROM sales: unexpected (3); missing (4)",),
+        "positive": ("1 row misses id > 1", "2 rows miss nullif(team, 'red') <> 'x'"),
+        "key": ("team=red is there 2 times",),
+        "columns": ("column id is there", "column x is not there", "column team is of type string, not int"),
+        "schema": (
+            "column other is missing",
+            "column team is not expected",
+            "column price is not expected",
+            "column id is of type int, not bigint",
+        ),
+    }
+
+
+def test_the_mode_says_what_follows(workspace: Workspace) -> None:
+    with pytest.raises(VerificationError, match="1 of 2 assertions failed"):
+        run(workspace, "first")
+    never = run(workspace, "never")
+    assert never.status is Status.SUCCESS_WITH_ERRORS
+    assert never.reasons == ("one: team=red is there 2 times",)
+    with pytest.raises(Exception, match="no_column"):
+        run(workspace, "broken")

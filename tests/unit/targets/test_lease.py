@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import LeaseHeld
+from lakewright.manifest.lease import LEASE
+from lakewright.plan.resource import Resource
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.lease import lease_key, leased_resource, leases_held
+
+PARTITION = {"year": "2022", "name": "a b"}
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        Resource.file("/lake/x"),
+        Resource.file("/lake/[x]/*/y", PARTITION),
+        Resource.file("s3a://bucket/lake", PARTITION),
+        Resource.table("gold.Sales", PARTITION),
+    ],
+)
+def test_a_lease_names_what_it_is_on(resource: Resource) -> None:
+    assert leased_resource(lease_key(resource)) == resource
+
+
+def test_keys_of_items_are_no_resources() -> None:
+    assert leased_resource("file:///lake/bronze/x/2022.parquet") is None
+
+
+WHOLE = frozenset({Resource.table("t")})
+
+
+@pytest.mark.parametrize(
+    ("other", "is_free"),
+    [
+        (Resource.table("T"), False),
+        (Resource.table("t", {"p": "1"}), False),
+        (Resource.table("u"), True),
+        (Resource.file("/t"), True),
+    ],
+)
+def test_another_run_may_not_write_any_part_of_it_meanwhile(
+    tmp_path: Path, other: Resource, is_free: bool
+) -> None:
+    store, workspace = MemoryStore(), make_workspace(tmp_path, "")
+    ours, theirs = (make_context(workspace, store=store, run_id=run) for run in ("one", "two"))
+    with leases_held(ours, WHOLE):
+        if is_free:
+            with leases_held(theirs, frozenset({other})):
+                pass
+        else:
+            with pytest.raises(LeaseHeld), leases_held(theirs, frozenset({other})):
+                pass
+    with leases_held(theirs, frozenset({other})):
+        pass
+    assert list(store.documents(LEASE)) == []
+
+
+def test_a_lease_is_given_back_after_a_failure(tmp_path: Path) -> None:
+    store, workspace = MemoryStore(), make_workspace(tmp_path, "")
+    with pytest.raises(ValueError, match="broken"), leases_held(make_context(workspace, store=store), WHOLE):
+        raise ValueError("broken")
+    assert list(store.documents(LEASE)) == []

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import SpecError
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.phase import Phase
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+PROJECT = """
+relations:
+  landing: {kind: file, location: landing/$month, options: {header: "true"}}
+  bronze: {kind: file, format: parquet, location: bronze/$month}
+  gold:
+    kind: delta
+    location: gold
+    partitions: [{name: month, type: date}]
+    schema: {fields: [{name: id, type: int}]}
+  fixed: {kind: values, columns: {id: int}, records: [[1]]}
+mappings:
+  landing: {kind: relation, relation: landing}
+  bronze: {kind: relation, relation: bronze}
+  ids: {kind: sql, sql: SELECT id FROM bronze}
+  fixed: {kind: relation, relation: fixed}
+targets:
+  land: {kind: relation, mapping: landing, relation: bronze}
+  build: {kind: relation, mapping: ids, relation: gold, partition: {month: $month}}
+  append: {kind: relation, mapping: ids, relation: gold, mode: append}
+  alone: {kind: relation, relation: gold}
+  changed: {kind: relation, mapping: landing, relation: bronze, buildPolicy: ifChanged}
+  unwritable: {kind: relation, mapping: ids, relation: fixed}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return make_workspace(tmp_path, PROJECT, month="2022-01-01")
+
+
+def names(workspace: Workspace, found: frozenset[object]) -> list[str]:
+    return sorted(str(each).replace(str(workspace.project.basedir), "") for each in found)
+
+
+BRONZE, GOLD = "file:/bronze/2022-01-01", "file:/gold"
+
+
+@pytest.mark.parametrize(
+    ("target", "phase", "requires", "provides"),
+    [
+        ("land", Phase.CREATE, [], [BRONZE]),
+        ("land", Phase.BUILD, ["file:/landing/2022-01-01"], [BRONZE]),
+        ("land", Phase.VERIFY, [BRONZE], []),
+        ("build", Phase.CREATE, [], [GOLD]),
+        ("build", Phase.BUILD, [BRONZE], [f"{GOLD}[month=2022-01-01]"]),
+        ("build", Phase.TRUNCATE, [BRONZE], [f"{GOLD}[month=2022-01-01]"]),
+        ("build", Phase.DESTROY, [BRONZE], [GOLD]),
+        ("append", Phase.BUILD, [BRONZE], [GOLD]),
+    ],
+)
+def test_what_a_target_touches_follows_from_its_mapping_and_relation(
+    workspace: Workspace, target: str, phase: Phase, requires: list[str], provides: list[str]
+) -> None:
+    found = Target.named(workspace, target)
+    assert names(workspace, found.requires(workspace, phase)) == requires
+    assert names(workspace, found.provides(workspace, phase)) == provides
+
+
+def test_without_a_mapping_there_is_nothing_to_build(workspace: Workspace) -> None:
+    alone, build = (Target.named(workspace, name) for name in ("alone", "build"))
+    assert alone.phases() == {Phase.CREATE, Phase.VERIFY, Phase.DESTROY}
+    assert build.phases() == frozenset(Phase) - {Phase.VALIDATE}
+
+
+def test_what_can_only_be_read_is_no_output(workspace: Workspace) -> None:
+    with pytest.raises(SpecError, match="kind 'values' can't be written"):
+        Target.named(workspace, "unwritable").provides(workspace, Phase.BUILD)
+
+
+FILLED = Observation("x", exists=Answer.YES, filled=Answer.YES)
+EMPTY = Observation("x", exists=Answer.YES, filled=Answer.NO)
+MISSING = Observation("x", exists=Answer.NO, filled=Answer.NO)
+UNSURE = Observation("x", exists=Answer.YES)
+
+
+@pytest.mark.parametrize(
+    ("target", "phase", "found", "default", "verdict"),
+    [
+        ("build", Phase.CREATE, MISSING, "", Answer.YES),
+        ("build", Phase.CREATE, EMPTY, "", Answer.NO),
+        ("build", Phase.BUILD, FILLED, "", Answer.NO),
+        ("build", Phase.BUILD, EMPTY, "", Answer.YES),
+        ("build", Phase.BUILD, UNSURE, "", Answer.UNKNOWN),
+        ("append", Phase.BUILD, FILLED, "", Answer.YES),
+        ("build", Phase.BUILD, FILLED, "buildPolicy=ALWAYS", Answer.YES),
+        ("build", Phase.BUILD, FILLED, "buildPolicy=smart", Answer.NO),
+        ("land", Phase.BUILD, FILLED, "buildPolicy=smart", Answer.YES),
+        ("build", Phase.BUILD, EMPTY, "buildPolicy=IF_TAINTED", Answer.NO),
+        ("land", Phase.BUILD, FILLED, "outputMode=append", Answer.YES),
+        ("build", Phase.VERIFY, FILLED, "", Answer.YES),
+        ("build", Phase.TRUNCATE, FILLED, "", Answer.YES),
+        ("build", Phase.TRUNCATE, EMPTY, "", Answer.NO),
+        ("build", Phase.DESTROY, EMPTY, "", Answer.YES),
+        ("build", Phase.DESTROY, MISSING, "", Answer.NO),
+    ],
+)
+def test_dirtiness_follows_policy_and_observation(
+    workspace: Workspace, *, target: str, phase: Phase, found: Observation, default: str, verdict: Answer
+) -> None:
+    key, _, value = default.partition("=")
+    settings = Settings.of({f"lakewright.default.target.{key}": value} if key else {})
+    dirtiness = Target.named(workspace, target).dirty(phase, found, settings)
+    assert dirtiness.verdict is verdict
+    assert dirtiness.reasons
+
+
+def test_a_wrong_default_names_its_key() -> None:
+    with pytest.raises(SpecError, match=r"lakewright\.default\.target\.buildPolicy: no build policy 'never'"):
+        Settings.of({"lakewright.default.target.buildPolicy": "never"})
+
+
+def test_observing_needs_no_spark(workspace: Workspace) -> None:
+    found = Target.named(workspace, "build").observe(make_context(workspace))
+    assert (found.exists, found.filled, found.error) == (Answer.NO, Answer.NO, None)
+    assert found.subject.endswith("/gold[month=2022-01-01]")
+
+
+def test_a_change_of_inputs_or_definition_shows_in_the_fingerprint(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing/2022-01-01").write_text("id\n1\n")
+
+    def fingerprint(sections: str) -> Mapping[str, str]:
+        made = make_workspace(tmp_path, sections, month="2022-01-01")
+        found = Target.named(made, "changed").observe(make_context(made)).fingerprint
+        assert found is not None
+        return found
+
+    first = fingerprint(PROJECT)
+    assert sorted(first) == ["mapping landing", "relation landing", "target changed"]
+    assert fingerprint(PROJECT) == first
+    (tmp_path / "landing/2022-01-01").write_text("id\n1\n2\n")
+    second = fingerprint(PROJECT)
+    assert {key for key in first if first[key] != second[key]} == {"relation landing"}
+    third = fingerprint(
+        PROJECT.replace("relation: landing}\n  bronze", "relation: landing, filter: id > 1}\n  bronze")
+    )
+    assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
