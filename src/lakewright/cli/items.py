@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
+from lakewright.manifest.store import Query, Store
+from lakewright.slices.discover import natural_key
+from lakewright.slices.pending import sort_out
 
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Choice", "Row", "application_named", "application_of", "choice_of", "rows_of"]
+__all__ = ["Choice", "Listing", "Row", "application_named", "application_of", "choice_of", "slice_of"]
 
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
+BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
 STATES = {state.value.lower(): state for state in State}
 
 
@@ -54,9 +58,8 @@ class Row:
 
     @property
     def slice(self) -> str:
-        """The slice's name, or the end of the item's id where it was recorded without."""
-        named = self.item.new.note.get("slice") if self.item.new is not None else None
-        return str(named or self.item.item_id.rstrip("/").rpartition("/")[2])
+        """The slice's name."""
+        return slice_of(self.item)
 
     @property
     def entity(self) -> str | None:
@@ -121,12 +124,38 @@ def choice_of(words: Iterable[str]) -> Choice:
     return Choice(frozenset(verdicts), frozenset(states))
 
 
-def rows_of(item: Item, only: Application | None, find_lock: Callable[[Item], Lock | None]) -> Iterator[Row]:
-    """Yield a row for each application that has to do with the item, or for those that `only` stands for."""
-    lock = find_lock(item)
-    for application, verdict in item.verdicts().items():
-        if only is None or application == ANYONE or only.covers(application):
-            yield Row(item, application, verdict, lock)
+def slice_of(item: Item) -> str:
+    """Return the name of an item's slice, or the end of the item's id where it was recorded without."""
+    named = item.new.note.get("slice") if item.new is not None else None
+    return str(named or item.item_id.rstrip("/").rpartition("/")[2])
+
+
+class Listing:
+    """Makes rows of items; what holds an application's slices back is looked up once."""
+
+    def __init__(self, store: Store, find_lock: Callable[[Item], Lock | None]) -> None:
+        self._store = store
+        self._find_lock = find_lock
+        self._held: dict[Application, Item | None] = {}
+
+    def rows(self, item: Item, only: Application | None = None) -> Iterator[Row]:
+        """Yield a row for each application that has to do with the item, or for those `only` stands for."""
+        lock = self._find_lock(item)
+        for application, verdict in item.verdicts().items():
+            if only is None or application == ANYONE or only.covers(application):
+                row = Row(item, application, verdict, lock)
+                yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
+
+    def _obstacle(self, row: Row) -> str | None:
+        if row.application not in self._held:
+            query = Query(application=row.application, verdicts=BLOCKING)
+            self._held[row.application] = sort_out(self._store.select(query), row.application).held
+        held = self._held[row.application]
+        if held is None or natural_key(Row(held, row.application, Verdict.UNKNOWN).slice) > natural_key(
+            row.slice
+        ):
+            return None
+        return held.item_id
 
 
 def application_named(text: str) -> Application:

@@ -14,6 +14,7 @@ from lakewright.cli.page import printable
 __all__ = ["logging_to"]
 
 OURS = "lakewright"
+SILENT = logging.CRITICAL + 1
 PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 Redacted = Callable[[Any], Any]
 """Takes secrets out of a text or a JSON-able value."""
@@ -74,7 +75,7 @@ class LineHandler(logging.Handler):
 
 
 class Silent(logging.Logger):
-    """A logger that says nothing, put where PySpark has some that print each error's Java trace by themselves.
+    """A logger that says nothing, put where PySpark has some that print each error with its Java trace.
 
     Errors of Spark are told once, in words and without secrets, by whoever meets them.
     """
@@ -100,22 +101,24 @@ def logging_to(
 ) -> Iterator[None]:
     """Have log records written line by line while inside; loggers are as before afterwards.
 
-    Only Lakewright's own loggers get `level`; those of libraries stay at warnings.
+    Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J's is silent: it logs
+    a traceback for every call that an interruption cuts short.
     """
     silence(PYSPARKS)
     handler = LineHandler(write)
     handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted))
-    root, ours = logging.getLogger(), logging.getLogger(OURS)
-    levels = (root.level, ours.level)
+    root = logging.getLogger()
+    wanted = {root: logging.WARNING, logging.getLogger(OURS): level, logging.getLogger("py4j"): SILENT}
+    before = {logger: logger.level for logger in wanted}
     root.addHandler(handler)
-    root.setLevel(logging.WARNING)
-    ours.setLevel(level)
     try:
+        for logger, own in wanted.items():
+            logger.setLevel(own)
         yield
     finally:
         root.removeHandler(handler)
-        root.setLevel(levels[0])
-        ours.setLevel(levels[1])
+        for logger, own in before.items():
+            logger.setLevel(own)
 
 
 def _instant(record: logging.LogRecord) -> str:

@@ -129,8 +129,9 @@ class LiveProgress:
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
             shown = [self._step(step, now - since) for step, since in self._at_hand.values()]
-        head = f"{frame} {seconds(now - self._begin)}, {self._ended} done"
-        return Text(", ".join([head, *shown] if shown else [head, "planning"]), style="cyan", no_wrap=True)
+        head = f"{frame} {seconds(now - self._begin)}"
+        done = f"{self._ended} done" if self._ended or shown else "planning"
+        return Text(", ".join([head, done, *shown]), style="cyan", no_wrap=True, overflow="ellipsis")
 
     def _step(self, step: Step, length: float) -> str:
         slice_name = self._slices.get(step.target)

@@ -67,6 +67,8 @@ class FakeApp:
     is_closed: bool = False
     run_id: str = "r1"
     project: Any = None
+    lake: Any = None
+    bronze: Path = Path("/nowhere/bronze")
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
     store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))
     say: Callable[[str], None] = print
@@ -81,9 +83,19 @@ class FakeApp:
         return Journal(self.store, redactor=self.redactor)
 
     def __post_init__(self) -> None:
-        entity = SimpleNamespace(name="orders", destination="orders")
+        entity = SimpleNamespace(
+            name="orders",
+            destination="orders",
+            enabled=True,
+            late_slices="refuse",
+            places=lambda lake: SimpleNamespace(bronze=lake),
+        )
         self.project = self.project or SimpleNamespace(
-            name="shop", basedir=Path("/lake"), entity={"orders": entity}.__getitem__
+            name="shop",
+            basedir=Path("/lake"),
+            lake=str(self.bronze),
+            entities={"orders": entity},
+            entity={"orders": entity}.__getitem__,
         )
 
     def plan(self, request: Any) -> Plan:

@@ -24,10 +24,9 @@ def slices(app: FakeApp, *names: str) -> None:
     app.ledger.discover(Discovered(ITEM + name, ORDERS, "orders", name, {"size": 1}) for name in names)
 
 
-def claim(app: FakeApp, name: str) -> Claim:
-    return app.ledger.acquire(
-        ITEM + name, ORDERS, HOLDER, duration=timedelta(seconds=60), token_counter="orders"
-    )
+def claim(app: FakeApp, name: str, folder: str = ITEM) -> Claim:
+    minute = timedelta(seconds=60)
+    return app.ledger.acquire(folder + name, ORDERS, HOLDER, duration=minute, token_counter="orders")
 
 
 def a_lake() -> FakeApp:
@@ -187,6 +186,92 @@ def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:
 
 def test_a_sound_manifest_is_said_to_be_so() -> None:
     assert document(a_lake(), "manifest", "fsck") == {"damaged": []}
+
+
+def test_what_is_ready_waits_for_the_first_that_holds_it_back() -> None:
+    rows = {row["slice"]: row["waits_for"] for row in document(a_lake(), "manifest", "ls")}
+    assert rows == {"a": None, "b": None, "c": None, "d": ITEM + "b", "e": None}
+
+
+class TestDiscovery:
+    """Rules of the manifest, `discover` and `requeue`."""
+
+    def lake(self, folder: Path) -> FakeApp:
+        for name in ("s1.csv", "s2.csv", "s10.csv"):
+            (folder / name).write_text(name)
+        return FakeApp(bronze=folder)
+
+    def names(self, entries: list[dict[str, str]]) -> list[str]:
+        return [entry["slice"] for entry in entries]
+
+    def test_it_records_what_is_new_once(self, tmp_path: Path) -> None:
+        app = self.lake(tmp_path)
+        found = document(app, "manifest", "discover")
+        assert self.names(found["new"]) == ["s1.csv", "s2.csv", "s10.csv"]
+        assert document(app, "manifest", "discover", "--entity", "orders")["new"] == []
+
+    def test_it_tells_what_changed_and_what_is_gone(self, tmp_path: Path) -> None:
+        app = self.lake(tmp_path)
+        document(app, "manifest", "discover")
+        (tmp_path / "s2.csv").write_text("other content")
+        (tmp_path / "s1.csv").unlink()
+        found = document(app, "manifest", "discover")
+        assert (self.names(found["changed"]), self.names(found["missing"])) == (["s2.csv"], ["s1.csv"])
+        assert "changed 1" in call_with(app, "manifest", "discover").out
+
+    def done(self, folder: Path) -> FakeApp:
+        app = self.lake(folder)
+        document(app, "manifest", "discover")
+        for name in ("s1.csv", "s2.csv", "s10.csv"):
+            held = app.ledger.acquire(
+                (folder / name).as_uri(),
+                ORDERS,
+                HOLDER,
+                duration=timedelta(seconds=9),
+                token_counter="orders",
+            )
+            app.ledger.processed(held, {})
+        return app
+
+    def test_an_item_is_named_by_its_path_too(self, tmp_path: Path) -> None:
+        assert document(self.done(tmp_path), "manifest", "show", str(tmp_path / "s1.csv"))["records"]
+
+    def test_requeueing_before_processed_slices_is_refused_and_they_are_named(self, tmp_path: Path) -> None:
+        answered = call_with(self.done(tmp_path), "manifest", "requeue", str(tmp_path / "s2.csv"))
+        assert answered.code == 2
+        assert "s10.csv" in answered.err
+        assert "s1.csv" not in answered.err
+
+    @pytest.mark.parametrize(
+        ("options", "again"), [(("--cascade",), {"s2.csv", "s10.csv"}), (("--late",), {"s2.csv"})]
+    )
+    def test_cascade_takes_them_along_and_late_leaves_them(
+        self, tmp_path: Path, options: tuple[str, ...], again: set[str]
+    ) -> None:
+        app = self.done(tmp_path)
+        document(app, "manifest", "requeue", str(tmp_path / "s2.csv"), *options)
+        assert {name for name, verdict in verdicts(app).items() if verdict == "ready"} == again
+
+    def test_the_last_slice_needs_neither(self, tmp_path: Path) -> None:
+        app = self.done(tmp_path)
+        (tmp_path / "s10.csv").write_text("corrected")
+        document(app, "manifest", "requeue", str(tmp_path / "s10.csv"), "--reason", "corrected")
+        assert document(app, "manifest", "discover")["changed"] == []
+
+    def test_resolving_adopts_the_slice_as_it_now_is(self, tmp_path: Path) -> None:
+        app = self.lake(tmp_path)
+        document(app, "manifest", "discover")
+        held = app.ledger.acquire(
+            (tmp_path / "s1.csv").as_uri(),
+            ORDERS,
+            HOLDER,
+            duration=timedelta(seconds=9),
+            token_counter="orders",
+        )
+        app.ledger.failed(held, failure(ValueError("torn")))
+        (tmp_path / "s1.csv").write_text("whole again")
+        document(app, "manifest", "resolve", str(tmp_path / "s1.csv"))
+        assert document(app, "manifest", "discover")["changed"] == []
 
 
 class TestStatus:

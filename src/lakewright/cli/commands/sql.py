@@ -70,12 +70,14 @@ def _answer(app: App, query: str, limit: int) -> tuple[Sequence[str], list[tuple
 
 
 def _table(workspace: Workspace, name: str) -> DataFrame | None:
+    from lakewright.lake.table import read_table
+
     project = workspace.project
     if (relation := _named(project.relations, name)) is not None:
         return workspace.relation(relation).read(workspace)
     if (entity := _named(project.entities, name)) is not None:
         silver = project.entities[entity].places(project.lake).silver
-        return workspace.spark.table(silver.sql)
+        return read_table(workspace.spark, silver)
     return None
 
 

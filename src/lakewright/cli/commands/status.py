@@ -11,7 +11,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.items import Row, rows_of
+from lakewright.cli.items import Listing, Row
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import run_row, runs_table
 from lakewright.cli.render.items import advice, said_of
@@ -71,12 +71,9 @@ def status(call: Call, /) -> None:
 
 def _situation(call: Call) -> Situation:
     verdicts = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
-    rows = [
-        row
-        for item in call.app.store.select(Query(verdicts=verdicts))
-        for row in rows_of(item, None, call.app.ledger.lock)
-        if row.verdict in verdicts
-    ]
+    listing = Listing(call.app.store, call.app.ledger.lock)
+    items = call.app.store.select(Query(verdicts=verdicts))
+    rows = [row for item in items for row in listing.rows(item) if row.verdict in verdicts]
     last_runs = tuple(call.app.journal.runs(LAST_RUNS))
     return Situation(
         running=tuple(call.app.journal.runs(status=RUNNING)),

@@ -1,0 +1,100 @@
+"""The manifest's records as a whole: `export`, `import`, `fsck`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.group import command
+from lakewright.cli.page import Branch, line
+from lakewright.cli.render.items import damage_page
+from lakewright.cli.render.words import status
+from lakewright.errors import UsageError
+
+__all__ = ["check", "export", "import_file"]
+
+
+@command(
+    name="export", examples=["lakewright manifest export records.ndjson", "lakewright manifest export | gzip"]
+)
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.pass_obj
+def export(call: Call, /, file: Path | None) -> None:
+    """Write every record as one line of JSON, to FILE or to stdout; under `-o json` stdout gets a list."""
+    from lakewright.manifest.transfer import export_records
+
+    lines = export_records(call.app.store)
+    if file is not None:
+        with file.open("w", encoding="utf-8") as target:
+            count = sum(target.write(f"{text}\n") > 0 for text in lines)
+        call.output.result(
+            {"file": str(file), "records": count}, [line(f"{count} records written to {file}")]
+        )
+    elif call.output.is_json:
+        call.output.document([json.loads(text) for text in lines])
+    else:
+        for text in lines:
+            call.output.out.write(f"{text}\n")
+
+
+@command(name="import", examples=["lakewright manifest import records.ndjson"])
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.pass_obj
+def import_file(call: Call, /, file: Path) -> int:
+    """Take in the records of FILE, one line of JSON each; - reads stdin.
+
+    Those that are there already stay as they are.
+    """
+    from lakewright.manifest.transfer import import_records
+
+    with _opened(file, call) as lines:
+        imported = import_records(call.app.store, lines, source=str(file))
+    document = {
+        "records": imported.records,
+        "present": imported.present,
+        "errors": [fault.as_json() for fault in imported.faults],
+    }
+    said = line(f"{imported.records} records taken in, {imported.present} were there already")
+    wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
+    call.output.result(document, [*wrong, said])
+    return 1 if imported.faults else 0
+
+
+@command(name="fsck", examples=["lakewright manifest fsck", "lakewright manifest fsck --repair"])
+@click.option("--repair", is_flag=True, help="Make what is answered from follow from the records again.")
+@click.pass_obj
+def check(call: Call, /, *, repair: bool) -> int:
+    """Check every record, and what is answered from them; exit 1 where something is damaged.
+
+    Records are never changed: an item with an illegal one waits until somebody skips or requeues it.
+    """
+    from lakewright.manifest.transfer import fsck
+
+    if repair:
+        call.app.store.rebuild()
+    damages = list(fsck(call.app.store))
+    document = {
+        "damaged": [
+            {"item_id": damage.item_id, "record_id": damage.record_id, "problem": damage.problem}
+            for damage in damages
+        ]
+    }
+    call.output.result(document, damage_page(damages))
+    return 1 if damages else 0
+
+
+@contextmanager
+def _opened(file: Path, call: Call) -> Iterator[Iterable[str]]:
+    if str(file) == "-":
+        yield call.ask
+        return
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield lines
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror}") from error

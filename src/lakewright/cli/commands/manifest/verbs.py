@@ -1,0 +1,153 @@
+"""The verbs of an operator: `resolve`, `release`, `skip`, `unskip`, `requeue`. Each adds a record."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.manifest.lookup import known_item, listing_of
+from lakewright.cli.group import command
+from lakewright.cli.items import application_named
+from lakewright.cli.page import line
+from lakewright.cli.render.words import status
+from lakewright.errors import UsageError
+from lakewright.manifest.record import ANYONE
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.ledger import Ledger
+    from lakewright.manifest.record import Application
+
+__all__ = ["release", "requeue", "resolve", "skip", "unskip"]
+
+MOST_NAMED = 10
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _operator(function: F) -> F:
+    for decorate in (
+        click.option(
+            "--author", metavar="NAME", default=_user, show_default="your user name", help="Who did it."
+        ),
+        click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
+    ):
+        function = decorate(function)
+    return function
+
+
+def _user() -> str:
+    return getpass.getuser()
+
+
+@command(name="resolve", examples=["lakewright manifest resolve ITEM --reason 'file sent anew'"])
+@click.argument("item")
+@_operator
+@click.pass_obj
+def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
+    """Let a failed item be processed again, with its slice as it now is."""
+    from lakewright.cli.discovery import fingerprint_now
+
+    known = known_item(call, item)
+    now = fingerprint_now(call.app, known)
+    _did(call, _ledger(call, author).resolve(known.item_id, reason, fingerprint=now))
+
+
+@command(
+    name="release", examples=["lakewright manifest release ITEM", "lakewright manifest release ITEM --force"]
+)
+@click.argument("item")
+@click.option("--force", is_flag=True, help="Also from a holder whose lease is alive.")
+@_operator
+@click.pass_obj
+def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) -> None:
+    """Free an item from a lock whose holder is gone."""
+    _did(call, _ledger(call, author).release(known_item(call, item).item_id, reason, is_forced=force))
+
+
+@command(name="skip", examples=["lakewright manifest skip ITEM --reason 'sent twice'"])
+@click.argument("item")
+@click.option(
+    "--for", "application", metavar="APP", help="Only for this application; without it, for every one."
+)
+@_operator
+@click.pass_obj
+def skip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
+    """Have an item left alone; what waited for it goes on."""
+    whom = _for(application)
+    _did(call, _ledger(call, author).skip(known_item(call, item).item_id, reason, application=whom))
+
+
+@command(name="unskip", examples=["lakewright manifest unskip ITEM"])
+@click.argument("item")
+@click.option("--for", "application", metavar="APP", help="Only for this application.")
+@_operator
+@click.pass_obj
+def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
+    """Take a skip back: the item is ready again, as a new revision."""
+    whom = _for(application)
+    _did(call, _ledger(call, author).unskip(known_item(call, item).item_id, reason, application=whom))
+
+
+@command(
+    name="requeue",
+    examples=[
+        "lakewright manifest requeue ITEM --reason 'file was corrected'",
+        "lakewright manifest requeue ITEM --cascade",
+    ],
+)
+@click.argument("item")
+@click.option("--cascade", is_flag=True, help="Later slices that are processed are processed anew after it.")
+@click.option("--late", is_flag=True, help="It may be applied though later slices are processed.")
+@_operator
+@click.pass_obj
+def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str, reason: str) -> None:
+    """Have an item processed anew, with its slice as it now is.
+
+    What later slices made of the rows may then be in doubt: they are named.
+    """
+    from lakewright.cli.discovery import fingerprint_now, later_items
+
+    known = known_item(call, item)
+    entity, later = later_items(call.app, known)
+    if later and not cascade and not late and entity is not None and entity.late_slices == "refuse":
+        raise UsageError(
+            f"{len(later)} later slices of {entity.name} are processed: {', '.join(later[:MOST_NAMED])}",
+            remedy="Give --cascade to process them anew as well, or --late to apply this one after them.",
+        )
+    requeued = _ledger(call, author).requeue(
+        known.item_id,
+        reason,
+        fingerprint=fingerprint_now(call.app, known),
+        allow_late=late,
+        cascade=later if cascade else (),
+    )
+    if later:
+        what = "processed anew after it" if cascade else "in doubt now"
+        call.output.note(f"{what}: {', '.join(later[:MOST_NAMED])}")
+    _did(call, requeued)
+
+
+def _ledger(call: Call, author: str) -> Ledger:
+    from lakewright.manifest.ledger import Ledger
+    from lakewright.manifest.record import Author
+    from lakewright.stores.process import is_dead
+
+    app = call.app
+    return Ledger(app.store, Author.named(author), ids=app.ids, is_dead=is_dead, redactor=app.redactor)
+
+
+def _did(call: Call, item: Item) -> None:
+    rows = list(listing_of(call).rows(item))
+    call.output.result(
+        [row.as_json() for row in rows],
+        [line(status(row.verdict.value), f" {row.item.item_id} for {row.application}") for row in rows],
+    )
+
+
+def _for(application: str | None) -> Application:
+    return ANYONE if application is None else application_named(application)
