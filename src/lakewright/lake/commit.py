@@ -1,0 +1,161 @@
+"""Commits that carry what they were made for, so that no slice is ever applied twice.
+
+Delta keeps, for each application id, the number of its last commit, and leaves out a write whose number isn't
+greater. The number belongs to an item's revision and is the same for every attempt at it. Metrics and the rest
+travel in the commit's user metadata, from where a later run takes them if the manifest wasn't told.
+
+Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.md`, "State" (Processed).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import CommitConflict
+from lakewright.lake.files import local_path
+from lakewright.lake.table import Address, last_number, open_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["CommitFact", "Token", "committing", "landed", "strict_session"]
+
+_APP = "spark.databricks.delta.write.txnAppId"
+_NUMBER = "spark.databricks.delta.write.txnVersion"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+FEW = 20
+"""Commits in which a recent one is looked for before all are read."""
+
+STRICT = {
+    # Casts and arithmetic fail instead of giving null, and no result depends on where it is computed.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    # Texts like ${env:HOME} in expressions and names are texts.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    # Damaged and missing files are errors, whatever the user's settings say.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Old dates are read as they were written, not shifted to another calendar.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.databricks.delta.dynamicPartitionOverwrite.enabled": "true",
+    # What is merged was put down just before; Delta would put it down once more.
+    "spark.databricks.delta.merge.materializeSource": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a commit is made for.
+
+    Attributes:
+        app_id: Of the application; one for each table and entity.
+        number: Of the item's revision.
+        content: Kept in the commit, JSON-able: item, revision, run, record, metrics, watermarks.
+    """
+
+    app_id: str
+    number: int
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The commit's user metadata."""
+        return json.dumps({"app": self.app_id, "number": self.number, **self.content}, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFact:
+    """A commit that landed; its version is None and its content empty where the log has forgotten it."""
+
+    version: int | None
+    content: Mapping[str, Any]
+
+
+def strict_session(lake: Lake) -> SparkSession:
+    """Return a session of its own in which processing means the same whatever the user's settings are."""
+    session = lake.isolated()
+    for key, value in STRICT.items():
+        session.conf.set(key, value)
+    return session
+
+
+@contextmanager
+def committing(session: SparkSession, token: Token) -> Iterator[None]:
+    """Let every Delta commit of the session carry the token meanwhile, and none afterwards."""
+    values = {_APP: token.app_id, _NUMBER: str(token.number), _METADATA: token.text}
+    left = [key for key in values if session.conf.get(key, None) is not None]
+    if left:
+        raise RuntimeError(f"the session still carries another commit's token: {left}")
+    try:
+        for key, value in values.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key in values:
+            session.conf.unset(key)
+
+
+def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:
+    """Return the commit with that number, or None where the table has none.
+
+    Raises:
+        CommitConflict: The table holds a later number: a commit with this one would be left out silently.
+    """
+    last = last_number(lake, address, app_id)
+    if last is None or last < number:
+        return None
+    found = _find(lake, address, app_id, number)
+    if found is not None:
+        return found
+    if last == number:
+        return CommitFact(None, {})
+    raise CommitConflict(
+        f"{address} already holds commit {last} of {app_id}; {number} would come too late",
+        remedy="Look at what was processed meanwhile, then requeue the item: it gets a new number.",
+        details={"address": str(address), "last": last, "number": number},
+    )
+
+
+def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:
+    for limit in (FEW, None):
+        for entry in _history(lake, address, limit):
+            content = _content(entry.get("userMetadata"))
+            if content.get("app") == app_id and content.get("number") == number:
+                return CommitFact(int(entry["version"]), content)
+    return None
+
+
+def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
+    path = None if address.location is None else local_path(address.location)
+    table = None if path is None else open_file(path)
+    if table is not None:
+        return table.history(limit)
+    from delta.tables import DeltaTable
+
+    spark = lake.spark
+    found = (
+        DeltaTable.forPath(spark, address.location)
+        if address.location is not None
+        else DeltaTable.forName(spark, address.sql)
+    )
+    history = found.history() if limit is None else found.history(limit)
+    return [row.asDict() for row in history.select("version", "userMetadata").collect()]
+
+
+def _content(text: str | None) -> dict[str, Any]:
+    try:
+        content = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

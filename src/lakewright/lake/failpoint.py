@@ -1,0 +1,28 @@
+"""Places at which a test can make a process die or fail, to see what is left behind.
+
+The environment variable `LAKEWRIGHT_FAILPOINT` names one: `before_commit`, `after_commit:kill`,
+`before_processed:raise`. Without it nothing happens.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+__all__ = ["FAILPOINT", "pass_point"]
+
+FAILPOINT = "LAKEWRIGHT_FAILPOINT"
+
+
+def pass_point(name: str) -> None:
+    """Go on, unless the environment says that this process ends here.
+
+    Raises:
+        OSError: The environment asks for a failure here.
+    """
+    wanted, _, how = os.environ.get(FAILPOINT, "").partition(":")
+    if wanted != name:
+        return
+    if how == "raise":
+        raise OSError(f"failpoint {name}")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,373 @@
+"""Delta tables as they are: looked at without Spark where that can be, made, changed and removed with it.
+
+A table at a location of this machine is read by the `deltalake` package, from its log alone. Catalog names and
+other file systems need the session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import MigrationError
+from lakewright.lake.files import files_at, local_path
+from lakewright.spec.places import Address
+from lakewright.spec.types import Field, parse_type
+from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.steps import instant_sql
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable as DeltaFile
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = [
+    "Address",
+    "TableState",
+    "add_columns",
+    "create_table",
+    "drop_table",
+    "last_number",
+    "latest_from",
+    "observe_table",
+    "open_file",
+    "read_table",
+    "set_properties",
+    "truncate_table",
+    "widen_column",
+]
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table as it was found.
+
+    Attributes:
+        version: Of the log that was read; None where there is no table.
+        partition_columns: Names of the columns by which it is partitioned.
+        properties: As they are kept in the log.
+        is_empty: Whether it holds no row; None where the log alone doesn't tell.
+        rows: At most so many rows, deleted ones among them; None where the log doesn't tell.
+    """
+
+    exists: bool
+    version: int | None = None
+    columns: tuple[Field, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_empty: bool | None = None
+    rows: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Field | None:
+        """Return a column by its name, in any case."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+ABSENT = TableState(exists=False, is_empty=True, rows=0)
+
+
+def observe_table(lake: Lake, address: Address) -> TableState:
+    """Return what is at the address now.
+
+    Raises:
+        MigrationError: Something is there that is no Delta table.
+    """
+    path = None if address.location is None else local_path(address.location)
+    if path is None:
+        return _observe_with_spark(lake, address)
+    table = open_file(path)
+    if table is not None:
+        return _state(table)
+    if path.is_dir() and any(path.iterdir()):
+        raise _no_delta(address)
+    return ABSENT
+
+
+def last_number(lake: Lake, address: Address, app_id: str) -> int | None:
+    """Return the number of the last commit to the table that an application numbered, or None."""
+    path = None if address.location is None else local_path(address.location)
+    if path is not None:
+        table = open_file(path)
+        return None if table is None else table.transaction_version(app_id)
+    if not _exists_with_spark(lake, address):
+        return None
+    found = _log(lake.spark, address).unsafeVolatileSnapshot().transactions().get(app_id)
+    return int(found.get()) if found.isDefined() else None
+
+
+def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: datetime) -> datetime | None:
+    """Return the latest instant in these columns if it isn't before `at`, else None.
+
+    Statistics of files, which are exact to a millisecond, answer where they can; a query does otherwise.
+    """
+    path = None if address.location is None else local_path(address.location)
+    table = None if path is None else open_file(path)
+    if table is not None and _are_all_before(table, columns, at):
+        return None
+    if not observe_table(lake, address).exists:
+        return None
+    frame = read_table(lake.spark, address)
+    instant = instant_sql(at)
+    late = " or ".join(f"{name_sql(name)} >= {instant}" for name in columns)
+    tops = ", ".join(f"max({name_sql(name)})" for name in columns)
+    row = frame.where(late).selectExpr(f"unix_micros(greatest({tops})) as top").first()
+    return None if row is None or row["top"] is None else EPOCH + timedelta(microseconds=row["top"])
+
+
+def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:
+    """Return the table's rows, of its last version or of an earlier one."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", str(version))
+    return reader.load(address.location) if address.location is not None else reader.table(address.sql)
+
+
+def create_table(
+    lake: Lake,
+    address: Address,
+    columns: Iterable[Field],
+    *,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+) -> None:
+    """Make an empty table, in one commit.
+
+    Raises:
+        MigrationError: Something is there already.
+    """
+    if observe_table(lake, address).exists:
+        raise MigrationError(f"the table {address} is there already")
+    ensure_database(lake.spark, address)
+    listed = ", ".join(_column_sql(column) for column in columns)
+    parts = [f"CREATE TABLE {address.sql} ({listed}) USING delta"]
+    if partition_columns:
+        parts.append(f"PARTITIONED BY ({', '.join(name_sql(name) for name in partition_columns)})")
+    if comment:
+        parts.append(f"COMMENT {text_sql(comment)}")
+    if properties:
+        parts.append(f"TBLPROPERTIES ({_properties_sql(properties)})")
+    _run(lake.spark, " ".join(parts))
+
+
+def ensure_database(spark: SparkSession, address: Address) -> None:
+    """Make the database of a catalog table, if it is missing."""
+    database = (address.name or "").rpartition(".")[0]
+    if database:
+        _run(spark, f"CREATE DATABASE IF NOT EXISTS {name_sql(*database.split('.'))}")
+
+
+def add_columns(lake: Lake, address: Address, columns: Iterable[Field]) -> None:
+    """Add columns after the present ones; they are null in present rows."""
+    listed = ", ".join(_column_sql(column, is_added=True) for column in columns)
+    _run(lake.spark, f"ALTER TABLE {address.sql} ADD COLUMNS ({listed})")
+
+
+def widen_column(lake: Lake, address: Address, name: str, type_sql: str) -> None:
+    """Give a column a wider type, in which all its values have their place; no file is rewritten."""
+    set_properties(lake.spark, address, {"delta.enableTypeWidening": "true"})
+    _run(lake.spark, f"ALTER TABLE {address.sql} ALTER COLUMN {name_sql(name)} TYPE {type_sql}")
+
+
+def set_properties(spark: SparkSession, address: Address, properties: Mapping[str, str]) -> None:
+    """Give the table these properties, beside those that it has."""
+    _run(spark, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
+
+
+def truncate_table(lake: Lake, address: Address, condition: str | None = None) -> None:
+    """Remove all rows, or those of a condition in SQL; the table stays."""
+    where = f" WHERE {condition}" if condition else ""
+    _run(lake.spark, f"DELETE FROM {address.sql}{where}")
+
+
+def drop_table(lake: Lake, address: Address) -> None:
+    """Remove the table with its rows and history; nothing happens where nothing is.
+
+    Raises:
+        MigrationError: What is there is no Delta table.
+    """
+    if not observe_table(lake, address).exists:
+        return
+    if address.location is None:
+        _run(lake.spark, f"DROP TABLE {address.sql}")
+        return
+    files_at(address.location, lake).remove(address.location)
+    if lake.is_started:
+        spark: Any = lake.spark
+        place = spark._jvm.org.apache.hadoop.fs.Path(address.location)
+        spark._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, place)
+
+
+def open_file(path: Path) -> DeltaFile | None:
+    """Return the table at a local path, its log read, or None where none is."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    if not (path / "_delta_log").is_dir():
+        return None
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def _state(table: DeltaFile) -> TableState:
+    metadata = table.metadata()
+    schema = json.loads(table.schema().to_json())
+    rows, is_empty = _rows(table)
+    return TableState(
+        exists=True,
+        version=table.version(),
+        columns=_columns(schema),
+        partition_columns=tuple(metadata.partition_columns),
+        properties=dict(metadata.configuration),
+        is_empty=is_empty,
+        rows=rows,
+    )
+
+
+def _rows(table: DeltaFile) -> tuple[int | None, bool | None]:
+    """How many rows the files hold, and whether none is left of them."""
+    actions = table.get_add_actions(flatten=True)
+    if actions.num_rows == 0:
+        return 0, True
+    counts = actions.column("num_records").to_pylist() if "num_records" in actions.column_names else [None]
+    if None in counts:
+        return None, None
+    rows = sum(counts)
+    may_be_marked = "deletionVectors" in (table.protocol().writer_features or ())
+    return rows, None if may_be_marked and rows else rows == 0
+
+
+def _are_all_before(table: DeltaFile, columns: Sequence[str], at: datetime) -> bool:
+    """Whether the files' statistics say that no value of the columns reaches `at`."""
+    actions = table.get_add_actions(flatten=True)
+    if actions.num_rows == 0:
+        return True
+    names = set(actions.column_names)
+    for name in columns:
+        if not {f"max.{name}", f"null_count.{name}", "num_records"} <= names:
+            return False
+        parts = (f"max.{name}", f"null_count.{name}", "num_records")
+        for top, nulls, rows in zip(*(actions.column(part).to_pylist() for part in parts), strict=True):
+            is_empty = top is None and nulls is not None and nulls == rows
+            if not is_empty and (top is None or top + timedelta(milliseconds=1) >= at):
+                return False
+    return True
+
+
+def _observe_with_spark(lake: Lake, address: Address) -> TableState:
+    if not _exists_with_spark(lake, address):
+        return ABSENT
+    from delta.tables import DeltaTable
+
+    spark = lake.spark
+    table = (
+        DeltaTable.forPath(spark, address.location)
+        if address.location is not None
+        else DeltaTable.forName(spark, address.sql)
+    )
+    detail = table.detail().first()
+    if detail is None:
+        raise _no_delta(address)
+    version = table.history(1).select("version").first()
+    files = int(detail["numFiles"])
+    return TableState(
+        exists=True,
+        version=None if version is None else int(version[0]),
+        columns=_columns(json.loads(table.toDF().schema.json())),
+        partition_columns=tuple(detail["partitionColumns"]),
+        properties=dict(detail["properties"]),
+        is_empty=True if files == 0 else None,
+        rows=0 if files == 0 else None,
+    )
+
+
+def _exists_with_spark(lake: Lake, address: Address) -> bool:
+    from delta.tables import DeltaTable
+
+    spark = lake.spark
+    if address.location is not None:
+        return DeltaTable.isDeltaTable(spark, address.location)
+    if not spark.catalog.tableExists(address.sql):
+        return False
+    provider = [
+        row for row in spark.sql(f"DESCRIBE TABLE EXTENDED {address.sql}").collect() if row[0] == "Provider"
+    ]
+    if not provider or provider[0][1].lower() != "delta":
+        raise _no_delta(address)
+    return True
+
+
+def _log(spark: SparkSession, address: Address) -> Any:
+    jvm: Any = spark._jvm  # type: ignore[attr-defined]  # there is no other way to a table's transaction ids
+    session: Any = spark._jsparkSession  # type: ignore[attr-defined]  # as above
+    logs = jvm.org.apache.spark.sql.delta.DeltaLog
+    if address.location is not None:
+        log = logs.forTable(session, address.location)
+    else:
+        identifier = session.sessionState().sqlParser().parseTableIdentifier(address.sql)
+        log = logs.forTable(session, identifier)
+    log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
+    return log
+
+
+def _columns(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    return tuple(
+        Field(
+            name=column["name"],
+            type=parse_type(_type_sql(column["type"])),
+            nullable=column["nullable"],
+            description=column["metadata"].get("comment"),
+        )
+        for column in schema["fields"]
+    )
+
+
+def _type_sql(kind: Any) -> str:
+    """The type in Spark's SQL, from the form that Delta's log and Spark's JSON have in common."""
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "array":
+        return f"array<{_type_sql(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_type_sql(kind['keyType'])},{_type_sql(kind['valueType'])}>"
+    return "struct<" + ",".join(f"{name_sql(f['name'])}:{_type_sql(f['type'])}" for f in kind["fields"]) + ">"
+
+
+def _column_sql(column: Field, *, is_added: bool = False) -> str:
+    not_null = "" if column.nullable or is_added else " NOT NULL"
+    comment = f" COMMENT {text_sql(column.description)}" if column.description else ""
+    return f"{name_sql(column.name)} {column.type.ddl}{not_null}{comment}"
+
+
+def _properties_sql(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in properties.items())
+
+
+def _run(spark: SparkSession, statement: str) -> None:
+    """Run a statement; texts like `${…}` in it are left as they are."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.variable.substitute", "false")
+    session.sql(statement)
+
+
+def _no_delta(address: Address) -> MigrationError:
+    return MigrationError(
+        f"{address} is no Delta table",
+        remedy="Move away what is there, or declare another place.",
+        details={"address": str(address)},
+    )

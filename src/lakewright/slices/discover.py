@@ -1,0 +1,246 @@
+"""Slices found in bronze: their names, order, item ids and fingerprints.
+
+Source: `processing-manifest.md`, "Item"; rules of entities, "Slices".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from lakewright.errors import SliceError
+from lakewright.lake.files import local_path
+from lakewright.manifest.claim import Discovered
+from lakewright.manifest.record import Application
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+
+__all__ = ["Slice", "canonical_id", "discovered", "find_slice", "item_id", "list_slices", "natural_key"]
+
+SUCCESS = "_SUCCESS"
+TEMPORARY = "_temporary"
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a slice; `modified` in nanoseconds where the file system tells them, else milliseconds."""
+
+    name: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A file, or a folder of files, under an entity's bronze place.
+
+    Attributes:
+        name: Of the file or folder.
+        path: Where it is: a local path or a URI.
+        files: What it consists of; names are relative to the slice.
+        marks: Names of its top level that readers don't see (`_SUCCESS`).
+        is_folder: Whether it is a folder.
+    """
+
+    name: str
+    path: str
+    files: tuple[File, ...]
+    marks: frozenset[str] = frozenset()
+    is_folder: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells its content from another without reading it: size, latest change, files, and a digest."""
+        lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)
+        digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+        return {
+            "size": self.size,
+            "modified": max((file.modified for file in self.files), default=0),
+            "files": len(self.files),
+            "digest": digest[:32],
+        }
+
+
+def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
+    """Return the slices under a bronze place, in natural order of their names; none where nothing is.
+
+    Names that start with `_` or `.` are no slices, nor is a folder that is empty or still being written.
+    """
+    path = local_path(bronze)
+    found = list(_local_slices(path) if path is not None else _hadoop_slices(bronze, lake))
+    carries = any(SUCCESS in slice_.marks for slice_ in found)
+    whole = (s for s in found if s.files and TEMPORARY not in s.marks and (not carries or _is_whole(s)))
+    return tuple(sorted(whole, key=lambda slice_: natural_key(slice_.name)))
+
+
+def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
+    """Return one slice as it is now, or None where it isn't or isn't whole."""
+    path = local_path(bronze)
+    if path is None:
+        return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
+    try:
+        found = _local_slice(path / name)
+    except (OSError, ValueError):
+        return None
+    return found if found.files and TEMPORARY not in found.marks else None
+
+
+def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[Discovered]:
+    """Yield slices as the manifest takes them."""
+    for slice_ in slices:
+        yield Discovered(item_id(slice_.path), application, entity, slice_.name, slice_.fingerprint)
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return what orders names as people do: numbers in them by their value.
+
+    Example:
+        >>> sorted(["s10", "s9", "s09b"], key=natural_key)
+        ['s9', 's09b', 's10']
+    """
+    parts = _DIGITS.split(name)
+    key = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+    return (*key, (2, 0, name)) if key else ((2, 0, name),)
+
+
+def item_id(path: str) -> str:
+    """Return the item id of a slice's place: a URI without a slash at its end.
+
+    Example:
+        >>> item_id("/lake/a b%20"), item_id("s3a://lake/x/")
+        ('file:///lake/a%20b%2520', 's3://lake/x')
+    """
+    local = local_path(path)
+    if local is not None:
+        return "file://" + quote(os.fsencode(os.path.normpath(local.absolute())), safe=_SAFE)
+    return canonical_id(path)
+
+
+def canonical_id(uri: str) -> str:
+    """Return a URI in the one form that its place has: `s3a` is `s3`, `file:/x` is `file:///x`.
+
+    Example:
+        >>> canonical_id("file:/lake/a%20b/"), canonical_id("S3A://lake//x")
+        ('file:///lake/a%20b', 's3://lake/x')
+    """
+    scheme, _, rest = uri.partition(":")
+    scheme = _SCHEMES.get(scheme.lower(), scheme.lower())
+    if scheme == "file":
+        path = "/" + rest.lstrip("/").rstrip("/")
+        return "file://" + quote(
+            unquote(path, errors="surrogateescape").encode("utf-8", "surrogateescape"), safe=_SAFE
+        )
+    host, _, path = rest.lstrip("/").partition("/")
+    parts = [part for part in path.split("/") if part]
+    return "/".join([f"{scheme}://{host}", *parts])
+
+
+_SAFE = "/!$&'()*+,;=:@~"
+_SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
+
+
+def _is_whole(slice_: Slice) -> bool:
+    """Whether a slice carries the mark of its end, as its siblings do; files need none."""
+    return not slice_.is_folder or SUCCESS in slice_.marks
+
+
+def _local_slices(folder: Path) -> Iterator[Slice]:
+    try:
+        names = [entry.name for entry in os.scandir(folder) if _is_visible(entry.name)]
+    except FileNotFoundError:
+        return
+    for name in names:
+        try:
+            yield _local_slice(folder / name)
+        except FileNotFoundError:
+            continue  # it went away while the folder was listed
+
+
+def _local_slice(path: Path) -> Slice:
+    if not path.is_dir():
+        status = path.stat()
+        return Slice(path.name, str(path), (File(path.name, status.st_size, status.st_mtime_ns),))
+    marks = frozenset(entry.name for entry in os.scandir(path) if not _is_visible(entry.name))
+    return Slice(path.name, str(path), tuple(_local_files(path)), marks, is_folder=True)
+
+
+def _local_files(root: Path) -> Iterator[File]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if _is_visible(name) or _is_partition(name))
+        for name in sorted(names):
+            if _is_visible(name):
+                file = Path(folder, name)
+                status = file.stat()
+                yield File(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
+
+
+def _hadoop_slices(bronze: str, lake: Lake) -> Iterator[Slice]:
+    """Slices of any file system that Hadoop knows, listed through the session's JVM."""
+    spark: Any = lake.spark
+    root = spark._jvm.org.apache.hadoop.fs.Path(bronze)
+    system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not system.exists(root):
+        return
+    for status in system.listStatus(root):
+        place = status.getPath()
+        name = str(place.getName())
+        if not _is_visible(name):
+            continue
+        path = f"{bronze.rstrip('/')}/{name}"
+        if not status.isDirectory():
+            file = File(name, int(status.getLen()), int(status.getModificationTime()))
+            yield Slice(name, path, (file,))
+            continue
+        marks = frozenset(str(s.getPath().getName()) for s in system.listStatus(place))
+        hidden = frozenset(mark for mark in marks if not _is_visible(mark))
+        yield Slice(name, path, tuple(_hadoop_files(system, place)), hidden, is_folder=True)
+
+
+def _hadoop_files(system: Any, root: Any) -> Iterator[File]:
+    base = str(system.resolvePath(root).toUri().getPath()).rstrip("/")
+    found = system.listFiles(root, True)
+    files = []
+    while found.hasNext():
+        status = found.next()
+        name = str(status.getPath().toUri().getPath()).removeprefix(base).lstrip("/")
+        *folders, last = name.split("/")
+        if _is_visible(last) and all(_is_visible(part) or _is_partition(part) for part in folders):
+            files.append(File(name, int(status.getLen()), int(status.getModificationTime())))
+    yield from sorted(files, key=lambda file: file.name)
+
+
+def _is_visible(name: str) -> bool:
+    return bool(name) and not name.startswith(("_", "."))
+
+
+def _is_partition(name: str) -> bool:
+    """Whether a folder's name is a partition's, which may start with `_`."""
+    return name.startswith("_") and "=" in name
+
+
+def refuse_unreadable(slice_: Slice) -> None:
+    """Return where a slice may hold rows.
+
+    Raises:
+        SliceError: It has not a single byte.
+    """
+    if slice_.size == 0:
+        raise SliceError(
+            f"the slice {slice_.name} has 0 bytes",
+            remedy="Deliver it again, then resolve the item; or skip it.",
+            details={"path": slice_.path},
+        )

@@ -1,0 +1,1 @@
+"""Full, Merge and Historic: a prepared slice in, one Delta commit and true metrics out."""

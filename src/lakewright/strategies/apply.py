@@ -1,0 +1,136 @@
+"""One slice through one strategy: prepared, looked over, compared and committed.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.table import observe_table
+from lakewright.manifest.watermark import Watermark
+from lakewright.spec.entity import Strategy
+from lakewright.strategies.facts import Facts, take_facts
+from lakewright.strategies.full import apply_full
+from lakewright.strategies.historic import apply_historic
+from lakewright.strategies.merge import apply_merge
+from lakewright.strategies.pruning import ranged_columns
+from lakewright.strategies.silver import refuse_misfit
+from lakewright.strategies.work import Leave, Work
+from lakewright.transform.hash import HASH_VERSION
+from lakewright.transform.pipeline import prepare
+from lakewright.transform.safety import refuse_unsafe
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.entity import Entity
+    from lakewright.strategies.drift import Drift
+    from lakewright.strategies.summary import Summary
+
+__all__ = ["Applied", "Order", "apply"]
+
+_STRATEGIES: Mapping[Strategy, Callable[[Work], Summary]] = {
+    Strategy.FULL: apply_full,
+    Strategy.MERGE: apply_merge,
+    Strategy.HISTORIC: apply_historic,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done with one slice.
+
+    Attributes:
+        slice_name: Of the slice, for its rows.
+        at: The processing time.
+        app_id: Under which commits to the table are numbered.
+        number: Of this slice's commit.
+        content: What the commit carries beside its metrics.
+        lower_ends: Watermark column to the lower end of its window.
+        check: Raises if the slice's lock isn't held any more.
+        holder: Who works.
+    """
+
+    slice_name: str
+    strategy: Strategy
+    at: datetime
+    app_id: str
+    number: int
+    check: Callable[[], None]
+    holder: str
+    content: Mapping[str, Any] = field(default_factory=dict)
+    lower_ends: Mapping[str, object] = field(default_factory=dict)
+    leave: Leave = field(default_factory=Leave)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A slice that is in its table.
+
+    Attributes:
+        watermarks: Greatest value of each watermark's column in the slice.
+        drift: What was different about its columns.
+    """
+
+    summary: Summary
+    watermarks: Mapping[str, Watermark]
+    drift: Drift | None
+
+
+def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Applied:
+    """Return what came of a slice: exactly one commit to its table, or none where nothing changes.
+
+    Args:
+        lake: The lake.
+        session: A strict session, in which `frame` was read.
+        entity: The entity.
+        frame: The slice's rows, lazily.
+        order: What is to be done.
+
+    Raises:
+        TargetError: The slice can't be processed as it is; nothing was written.
+        RetryableError: Something was in the way that passes.
+    """
+    refuse_unsafe(session, entity)
+    address = entity.places(lake.settings).silver
+    state = observe_table(lake, address)
+    prepared = prepare(
+        frame,
+        entity,
+        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
+        slice_name=order.slice_name,
+        at=order.at,
+        strategy=order.strategy,
+        hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
+    )
+    refuse_misfit(state, order.strategy, prepared, may_lose_rows=order.leave.data_loss)
+    facts: Facts = take_facts(
+        prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged_columns(entity, prepared)
+    )
+    watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
+    work = Work(
+        lake=lake,
+        session=session,
+        entity=entity,
+        address=address,
+        state=state,
+        prepared=prepared,
+        facts=facts,
+        at=order.at,
+        app_id=order.app_id,
+        number=order.number,
+        check=order.check,
+        holder=order.holder,
+        content={**order.content, "hashVersion": HASH_VERSION, "watermarks": watermarks},
+        lower_ends=order.lower_ends,
+        leave=order.leave,
+    )
+    summary = _STRATEGIES[order.strategy](work)
+    drift = work.aligned(prepared.frame)[1].drift if state.exists else None
+    return Applied(summary, facts.watermarks, drift or None)

@@ -1,0 +1,194 @@
+"""Comparing a slice with its table: each row is labelled with what is to happen, in one pass.
+
+Only rows that change something are put down, once; all others are only counted. The write that follows then
+costs what changed.
+
+Source: `processing-strategies.md`, "Behavior" of Merge and Historic; that equal rows are left out before the
+merge is Lakewright's own (a MERGE rewrites every file in which a key matches).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.strategies.drift import Alignment
+from lakewright.strategies.pruning import within_ranges
+from lakewright.transform.sql import name_sql, text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from lakewright.strategies.work import Work
+
+__all__ = ["ACTION", "HELD", "MATCH", "MISSING", "Action", "Changes", "Comparison", "Held", "compare"]
+
+ACTION = "_lakewright_action"
+MATCH = "_lakewright_match"
+LABEL = "_lakewright_label"
+
+MISSING = "missing"
+"""Label of the target's rows that the slice lacks."""
+
+SMALL_SLICE = 200_000
+"""Rows of a slice whose keys go to every worker, so that a large target needn't be sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Names under which labels find the columns of the target's row; the key is null where none matches."""
+
+    key: str = "_lakewright_key"
+    hash: str = "_lakewright_hash"
+    is_deleted: str = "_lakewright_deleted"
+
+
+HELD = Held()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One row of the write.
+
+    Attributes:
+        name: What it does.
+        matches: Whether it is for the target's row with its key; else it only inserts.
+        is_whole: Whether it needs the slice's columns; else the key is enough.
+    """
+
+    name: str
+    matches: bool = True
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How rows are labelled, and what the labels mean for the write.
+
+    Attributes:
+        target: Condition over the target's rows that can be matched.
+        labels: Label to the condition of the rows that get it, over the slice's columns and `HELD`; the first
+            that holds decides.
+        actions: Label to its actions; rows of other labels are only counted.
+        missing: Condition over the target's rows of which the slice should have each, or None.
+    """
+
+    target: str
+    labels: Mapping[str, str]
+    actions: Mapping[str, tuple[Action, ...]]
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A compared slice.
+
+    Attributes:
+        rows: Put down already: the table's columns, `ACTION`, and `MATCH`: the key of the target's row, null
+            where it only inserts.
+        counts: Label to number of rows, of every label.
+        window: Rows of the target that could have been missing.
+        alignment: How the slice's columns fit the table's.
+    """
+
+    rows: DataFrame
+    counts: Mapping[str, int]
+    window: int
+    alignment: Alignment
+
+
+def compare(work: Work, comparison: Comparison) -> Changes:
+    """Return what is to be written for a slice, put down by a single query."""
+    from pyspark.sql import Observation, functions
+
+    frame, alignment = work.aligned(work.prepared.frame)
+    seen, window, inferred = Observation(), Observation(), Observation()
+    count_rows = functions.count(functions.lit(1)).alias("rows")
+    labelled = _labelled(work, frame, comparison).observe(seen, *_label_counts(comparison))
+    changed = _changed(work, labelled, alignment, comparison)
+    if comparison.missing is not None:
+        expected = work.target().where(comparison.missing).observe(window, count_rows)
+        changed = changed.unionByName(
+            _missing(work, expected, comparison).observe(inferred, count_rows), allowMissingColumns=True
+        )
+    rows = changed.localCheckpoint()
+    counts = {label: int(count) for label, count in seen.get.items()}
+    if comparison.missing is not None:
+        counts[MISSING] = int(inferred.get["rows"])
+    size = int(window.get["rows"]) if comparison.missing is not None else 0
+    return Changes(rows, counts, size, alignment)
+
+
+def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame:
+    """The slice's rows beside what the target has under their keys, labelled."""
+    from pyspark.sql import functions
+
+    key = name_sql(work.system.key)
+    held = _held(work, comparison)
+    if (work.state.rows or 0) > 10 * work.facts.records and work.facts.records <= SMALL_SLICE:
+        keys = frame.selectExpr(f"{key} as {LABEL}")
+        held = held.join(functions.broadcast(keys), functions.expr(f"{HELD.key} = {LABEL}"), "left_semi")
+    joined = frame.join(held, functions.expr(f"{key} = {HELD.key}"), "left")
+    cases = " ".join(
+        f"when {condition} then {text_sql(label)}" for label, condition in comparison.labels.items()
+    )
+    return joined.withColumn(LABEL, functions.expr(f"case {cases} end"))
+
+
+def _held(work: Work, comparison: Comparison) -> DataFrame:
+    system = work.system
+    condition = " and ".join((comparison.target, within_ranges(work, "t")))
+    return (
+        work.target()
+        .alias("t")
+        .where(condition)
+        .selectExpr(
+            f"{name_sql(system.key)} as {HELD.key}",
+            f"{name_sql(system.hash)} as {HELD.hash}",
+            f"coalesce({name_sql(system.deleted)}, false) as {HELD.is_deleted}",
+        )
+    )
+
+
+def _label_counts(comparison: Comparison) -> list[Column]:
+    from pyspark.sql import functions
+
+    return [
+        functions.expr(f"count_if(coalesce({LABEL} = {text_sql(label)}, false))").alias(label)
+        for label in comparison.labels
+    ]
+
+
+def _changed(work: Work, labelled: DataFrame, alignment: Alignment, comparison: Comparison) -> DataFrame:
+    """The rows that the write needs, each with its action, emptied of columns that it doesn't."""
+    key = name_sql(work.system.key)
+    cases = " ".join(
+        f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
+        for label, actions in comparison.actions.items()
+    )
+    labels = ", ".join(text_sql(label) for label in comparison.actions) or "null"
+    acting = labelled.where(f"{LABEL} in ({labels})")
+    acting = acting.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
+    whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
+    is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
+    columns = (name_sql(name) for name in alignment.columns)
+    return acting.selectExpr(
+        *(f"if({is_whole}, {column}, null) as {column}" for column in columns), ACTION, MATCH
+    )
+
+
+def _action_sql(action: Action, key: str) -> str:
+    match = key if action.matches else "cast(null as string)"
+    return f"struct({text_sql(action.name)} as {ACTION}, {match} as {MATCH})"
+
+
+def _missing(work: Work, expected: DataFrame, comparison: Comparison) -> DataFrame:
+    """The rows of the target that the slice lacks, as rows of the write."""
+    from pyspark.sql import functions
+
+    key = name_sql(work.system.key)
+    keys = work.prepared.frame.selectExpr(f"{key} as {LABEL}")
+    lacking = expected.join(keys, functions.expr(f"{key} = {LABEL}"), "left_anti")
+    (action,) = comparison.actions[MISSING]
+    return lacking.selectExpr(f"{text_sql(action.name)} as {ACTION}", f"{key} as {MATCH}")

@@ -1,0 +1,247 @@
+"""Differences between a slice's columns and its table's, and how a slice is made to fit.
+
+Source: `processing-strategies.md`, "Schema Drift".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import SchemaDriftError
+from lakewright.transform.casts import cast_sql
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql.types import DataType, StructType
+
+__all__ = ["Alignment", "Drift", "align"]
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What is different about a slice.
+
+    Attributes:
+        added: Columns that the table doesn't have.
+        removed: Columns of the table that the slice doesn't have.
+        retyped: Column to its types in table and slice.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    retyped: Mapping[str, tuple[str, str]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.retyped)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """One line for each difference."""
+        changed = (self.retyped or {}).items()
+        return (
+            *(f"column {name!r} is new" for name in self.added),
+            *(f"column {name!r} is missing; it is null in what is written" for name in self.removed),
+            *(
+                f"column {name!r} is {slice_} in the slice, {table} in the table"
+                for name, (table, slice_) in changed
+            ),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the drift as payloads hold it."""
+        retyped = {name: list(types) for name, types in (self.retyped or {}).items()}
+        return {"added": list(self.added), "removed": list(self.removed), "retyped": retyped}
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A slice's columns as the table takes them.
+
+    Attributes:
+        columns: Name in the table to SQL over the slice's columns, for every column of the table and those
+            that it gets.
+        drift: What is different.
+        evolves: Whether the commit changes the table's schema.
+        widens: Whether one of the changes is a wider type.
+    """
+
+    columns: Mapping[str, str]
+    drift: Drift
+    evolves: bool
+    widens: bool
+
+
+def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collection[str]) -> Alignment:
+    """Return how a slice fits a table.
+
+    Args:
+        slice_: The slice's columns, system columns included.
+        table: The table's.
+        policy: `evolve` adds and widens, `ignore` leaves the table's schema alone, `fail` refuses differences.
+        fixed: Columns whose types never change: keys, partitions, system columns.
+
+    Raises:
+        SchemaDriftError: The policy refuses a difference, or a type has no way into the table's.
+    """
+    present = {field.name.lower(): field for field in slice_.fields}
+    known = {field.name.lower() for field in table.fields}
+    never = {name.lower() for name in fixed}
+    columns: dict[str, str] = {}
+    retyped: dict[str, tuple[str, str]] = {}
+    removed: list[str] = []
+    is_wider = False
+    for field in table.fields:
+        found = present.get(field.name.lower())
+        if found is None:
+            removed.append(field.name)
+            columns[field.name] = f"cast(null as {_ddl(field.dataType)})"
+            continue
+        can_evolve = policy == "evolve" and field.name.lower() not in never
+        target = _union(field.dataType, found.dataType) if can_evolve else field.dataType
+        is_wider = is_wider or _is_widened(field.dataType, target)
+        columns[field.name] = _fit(name_sql(found.name), found.dataType, target, field.name)
+        if found.dataType.simpleString() != field.dataType.simpleString():
+            retyped[field.name] = (field.dataType.simpleString(), found.dataType.simpleString())
+    added = [field for field in slice_.fields if field.name.lower() not in known]
+    drift = Drift(tuple(field.name for field in added), tuple(removed), retyped)
+    if policy == "fail" and drift:
+        raise SchemaDriftError(
+            f"the slice's columns differ from the table's: {'; '.join(drift.messages)}",
+            remedy="Correct the slice, or set schema_drift: evolve or ignore.",
+            details=drift.as_json(),
+        )
+    if policy == "evolve":
+        columns.update({field.name: name_sql(field.name) for field in added})
+    evolves = policy == "evolve" and (bool(added) or is_wider or _has_new_fields(table, slice_))
+    return Alignment(columns, drift, evolves=evolves, widens=is_wider)
+
+
+def _union(table: DataType, slice_: DataType) -> DataType:
+    """The table's type, widened to what the slice brings as far as a table can be."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(table, ArrayType) and isinstance(slice_, ArrayType):
+        return ArrayType(_union(table.elementType, slice_.elementType))
+    if isinstance(table, MapType) and isinstance(slice_, MapType):
+        return MapType(_union(table.keyType, slice_.keyType), _union(table.valueType, slice_.valueType))
+    if isinstance(table, StructType) and isinstance(slice_, StructType):
+        return _union_of_structs(table, slice_)
+    return slice_ if _widens(table, slice_) else table
+
+
+def _union_of_structs(table: StructType, slice_: StructType) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    found = {field.name.lower(): field for field in slice_.fields}
+    known = {field.name.lower() for field in table.fields}
+    fields = [
+        StructField(
+            f.name,
+            _union(f.dataType, found[f.name.lower()].dataType) if f.name.lower() in found else f.dataType,
+        )
+        for f in table.fields
+    ]
+    return StructType([*fields, *(field for field in slice_.fields if field.name.lower() not in known)])
+
+
+def _widens(table: DataType, slice_: DataType) -> bool:
+    """Whether Delta turns the table's type into the slice's without touching a file.
+
+    Source: Delta's documentation, "Type widening" (automatic schema evolution).
+    """
+    from pyspark.sql.types import DecimalType
+
+    if isinstance(table, DecimalType) and isinstance(slice_, DecimalType):
+        digits = slice_.precision - slice_.scale - (table.precision - table.scale)
+        return slice_ != table and digits >= 0 and slice_.scale >= table.scale
+    old, new = table.simpleString(), slice_.simpleString()
+    if old in _WHOLE and new in _WHOLE:
+        return _WHOLE.index(old) < _WHOLE.index(new)
+    return (old, new) == ("float", "double")
+
+
+def _is_widened(before: DataType, after: DataType) -> bool:
+    """Whether a type, or one inside it, is wider than before; new fields don't count."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(before, ArrayType) and isinstance(after, ArrayType):
+        return _is_widened(before.elementType, after.elementType)
+    if isinstance(before, MapType) and isinstance(after, MapType):
+        return _is_widened(before.keyType, after.keyType) or _is_widened(before.valueType, after.valueType)
+    if isinstance(before, StructType) and isinstance(after, StructType):
+        return any(_is_widened(field.dataType, after[field.name].dataType) for field in before.fields)
+    return before.simpleString() != after.simpleString()
+
+
+def _has_new_fields(table: DataType, slice_: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(table, ArrayType) and isinstance(slice_, ArrayType):
+        return _has_new_fields(table.elementType, slice_.elementType)
+    if isinstance(table, MapType) and isinstance(slice_, MapType):
+        return _has_new_fields(table.valueType, slice_.valueType)
+    if not (isinstance(table, StructType) and isinstance(slice_, StructType)):
+        return False
+    known = {field.name.lower(): field for field in table.fields}
+    return any(
+        field.name.lower() not in known or _has_new_fields(known[field.name.lower()].dataType, field.dataType)
+        for field in slice_.fields
+    )
+
+
+def _fit(value: str, source: DataType, target: DataType, column: str, depth: int = 0) -> str:
+    """SQL of a value in the target's type, its parts matched by name; what doesn't fit fails the query."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if source.simpleString() == target.simpleString():
+        return value
+    one, other = (_family(kind) for kind in (source, target))
+    if one != other:
+        raise SchemaDriftError(
+            f"column {column!r}: {source.simpleString()} in the slice has no way into {target.simpleString()} of the table",
+            remedy="Correct the slice, or convert the column with an expression in the entity.",
+            details={"column": column, "slice": source.simpleString(), "table": target.simpleString()},
+        )
+    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
+        item = f"e{depth}"
+        return f"transform({value}, {item} -> {_fit(item, source.elementType, target.elementType, column, depth + 1)})"
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        item = f"e{depth}"
+        key = _fit(f"{item}.key", source.keyType, target.keyType, column, depth + 1)
+        inner = _fit(f"{item}.value", source.valueType, target.valueType, column, depth + 1)
+        return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {inner})))"
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        parts = ", ".join(_fields(value, source, target, column, depth))
+        return f"if({value} is null, null, named_struct({parts}))"
+    return cast_sql(value, source, target.simpleString(), column=column, is_exact=True)
+
+
+def _fields(value: str, source: StructType, target: StructType, column: str, depth: int) -> Iterator[str]:
+    from lakewright.transform.sql import text_sql
+
+    found = {field.name.lower(): field for field in source.fields}
+    for field in target.fields:
+        own = found.get(field.name.lower())
+        if own is None:
+            inner = f"cast(null as {_ddl(field.dataType)})"
+        else:
+            path = f"{value}.{name_sql(own.name)}"
+            inner = _fit(path, own.dataType, field.dataType, f"{column}.{field.name}", depth)
+        yield f"{text_sql(field.name)}, {inner}"
+
+
+def _family(kind: DataType) -> str:
+    name = kind.typeName().partition("(")[0]
+    return name if name in {"array", "map", "struct", "binary", "variant"} else "scalar"
+
+
+def _ddl(kind: DataType) -> str:
+    from lakewright.transform.steps import storable_sql
+
+    return storable_sql(kind)

@@ -1,0 +1,194 @@
+"""What must be known of a slice before anything is written, from one query over a few of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError
+from lakewright.manifest.watermark import Watermark
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import DataType
+
+    from lakewright.transform.pipeline import Prepared
+
+__all__ = ["Facts", "Range", "take_facts"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SAMPLES = 5
+LONGEST_BOUND = 200
+
+_RANGED = ("byte", "short", "integer", "long", "decimal", "date", "timestamp", "string")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Between which values a column's lie; `has_null` where some are null."""
+
+    low: Any
+    high: Any
+    has_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A slice in numbers.
+
+    Attributes:
+        records: Its rows.
+        arrived_deleted: Those that arrive deleted.
+        watermarks: Column of a watermark, as declared, to its greatest value; left out where all are null.
+        ranges: Column in silver to its range, for columns by which target files can be left out.
+    """
+
+    records: int
+    arrived_deleted: int
+    watermarks: Mapping[str, Watermark] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+
+
+def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]) -> Facts:
+    """Return the facts of a prepared slice.
+
+    Args:
+        prepared: The slice.
+        are_null_keys_allowed: Whether null is a value of the business key.
+        ranged: Columns in silver whose ranges are of use.
+
+    Raises:
+        DuplicateBusinesskeyException: Several rows have the same key.
+        NullKeyError: A column of the business key is null.
+        SchemaDriftError: A partition value is an empty text, which a table can't tell from null.
+    """
+    questions = _Questions(prepared, ranged)
+    row = questions.ask()
+    if prepared.has_key and row["duplicates"]:
+        raise _duplicate_error(prepared, row["duplicates"])
+    if row["null_keys"] and not (are_null_keys_allowed and prepared.key_columns):
+        raise _null_error(prepared, row["null_keys"])
+    if row["empty_partitions"]:
+        raise SchemaDriftError(
+            f"{row['empty_partitions']} rows have an empty text in a partition column ({', '.join(prepared.partitions)}), "
+            "which a table can't tell from null",
+            remedy="Let the source or a transformation give null or another text.",
+        )
+    return Facts(
+        records=row["records"] or 0,
+        arrived_deleted=row["deleted"] or 0,
+        watermarks=dict(questions.watermarks(row)),
+        ranges=dict(questions.ranges(row)),
+    )
+
+
+class _Questions:
+    """Aggregates over a slice, grouped by key first where there is one."""
+
+    def __init__(self, prepared: Prepared, ranged: tuple[str, ...]) -> None:
+        self.prepared = prepared
+        self.types = {f.name: f.dataType for f in prepared.frame.schema.fields}
+        self.marks = list(prepared.watermarks.items())
+        self.ranged = [name for name in ranged if self.types[name].typeName().partition("(")[0] in _RANGED]
+
+    def ask(self) -> Row:
+        frame, key = self.prepared.frame, self.prepared.system.key
+        sums = {"deleted": f"if({name_sql(self.prepared.system.deleted)}, 1, 0)", **self._counted()}
+        tops = {
+            f"mark{i}": _plain(name_sql(name), self.types[name]) for i, (_, name) in enumerate(self.marks)
+        }
+        spans = {f"span{i}": _plain(name_sql(name), self.types[name]) for i, name in enumerate(self.ranged)}
+        inner = [
+            "count(1) records",
+            *(f"sum({sql}) {name}" for name, sql in sums.items()),
+            *(f"max({sql}) {name}" for name, sql in {**tops, **spans}.items()),
+            *(f"min({sql}) {name}_low" for name, sql in spans.items()),
+            *(
+                f"bool_or({name_sql(column)} is null) {name}_null"
+                for name, column in zip(spans, self.ranged, strict=True)
+            ),
+        ]
+        outer = [
+            "sum(records) records",
+            "count_if(records > 1) duplicates" if self.prepared.has_key else "0L duplicates",
+            *(f"sum({name}) {name}" for name in sums),
+            *(f"max({name}) {name}" for name in (*tops, *spans)),
+            *(f"min({name}_low) {name}_low" for name in spans),
+            *(f"bool_or({name}_null) {name}_null" for name in spans),
+        ]
+        from pyspark.sql import functions
+
+        grouped = frame.groupBy(functions.expr(name_sql(key))) if self.prepared.has_key else frame.groupBy()
+        found = grouped.agg(*map(functions.expr, inner))
+        row = found.agg(*map(functions.expr, outer)).first()
+        if row is None:
+            raise RuntimeError("an aggregate over all rows gave none")
+        return row
+
+    def _counted(self) -> dict[str, str]:
+        """Rows with a null in their key, and with an empty text as partition."""
+        columns = self.prepared.key_columns or ((self.prepared.system.key,) if self.prepared.has_key else ())
+        is_null = " or ".join(f"{name_sql(name)} is null" for name in columns) or "false"
+        texts = [name for name in self.prepared.partitions if self.types[name].typeName() == "string"]
+        is_empty = " or ".join(f"coalesce({name_sql(name)} = '', false)" for name in texts) or "false"
+        return {"null_keys": f"if({is_null}, 1, 0)", "empty_partitions": f"if({is_empty}, 1, 0)"}
+
+    def watermarks(self, row: Row) -> Iterator[tuple[str, Watermark]]:
+        for index, (column, name) in enumerate(self.marks):
+            value = row[f"mark{index}"]
+            if value is not None:
+                yield column, Watermark.of(_python(value, self.types[name]))
+
+    def ranges(self, row: Row) -> Iterator[tuple[str, Range]]:
+        for index, name in enumerate(self.ranged):
+            low, high = (row[f"span{index}{end}"] for end in ("_low", ""))
+            is_long = any(isinstance(value, str) and len(value) > LONGEST_BOUND for value in (low, high))
+            if not is_long:
+                low, high = (
+                    None if value is None else _python(value, self.types[name]) for value in (low, high)
+                )
+                yield name, Range(low, high, bool(row[f"span{index}_null"]))
+
+
+def _plain(value: str, kind: DataType) -> str:
+    """The value in a form that Python reads the same in every time zone; NaN, which tops all, left out."""
+    name = kind.typeName()
+    if name == "timestamp":
+        return f"unix_micros({value})"
+    return f"if(isnan({value}), null, {value})" if name in {"float", "double"} else value
+
+
+def _python(value: Any, kind: DataType) -> Any:
+    return _EPOCH + timedelta(microseconds=value) if kind.typeName() == "timestamp" else value
+
+
+def _duplicate_error(prepared: Prepared, count: int) -> DuplicateBusinesskeyException:
+    from pyspark.sql import functions
+
+    key = name_sql(prepared.system.key)
+    columns = prepared.key_columns or (prepared.system.key,)
+    counted = prepared.frame.groupBy(
+        functions.expr(key), *(functions.expr(name_sql(c)) for c in columns)
+    ).count()
+    rows = counted.where("count > 1").limit(SAMPLES).collect()
+    samples = [{name: str(row[name]) for name in columns} for row in rows]
+    shown = "; ".join(", ".join(f"{name}={value}" for name, value in sample.items()) for sample in samples)
+    return DuplicateBusinesskeyException(
+        f"{count} business keys are in the slice more than once: {shown}{' …' if count > len(samples) else ''}",
+        remedy="Correct the slice, or add what tells these records apart to the business key.",
+        details={"duplicates": count, "samples": samples},
+    )
+
+
+def _null_error(prepared: Prepared, count: int) -> NullKeyError:
+    columns = prepared.key_columns or (prepared.system.key,)
+    where: DataFrame = prepared.frame.where(" or ".join(f"{name_sql(name)} is null" for name in columns))
+    row = where.selectExpr(*(name_sql(name) for name in columns)).first()
+    sample = {} if row is None else {name: str(row[name]) for name in columns}
+    return NullKeyError(
+        f"{count} records have no value in a column of the business key ({', '.join(columns)})",
+        details={"records": count, "sample": sample},
+    )

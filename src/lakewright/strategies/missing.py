@@ -1,0 +1,72 @@
+"""Delete inference: rows of the target that a slice should have brought again and didn't.
+
+Source: `processing-strategies.md`, "Delete Inference".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.errors import DeleteBrakeError
+from lakewright.spec.entity import Strategy
+from lakewright.strategies.literals import value_sql
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from lakewright.strategies.work import Work
+
+__all__ = ["FREE_DELETES", "refuse_many", "window"]
+
+FREE_DELETES = 1_000
+"""Inferred deletes that are never too many."""
+
+
+def window(work: Work) -> str | None:
+    """Return the condition that the target's rows in the slice's window meet, or None where nothing is inferred.
+
+    That is so without `delete_missing`, without a previous watermark, and for an empty slice. Rows with a null
+    watermark are outside.
+    """
+    entity = work.entity
+    if not entity.delete_missing or work.facts.records == 0:
+        return None
+    if entity.delete_scope == "full" and not work.prepared.watermarks:
+        return "true"
+    if entity.delete_scope == "full":
+        return "true"
+    columns = work.prepared.watermarks
+    if not columns or not all(c in work.lower_ends and c in work.facts.watermarks for c in columns):
+        return None
+    types = {column.name.lower(): column.type.ddl for column in work.state.columns}
+    above = ">" if entity.delete_scope == "open" else ">="
+    conditions = []
+    for column, name in columns.items():
+        kind = types.get(name.lower())
+        if kind is None:
+            return None
+        low = value_sql(work.lower_ends[column], kind)
+        high = value_sql(work.facts.watermarks[column].python, kind)
+        conditions.append(f"{name_sql(name)} {above} {low} and {name_sql(name)} <= {high}")
+    return " and ".join(conditions)
+
+
+def refuse_many(work: Work, inferred: int, rows: int) -> None:
+    """Return where so many inferred deletes may be right.
+
+    Args:
+        work: The work.
+        inferred: Rows that would be flagged.
+        rows: Rows in the window that aren't deleted yet.
+
+    Raises:
+        DeleteBrakeError: There are more than `FREE_DELETES`, and more than the entity's part of the window.
+    """
+    if inferred <= FREE_DELETES or inferred <= work.entity.max_delete_ratio * rows:
+        return
+    kind = "soft-deleted" if work.entity.strategy is Strategy.MERGE else "closed"
+    raise DeleteBrakeError(
+        f"{inferred} of the {rows} rows in the slice's window are missing from it and would be {kind}; "
+        f"max_delete_ratio allows {work.entity.max_delete_ratio:.0%}",
+        remedy="Check that the slice is whole. If it is, raise max_delete_ratio for this slice and resolve it.",
+        details={"inferred": inferred, "rows": rows},
+    )

@@ -1,0 +1,145 @@
+"""Silver tables: how they are made, and whether a strategy may write to the one that is there.
+
+Source: `processing-strategies.md`, "Behavior" of the strategies (first run); refusals are Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
+from lakewright.spec.entity import Strategy
+from lakewright.transform.hash import HASH_VERSION
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.table import TableState
+    from lakewright.spec.entity import Entity
+    from lakewright.strategies.work import Work
+    from lakewright.transform.pipeline import Prepared
+
+__all__ = [
+    "HASH_VERSION_PROPERTY",
+    "KEY_PROPERTY",
+    "STRATEGY_PROPERTY",
+    "creation",
+    "own_properties",
+    "refuse_misfit",
+    "silver_properties",
+]
+
+STRATEGY_PROPERTY = "lakewright.strategy"
+HASH_VERSION_PROPERTY = "lakewright.hashVersion"
+KEY_PROPERTY = "lakewright.key"
+
+INDEXED = 32
+"""Columns of which Delta keeps statistics, from the first on."""
+
+
+def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
+    """Return the properties of a new silver table; the entity's own win."""
+    properties = {"delta.enableDeletionVectors": "true", **own_properties(prepared)}
+    columns = [field.name for field in prepared.frame.schema.fields]
+    if len(columns) > INDEXED:
+        # Statistics of the first columns only would leave out those by which files are skipped.
+        times = (
+            (prepared.system.valid_from, prepared.system.valid_to)
+            if prepared.shape is Strategy.HISTORIC
+            else ()
+        )
+        useful = [*prepared.key_columns, *prepared.watermarks.values(), *times]
+        chosen = dict.fromkeys([*useful, *columns[: INDEXED - len(useful)]])
+        names = [name for name in chosen if name not in prepared.partitions]
+        properties["delta.dataSkippingStatsColumns"] = ",".join(name_sql(name) for name in names)
+    return {**properties, **entity.table_properties}
+
+
+def own_properties(prepared: Prepared) -> dict[str, str]:
+    """Return the properties by which a table tells what its rows are."""
+    return {
+        STRATEGY_PROPERTY: prepared.shape.value,
+        HASH_VERSION_PROPERTY: HASH_VERSION,
+        KEY_PROPERTY: _key_text(prepared),
+    }
+
+
+def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
+    """Return the write that makes the table with these rows, its properties and partitions in one commit."""
+    from pyspark.sql import functions
+
+    writer = frame.writeTo(work.address.sql).using("delta")
+    for key, value in silver_properties(work.entity, work.prepared).items():
+        writer = writer.tableProperty(key, value)
+    if work.prepared.partitions:
+        writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in work.prepared.partitions))
+    return writer.create
+
+
+def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, may_lose_rows: bool) -> None:
+    """Return where the strategy may write to the table that is there.
+
+    Raises:
+        DataLossError: Full would replace rows of Merge or Historic.
+        MigrationError: The table's rows are of another strategy, or of another version of the hash.
+        SchemaDriftError: The business key isn't the one that the table's rows were keyed by.
+    """
+    if not state.exists:
+        return
+    kept = state.properties.get(STRATEGY_PROPERTY)
+    if strategy is Strategy.FULL:
+        if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (may_lose_rows or state.is_empty):
+            raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
+        return
+    if kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
+        raise _strategy_error(kept, strategy)
+    _refuse_other_columns(state, strategy, prepared)
+    if state.properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
+        raise MigrationError(
+            f"the table's hashes are of version {state.properties.get(HASH_VERSION_PROPERTY)}, this tool's of {HASH_VERSION}: "
+            "every row would count as changed",
+            remedy="Use the version of Lakewright that wrote them, or load the table anew with --strategy full.",
+        )
+    _refuse_other_key(state.properties, prepared)
+
+
+def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepared) -> None:
+    system = prepared.system
+    needed = [system.key, system.hash, system.deleted, system.last_seen]
+    missing = [
+        n
+        for n in (*needed, *(system.temporal if strategy is Strategy.HISTORIC else ()))
+        if not state.column(n)
+    ]
+    if missing:
+        raise MigrationError(
+            f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",
+            remedy="Load the table anew, or give the entity another destination.",
+            details={"missing": missing},
+        )
+
+
+def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None:
+    kept, found = properties.get(KEY_PROPERTY), _key_text(prepared)
+    if kept is not None and kept != found:
+        raise SchemaDriftError(
+            f"the table's rows are keyed by {kept}, the slice's by {found}: none would be found again",
+            remedy="Restore the business key and its types, or load the table anew with --strategy full --allow-data-loss.",
+            details={"table": kept, "slice": found},
+        )
+
+
+def _key_text(prepared: Prepared) -> str:
+    return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)
+
+
+def _strategy_error(kept: str | None, strategy: Strategy) -> MigrationError:
+    found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
+    return MigrationError(
+        f"the table holds {found}; {strategy} can't go on from them",
+        remedy="Give the entity another destination, or load the table anew with --strategy full --allow-data-loss.",
+        details={"table": kept, "strategy": strategy.value},
+    )

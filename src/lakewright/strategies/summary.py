@@ -1,0 +1,88 @@
+"""What processing a slice came to, in numbers that add up.
+
+Source: `processing-strategies.md`, "Metrics" of Merge and of Historic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from lakewright.errors import MetricError
+from lakewright.spec.entity import Strategy
+
+__all__ = ["Summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of one slice, from this run's own work.
+
+    Attributes:
+        strategy: By which it was processed.
+        records_in_slice: Rows of the slice.
+        inserted: Rows whose key the target didn't have.
+        updated: Merge: matched rows that didn't arrive deleted, changed or not. Historic: new versions of
+            keys that had a current one.
+        deleted: Merge: rows that arrived deleted. Historic: current rows that delete inference closed.
+        unchanged: Historic: matched rows with the same hash.
+        touched: Always 0, as the mission says.
+        changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
+        closed: Historic: rows that arrived deleted, matched or not.
+        inferred_deletes: Target rows that delete inference flagged.
+        delta_version: Of the commit; None where nothing was to be written.
+        seconds: It took.
+        is_first: Whether the table was made, or filled for the first time.
+    """
+
+    strategy: Strategy
+    records_in_slice: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    touched: int = 0
+    changed: int = 0
+    closed: int = 0
+    inferred_deletes: int = 0
+    delta_version: int | None = None
+    seconds: float = 0.0
+    is_first: bool = False
+
+    def checked(self) -> Self:
+        """Return the summary itself, if its numbers add up to the records of the slice.
+
+        Raises:
+            MetricError: They don't.
+        """
+        parts = {
+            Strategy.FULL: self.inserted,
+            Strategy.MERGE: self.inserted + self.updated + self.deleted,
+            Strategy.HISTORIC: self.inserted + self.updated + self.unchanged + self.closed,
+        }
+        if parts[self.strategy] != self.records_in_slice:
+            raise MetricError(
+                f"the slice has {self.records_in_slice} records, but {parts[self.strategy]} were counted",
+                details=self.as_json(),
+            )
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the metrics under the mission's names."""
+        return {_NAMES.get(name, name): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the summary that `as_json` wrote."""
+        known = {field.name: _NAMES.get(field.name, field.name) for field in fields(cls)}
+        values = {name: document[key] for name, key in known.items() if key in document}
+        return cls(**{**values, "strategy": Strategy(values["strategy"])})
+
+
+_NAMES = {
+    "records_in_slice": "recordsInSlice",
+    "inferred_deletes": "inferredDeletes",
+    "delta_version": "deltaVersion",
+    "is_first": "isFirst",
+}

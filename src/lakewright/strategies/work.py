@@ -1,0 +1,161 @@
+"""What a strategy is given to work with, and how its result is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import CommitConflict, LeaseLost
+from lakewright.lake.commit import CommitFact, Token, committing, landed
+from lakewright.lake.failpoint import pass_point
+from lakewright.lake.guard import guarded
+from lakewright.lake.table import (
+    Address,
+    TableState,
+    ensure_database,
+    observe_table,
+    read_table,
+    set_properties,
+)
+from lakewright.strategies.drift import Alignment, align
+from lakewright.strategies.facts import Facts
+from lakewright.strategies.silver import own_properties
+from lakewright.strategies.summary import Summary
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.entity import Entity
+    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.system import SystemColumns
+
+__all__ = ["Leave", "Work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """What the operator allows.
+
+    Attributes:
+        data_loss: Full may replace the rows of another strategy.
+        backdated: The processing time may lie before what the table holds.
+    """
+
+    data_loss: bool = False
+    backdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One prepared slice, the table as it is, and what the commit is to carry.
+
+    Attributes:
+        session: In ANSI mode, of this work alone.
+        at: The processing time.
+        lower_ends: Watermark column, as declared, to the lower end of its window; empty where there is none.
+        app_id: Under which commits to the table are numbered.
+        number: Of this slice's commit.
+        content: What the commit carries beside metrics: item, revision, run, record.
+        check: Raises if the slice's lock isn't held any more.
+        holder: Who works, for others to read.
+    """
+
+    lake: Lake
+    session: SparkSession
+    entity: Entity
+    address: Address
+    state: TableState
+    prepared: Prepared
+    facts: Facts
+    at: datetime
+    app_id: str
+    number: int
+    check: Callable[[], None]
+    holder: str
+    content: Mapping[str, Any] = field(default_factory=dict)
+    lower_ends: Mapping[str, object] = field(default_factory=dict)
+    leave: Leave = field(default_factory=Leave)
+
+    @property
+    def system(self) -> SystemColumns:
+        """Names of the system columns."""
+        return self.prepared.system
+
+    def target(self) -> DataFrame:
+        """Return the table's rows."""
+        return read_table(self.session, self.address)
+
+    def aligned(self, frame: DataFrame) -> tuple[DataFrame, Alignment]:
+        """Return rows of the slice with the table's columns, and what was different.
+
+        Raises:
+            SchemaDriftError: They don't fit.
+        """
+        fixed = [*self.system.all, *self.state.partition_columns]
+        found = align(frame.schema, self.target().schema, policy=self.entity.schema_drift, fixed=fixed)
+        columns = [f"{sql} as {name_sql(name)}" for name, sql in found.columns.items()]
+        return frame.selectExpr(*columns), found
+
+    def commit(
+        self, summary: Summary, write: Callable[[], None], *, alignment: Alignment | None = None
+    ) -> Summary:
+        """Write in one commit that carries the token and the summary, and return it with the commit's version.
+
+        Args:
+            summary: Of the work; its numbers are checked first.
+            write: Makes exactly one commit to the table, through this work's session.
+            alignment: How the slice was made to fit; a wider type needs leave from the table first.
+
+        Raises:
+            MetricError: The numbers don't add up; nothing was written.
+            CommitConflict: The table has changed since it was looked at; nothing was written.
+            LeaseLost: The lock is lost, or another attempt's commit was there first.
+        """
+        content = {**self.content, "metrics": summary.checked().as_json(), **_noted(alignment)}
+        ensure_database(self.session, self.address)
+        with guarded(self.address, self.holder):
+            self._refuse_moved()
+            self._adjust(alignment)
+            self.check()
+            pass_point("before_commit")
+            with committing(self.session, Token(self.app_id, self.number, content)):
+                write()
+            pass_point("after_commit")
+        return replace(summary, delta_version=self._confirmed(content).version)
+
+    def _adjust(self, alignment: Alignment | None) -> None:
+        """Give the table the properties that the commit needs; by themselves they change nothing."""
+        if not self.state.exists:
+            return
+        wanted = own_properties(self.prepared)
+        if alignment is not None and alignment.widens:
+            wanted["delta.enableTypeWidening"] = "true"
+        missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}
+        if missing:
+            set_properties(self.session, self.address, missing)
+
+    def _refuse_moved(self) -> None:
+        now = observe_table(self.lake, self.address)
+        if now.version != self.state.version:
+            raise CommitConflict(
+                f"{self.address} went from version {self.state.version} to {now.version} while the slice was compared with it",
+                details={"seen": self.state.version, "found": now.version},
+            )
+
+    def _confirmed(self, content: Mapping[str, Any]) -> CommitFact:
+        fact = landed(self.lake, self.address, self.app_id, self.number)
+        if fact is None or fact.content.get("record") != content.get("record"):
+            raise LeaseLost(
+                f"the commit to {self.address} did not land: another attempt's was there first",
+                remedy="Run again: what the other attempt did is taken over.",
+                details={"app_id": self.app_id, "number": self.number},
+            )
+        return fact
+
+
+def _noted(alignment: Alignment | None) -> dict[str, Any]:
+    return {"drift": alignment.drift.as_json()} if alignment is not None and alignment.drift else {}

@@ -1,0 +1,98 @@
+"""Casts that fail instead of losing anything, and say which column and which value.
+
+The error is raised by the very job that needs the value, so no job of its own looks for bad ones.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); strictness is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SchemaDriftError
+from lakewright.transform.sql import text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = ["cast_error", "cast_sql", "limited_sql"]
+
+_MARK = "lakewright-cast"
+_SEPARATOR = "\u241f"
+_RAISED = re.compile(
+    rf"{_MARK}{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}(.*?){_SEPARATOR}",
+    re.DOTALL,
+)
+
+_WHOLE = frozenset(("byte", "short", "integer", "long"))
+_NUMBERS = frozenset((*_WHOLE, "float", "double", "decimal"))
+_NESTED = frozenset(("array", "map", "struct"))
+
+
+def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact: bool = False) -> str:
+    """Return the SQL of a value in another type; a value that doesn't fit fails the query, null stays null.
+
+    A number with a fraction never becomes a whole one silently.
+
+    Args:
+        value: SQL of the value.
+        source: Its type.
+        target: The wanted type in Spark's SQL.
+        column: The column's name, for the error.
+        is_exact: Whether rounding fails too.
+    """
+    kind = source.typeName().partition("(")[0]
+    if source.simpleString() == target:
+        return value
+    if kind in _NESTED or kind == "void":
+        return f"cast({value} as {target})"
+    cast = f"try_cast({value} as {target})"
+    test = f"{cast} is not null"
+    if is_exact and _may_round(kind, target) or kind in _NUMBERS - _WHOLE and _is_whole(target):
+        test = f"try_cast({cast} as {source.simpleString()}) = {value}"
+    return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {_raise(value, column, target)}))"
+
+
+def limited_sql(value: str, length: int, *, column: str) -> str:
+    """Return the SQL of a text that may have at most `length` characters; a longer one fails the query."""
+    raised = _raise(value, column, f"varchar({length})")
+    return f"if(coalesce(char_length({value}), 0) <= {length}, {value}, {raised})"
+
+
+def cast_error(text: str) -> SchemaDriftError | None:
+    """Return the error that a failed query's text tells of, if a value didn't fit its column's type."""
+    found = _RAISED.search(text)
+    if found is None:
+        return None
+    column, target, value = found.groups()
+    return SchemaDriftError(
+        f"column {column!r}: the value {value!r} doesn't fit the type {target}",
+        remedy=f"Correct the slice, or give the column another `datatype`; nothing was written.",
+        details={"column": column, "type": target, "sample": value},
+    )
+
+
+def _raise(value: str, column: str, target: str) -> str:
+    start = text_sql(_SEPARATOR.join((_MARK, column, target, "")))
+    return f"raise_error(concat({start}, left(cast({value} as string), 100), {text_sql(_SEPARATOR)}))"
+
+
+def _is_whole(target: str) -> bool:
+    return (
+        target in {"tinyint", "smallint", "int", "bigint"}
+        or re.fullmatch(r"decimal\(\d+,0\)", target) is not None
+    )
+
+
+def _may_round(kind: str, target: str) -> bool:
+    is_number = target.partition("(")[0] in {
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+    }
+    return (kind in _NUMBERS and is_number) or (kind.startswith("timestamp") and target == "date")

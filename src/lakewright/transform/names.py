@@ -1,0 +1,77 @@
+"""Column names as a table can hold them, and names that clash.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Normalize column names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakewright.errors import SchemaDriftError
+from lakewright.spec.column import normal_name
+
+__all__ = ["final_names", "normal_name", "refuse_clashes"]
+
+
+def refuse_clashes(names: Iterable[str], reserved: Iterable[str]) -> None:
+    """Return where a slice's names differ by more than case, and none is a system column's.
+
+    Raises:
+        SchemaDriftError: Two of them are one name to Spark, or one takes a system column's.
+    """
+    taken = {name.lower(): name for name in reserved}
+    seen: dict[str, str] = {}
+    for name in names:
+        key = name.lower()
+        if key in taken:
+            raise SchemaDriftError(
+                f"the slice's column {name!r} takes the name of the system column {taken[key]!r}",
+                remedy="Give it another name in the source, or a `systemfield_prefix` that no source uses.",
+                details={"columns": [name, taken[key]]},
+            )
+        if key in seen:
+            raise _same(seen[key], name, name)
+        seen[key] = name
+
+
+def final_names(names: Iterable[str], renames: Mapping[str, str], reserved: Iterable[str]) -> dict[str, str]:
+    """Return for each column its name in silver, renamed and without characters that a table can't hold.
+
+    Args:
+        names: Columns of the slice, in any case.
+        renames: Old to new names; case of the old ones doesn't matter.
+        reserved: Names that no column of the slice may come to have.
+
+    Raises:
+        SchemaDriftError: Nothing is left of a name, or two columns come to have the same.
+
+    Example:
+        >>> final_names(["net price", "id"], {"ID": "key"}, [])
+        {'net price': 'netprice', 'id': 'key'}
+    """
+    new_names = {old.lower(): new for old, new in renames.items()}
+    taken = {name.lower(): name for name in reserved}
+    final: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for name in names:
+        found = normal_name(new_names.get(name.lower(), name))
+        key = found.lower()
+        if not found:
+            raise SchemaDriftError(
+                f"nothing is left of the column name {name!r} once characters that a table can't hold are removed",
+                remedy="Give the column a `newname`.",
+                details={"columns": [name]},
+            )
+        if key in owners or key in taken:
+            raise _same(owners.get(key) or f"system column {taken[key]}", name, found)
+        owners[key] = name
+        final[name] = found
+    return final
+
+
+def _same(first: str, second: str, result: str) -> SchemaDriftError:
+    return SchemaDriftError(
+        f"the columns {first!r} and {second!r} would both be {result!r} in the silver table",
+        remedy="Give one of them a `newname`, or rename it with a transformation.",
+        details={"columns": [first, second]},
+    )

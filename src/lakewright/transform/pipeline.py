@@ -1,0 +1,165 @@
+"""The common pipeline: a slice as it was read becomes the rows of its silver table.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakewright.spec.entity import Strategy
+from lakewright.transform import steps
+from lakewright.transform.hash import value_class
+from lakewright.transform.names import final_names, normal_name, refuse_clashes
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.spec.entity import Entity
+
+__all__ = ["Prepared", "expressions_of", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A slice with the columns that its silver table gets; lazy.
+
+    Attributes:
+        frame: The rows, system columns included.
+        system: Names of the system columns.
+        names: Column of the source to its name in silver.
+        keys: Columns of the business key to what their values' hashes depend on; names of the source.
+        key_columns: The same columns by their names in silver; none where the slice brings its primary key.
+        watermarks: Column of a watermark, as declared, to its name in silver.
+        partitions: Names in silver of the partition columns.
+        has_key: Whether rows have a primary key.
+        shape: The strategy whose rows these are.
+    """
+
+    frame: DataFrame
+    system: SystemColumns
+    names: Mapping[str, str]
+    keys: Mapping[str, str]
+    key_columns: tuple[str, ...]
+    watermarks: Mapping[str, str]
+    partitions: tuple[str, ...]
+    has_key: bool
+    shape: Strategy
+
+
+def prepare(
+    frame: DataFrame,
+    entity: Entity,
+    system: SystemColumns,
+    *,
+    slice_name: str,
+    at: datetime,
+    strategy: Strategy,
+    hashed: Collection[str] | None = None,
+) -> Prepared:
+    """Return the slice after all steps of the pipeline but the last, which is the strategies' own.
+
+    Args:
+        frame: The slice as it was read.
+        entity: The entity.
+        system: Names of its system columns.
+        slice_name: For the column with the source's name.
+        at: The processing time.
+        strategy: By which it is processed; rows of Historic, and of Full for a historic entity, are versions.
+        hashed: Names in silver of the only columns that count as a change; None for all.
+
+    Raises:
+        SchemaDriftError: Configured columns are missing, or names clash.
+        TargetError: Spark refuses an expression.
+    """
+    refuse_clashes(frame.columns, system.reserved)
+    frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
+    refuse_clashes(frame.columns, system.reserved)
+    steps.require(frame.columns, [column.source for column in entity.columns])
+    frame = _with_supplied(frame, entity, system)
+    source = frame.columns
+    supplied = {name.lower() for name in system.suppliable}
+    renames = {column.source: column.result for column in entity.columns}
+    names = final_names([n for n in source if n.lower() not in supplied], renames, system.all)
+    has_own_key = steps.find(source, system.key) is not None
+    keys = (
+        {}
+        if has_own_key
+        else {n: value_class(frame.schema[n].dataType) for n in _resolved(source, entity.business_keys)}
+    )
+    frame = steps.hash_rows(frame, system, [*_sources(entity, entity.hash_exclude), *_unknown(names, hashed)])
+    shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
+    if shape is Strategy.HISTORIC:
+        frame = steps.open_versions(frame, system, at)
+    frame = steps.key_rows(steps.name_file(frame, system, slice_name), system, tuple(keys))
+    frame = steps.cast(frame, {c.source: c.type for c in entity.columns if c.type is not None})
+    frame = steps.flag_deleted(steps.rename(frame, names), system)
+    frame = steps.mark_seen(frame, system, at)
+    return Prepared(
+        frame=frame,
+        system=system,
+        names=names,
+        keys=keys,
+        key_columns=tuple(names[name] for name in keys),
+        watermarks=_silver_names([mark.column_name for mark in entity.watermarks], names),
+        partitions=_resolved(frame.columns, entity.partition_columns),
+        has_key=has_own_key or bool(keys),
+        shape=shape,
+    )
+
+
+def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
+    """The frame with the columns that are declared to be the deleted flag or the primary key under that name."""
+    for column in entity.columns:
+        name = steps.find(system.suppliable, column.silver)
+        present = steps.find(frame.columns, column.source)
+        if name is not None and present is not None:
+            frame = frame.withColumnRenamed(present, name)
+    return frame
+
+
+def _unknown(names: Mapping[str, str], hashed: Collection[str] | None) -> list[str]:
+    """Columns of the source that the table doesn't have."""
+    if hashed is None:
+        return []
+    known = {name.lower() for name in hashed}
+    return [source for source, final in names.items() if final.lower() not in known]
+
+
+def _sources(entity: Entity, names: tuple[str, ...]) -> list[str]:
+    """Both names of columns that are given by their old or new one."""
+    renamed = {column.result.lower(): column.source for column in entity.columns}
+    return [*names, *(renamed[name.lower()] for name in names if name.lower() in renamed)]
+
+
+def _resolved(present: list[str], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    found = (steps.find(present, name) for name in wanted)
+    return tuple(name for name in found if name is not None)
+
+
+def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Names in silver of columns given by their name in the source or their new one."""
+    by_source = {source.lower(): final for source, final in names.items()}
+    finals = {final.lower(): final for final in names.values()}
+    found = {}
+    for column in columns:
+        final = by_source.get(column.lower()) or finals.get(normal_name(column).lower())
+        if final is None:
+            steps.require(names, [column])
+        else:
+            found[column] = final
+    return found
+
+
+def expressions_of(entity: Entity) -> tuple[tuple[str, str], ...]:
+    """Return the column and the text of every expression that makes a column, in order."""
+    injected = [
+        (step.column, step.expression) for step in entity.transformations if step.column and step.expression
+    ]
+    selected = [(text, text) for step in entity.transformations for text in step.select]
+    calculated = [(column.source, column.expression) for column in entity.calculated if column.expression]
+    return (*injected, *selected, *calculated)

@@ -1,0 +1,88 @@
+"""Expressions that users declare may compute with a row's columns, and reach nothing else.
+
+Spark's functions include some that call any Java method or tell files' names, and a subquery reads any file.
+
+Source: Lakewright's own; Spark SQL's functions `reflect` and `java_method`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import SpecError
+from lakewright.transform.pipeline import expressions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.spec.entity import Entity
+
+__all__ = ["refuse_unsafe", "unsafe_part"]
+
+_REFUSED_FUNCTIONS = frozenset(
+    (
+        "reflect",
+        "java_method",
+        "try_reflect",
+        "input_file_name",
+        "input_file_block_start",
+        "input_file_block_length",
+        "current_user",
+        "user",
+        "session_user",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+        "version",
+        "read_files",
+        "from_avro_file",
+        "raise_error",
+    )
+)
+
+_REFUSED_NODES = ("Subquery", "Exists", "ListQuery", "TableValued", "PlanExpression")
+
+
+def refuse_unsafe(session: SparkSession, entity: Entity) -> None:
+    """Return where all expressions of an entity only compute with columns.
+
+    Raises:
+        SpecError: One of them reaches for more, or can't be parsed; each is named with its column.
+    """
+    for column, expression in expressions_of(entity):
+        problem = unsafe_part(session, expression)
+        if problem is not None:
+            raise SpecError.of(
+                f"column {column!r} of entity {entity.name!r}: the expression {expression!r} {problem}",
+                remedy="Expressions compute with a row's columns and Spark's functions of values.",
+            )
+
+
+def unsafe_part(session: SparkSession, expression: str) -> str | None:
+    """Return what is wrong about an expression, or None; it is only parsed."""
+    from pyspark.errors import PySparkException
+
+    parser: Any = session._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]  # PySpark has no parser of its own
+    try:
+        tree = parser.parseExpression(expression)
+    except PySparkException as error:
+        return f"can't be parsed: {str(error).strip().partition(chr(10))[0]}"
+    for name, node in _nodes(tree):
+        if any(part in name for part in _REFUSED_NODES):
+            return "holds a subquery"
+        if name == "UnresolvedFunction":
+            parts = node.nameParts()
+            function = str(parts.last()).lower()
+            if parts.size() > 1 or function in _REFUSED_FUNCTIONS:
+                return f"calls {function}, which isn't offered"
+    return None
+
+
+def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield str(node.getClass().getSimpleName()), node
+        children = node.children()
+        waiting += [children.apply(index) for index in range(children.size())]

@@ -1,0 +1,281 @@
+"""The steps of the common pipeline, each a lazy `DataFrame → DataFrame`.
+
+They run in a session in ANSI mode with UTC as its time zone, where an expression that can't be computed fails
+the query.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline", whose order and numbers they keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SchemaDriftError, TargetError
+from lakewright.spec.types import Chars, Type
+from lakewright.transform.casts import cast_sql, limited_sql
+from lakewright.transform.hash import hash_sql
+from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+    from lakewright.spec.column import Column, Injection
+
+__all__ = [
+    "calculate",
+    "cast",
+    "expression_error",
+    "find",
+    "flag_deleted",
+    "hash_rows",
+    "inject",
+    "instant_sql",
+    "key_rows",
+    "mark_seen",
+    "name_file",
+    "open_versions",
+    "rename",
+]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
+    """Return the frame after the entity's transformations (step 1).
+
+    Raises:
+        TargetError: Spark can't make sense of one; the message has it, with its column.
+    """
+    for injection in injections:
+        if injection.column is not None and injection.expression is not None:
+            frame = _with_expression(frame, injection.column, injection.expression)
+        else:
+            frame = _selected(frame, injection.select)
+    return frame
+
+
+def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
+    """Return the frame with the calculated columns, later ones of which may use earlier ones (step 2).
+
+    Raises:
+        TargetError: Spark can't make sense of an expression; the message has it, with its column.
+    """
+    for column in columns:
+        if column.expression is not None:
+            frame = _with_expression(frame, column.source, column.expression)
+    return frame
+
+
+def hash_rows(frame: DataFrame, system: SystemColumns, excluded: Iterable[str]) -> DataFrame:
+    """Return the frame with the hash of its columns, those left out that `excluded` names (step 3).
+
+    System columns that the slice brings don't count either.
+    """
+    left_out = {name.lower() for name in (*excluded, *system.suppliable)}
+    fields = [field for field in frame.schema.fields if field.name.lower() not in left_out]
+    return _with(frame, {system.hash: hash_sql(fields)})
+
+
+def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
+    """Return the frame with each row as a version that is current from `at` on (step 4, Historic)."""
+    columns = {
+        system.valid_from: instant_sql(at),
+        system.valid_to: "cast(null as timestamp)",
+        system.is_current: "true",
+    }
+    return _with(frame, columns)
+
+
+def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataFrame:
+    """Return the frame with the slice's name in each row (step 5)."""
+    return _with(frame, {system.filename: text_sql(slice_name)})
+
+
+def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> DataFrame:
+    """Return the frame with the hash of its business key; the slice's own primary key stays (step 6).
+
+    Without a business key there is none.
+    """
+    supplied = find(frame.columns, system.key)
+    if supplied is not None:
+        return _with(
+            frame.withColumnRenamed(supplied, system.key),
+            {system.key: f"cast({name_sql(system.key)} as string)"},
+        )
+    if not keys:
+        return frame
+    fields = [field for field in frame.schema.fields if field.name.lower() in {key.lower() for key in keys}]
+    return _with(frame, {system.key: hash_sql(fields)})
+
+
+def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:
+    """Return the frame with columns in their declared types; a value that doesn't fit fails the query (step 7).
+
+    A column without any type (all null) becomes a string.
+
+    Args:
+        frame: The frame.
+        types: Column, in any case, to its type; others keep theirs.
+    """
+    wanted = {name.lower(): kind for name, kind in types.items()}
+    changes = {}
+    for field in frame.schema.fields:
+        value = name_sql(field.name)
+        declared = wanted.get(field.name.lower())
+        if declared is not None:
+            sql = _declared_sql(value, field.dataType, declared, field.name)
+        else:
+            stored = storable(field.dataType).simpleString()
+            sql = (
+                value
+                if stored == field.dataType.simpleString()
+                else f"cast({value} as {storable_sql(field.dataType)})"
+            )
+        if sql != value:
+            changes[field.name] = sql
+    return _with(frame, changes) if changes else frame
+
+
+def rename(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """Return the frame with its columns under their names in silver (steps 8 and 11).
+
+    Args:
+        frame: The frame.
+        names: Exact present name to new name; columns that aren't in it keep theirs.
+    """
+    if all(old == new for old, new in names.items()):
+        return frame
+    return frame.toDF(*(names.get(name, name) for name in frame.columns))
+
+
+def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
+    """Return the frame with a flag that is never null, as the slice brings it or else false (step 9)."""
+    supplied = find(frame.columns, system.deleted)
+    if supplied is None:
+        return _with(frame, {system.deleted: "false"})
+    kind = frame.schema[supplied].dataType
+    flag = cast_sql(name_sql(supplied), kind, "boolean", column=supplied)
+    return _with(
+        frame.withColumnRenamed(supplied, system.deleted), {system.deleted: f"coalesce({flag}, false)"}
+    )
+
+
+def mark_seen(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
+    """Return the frame with the processing time as the instant at which its records were seen (step 10)."""
+    return _with(frame, {system.last_seen: instant_sql(at)})
+
+
+def instant_sql(at: datetime) -> str:
+    """Return an instant in SQL, the same in every time zone.
+
+    Example:
+        >>> instant_sql(datetime(1970, 1, 1, 0, 0, 1, 5, tzinfo=UTC))
+        'timestamp_micros(1000005)'
+    """
+    return f"timestamp_micros({(at.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)})"
+
+
+def find(names: Iterable[str], wanted: str) -> str | None:
+    """Return the spelling under which a name is there, or None; case doesn't matter."""
+    return next((name for name in names if name.lower() == wanted.lower()), None)
+
+
+def storable(kind: DataType) -> DataType:
+    """Return the type as a table can hold it: typeless becomes string, nested names lose forbidden characters."""
+    from pyspark.sql.types import ArrayType, MapType, NullType, StringType, StructField, StructType
+
+    from lakewright.transform.names import normal_name
+
+    if isinstance(kind, NullType):
+        return StringType()
+    if isinstance(kind, ArrayType):
+        return ArrayType(storable(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        return MapType(storable(kind.keyType), storable(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        fields = [StructField(normal_name(f.name), storable(f.dataType), f.nullable) for f in kind.fields]
+        return StructType(fields)
+    return kind
+
+
+def storable_sql(kind: DataType) -> str:
+    """Return the type as a table can hold it, in Spark's SQL, nested names quoted."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    found = storable(kind)
+    if isinstance(found, ArrayType):
+        return f"array<{storable_sql(found.elementType)}>"
+    if isinstance(found, MapType):
+        return f"map<{storable_sql(found.keyType)}, {storable_sql(found.valueType)}>"
+    if isinstance(found, StructType):
+        return (
+            "struct<"
+            + ", ".join(f"{name_sql(f.name)}: {storable_sql(f.dataType)}" for f in found.fields)
+            + ">"
+        )
+    return found.simpleString()
+
+
+def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
+    """Return the error for an expression that Spark refused or could not compute."""
+    said = str(error).strip().partition("\n")[0]
+    return TargetError(
+        f"column {column!r}: the expression {expression!r} can't be computed: {said}",
+        remedy="Correct the expression in the entity, or the slice.",
+        details={"column": column, "expression": expression},
+    )
+
+
+def _declared_sql(value: str, source: DataType, declared: Type, column: str) -> str:
+    if isinstance(declared, Chars):
+        text = value if source.typeName() == "string" else f"cast({value} as string)"
+        return limited_sql(text, declared.length, column=column)
+    return cast_sql(value, source, declared.ddl, column=column)
+
+
+def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    from pyspark.sql import functions
+
+    return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
+
+
+def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return _with(frame, {column: expression})
+    except PySparkException as error:
+        raise expression_error(column, expression, error) from error
+
+
+def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.selectExpr(*expressions)
+    except PySparkException as error:
+        raise TargetError(
+            f"the transformation {list(expressions)!r} can't be computed: {str(error).strip().partition(chr(10))[0]}",
+            remedy="Correct the entity's `transformations`.",
+            details={"expressions": list(expressions)},
+        ) from error
+
+
+def require(names: Iterable[str], wanted: Iterable[str]) -> None:
+    """Return where every wanted column is there.
+
+    Raises:
+        SchemaDriftError: Some are missing; the message names all of them.
+    """
+    present = {name.lower() for name in names}
+    missing = [name for name in wanted if name.lower() not in present]
+    if missing:
+        raise SchemaDriftError(
+            f"the slice lacks the configured column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}",
+            remedy="Correct the slice, or take the column out of the entity's `columns`.",
+            details={"columns": missing},
+        )
