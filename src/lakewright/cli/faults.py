@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakewright.cli.page import Branch, Span, line
-from lakewright.errors import Fault, LakewrightError, OperatorError, SpecError, UsageError
+from lakewright.errors import BackdatedError, Fault, LakewrightError, OperatorError, SpecError, UsageError
 
 __all__ = ["exit_code", "fault_branch", "faults_of", "unexpected"]
 
@@ -16,7 +16,8 @@ FAILED = 1
 
 def exit_code(error: LakewrightError) -> int:
     """Return 2 for what the caller or the project's author must mend, 4 for what is held, else 1."""
-    if isinstance(error, SpecError | UsageError):
+    # A processing time that lies too early is refused before anything is locked or read.
+    if isinstance(error, SpecError | UsageError | BackdatedError):
         return WRONG
     return HELD if isinstance(error, OperatorError) else FAILED
 

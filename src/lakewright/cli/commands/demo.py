@@ -26,7 +26,10 @@ JOB = "monthly"
 ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
 
 
-@command(examples=["lakewright demo", "lakewright demo /tmp/lake"])
+@command(
+    short_help="Write a lake of real data and run it.",
+    examples=["lakewright demo", "lakewright demo /tmp/lake"],
+)
 @click.argument(
     "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
 )

@@ -47,7 +47,10 @@ class Check:
         return {"name": self.name, "ok": self.is_ok, "message": self.message, "remedy": self.remedy}
 
 
-@command(examples=["lakewright doctor", "lakewright doctor --start", "lakewright doctor -o json"])
+@command(
+    short_help="Check the machine and the project, with remedies.",
+    examples=["lakewright doctor", "lakewright doctor --start", "lakewright doctor -o json"],
+)
 @click.option("--start", is_flag=True, help="Start a Spark session too, which takes some seconds.")
 @click.pass_obj
 def doctor(call: Call, /, *, start: bool) -> int:

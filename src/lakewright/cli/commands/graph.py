@@ -18,11 +18,12 @@ __all__ = ["graph"]
 
 
 @command(
+    short_help="Show what depends on what in a job.",
     examples=[
         "lakewright graph monthly build month=2022-01-01",
         "lakewright graph monthly build month=2022-01-01 --format mermaid",
         "lakewright graph monthly build month=2022-01-01 --format dot | dot -Tsvg > monthly.svg",
-    ]
+    ],
 )
 @job_arguments
 @click.option(

@@ -27,12 +27,13 @@ DECLINED = 130
 
 
 @command(
+    short_help="Run a job up to a phase.",
     examples=[
         "lakewright job monthly build month=2022-01-01",
         "lakewright job monthly verify month:start=2022-01-01 month:end=2022-06-01",
         "lakewright job monthly build month=2022-01-01 --resume",
         "lakewright job monthly destroy month=2022-01-01 --dry-run",
-    ]
+    ],
 )
 @job_arguments
 @run_options

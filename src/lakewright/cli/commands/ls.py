@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["ls"]
 
 
-@command(examples=["lakewright ls jobs", "lakewright ls entities -o json"])
+@command(
+    short_help="List what the project declares.",
+    examples=["lakewright ls jobs", "lakewright ls entities -o json"],
+)
 @click.argument("section", type=click.Choice(["jobs", "targets", "entities", "relations", "mappings"]))
 @click.pass_obj
 def ls(call: Call, /, section: str) -> None:

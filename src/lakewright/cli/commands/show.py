@@ -29,7 +29,10 @@ SECTIONS = {
 }
 
 
-@command(examples=["lakewright show job monthly", "lakewright show entity regions -o json"])
+@command(
+    short_help="Show one definition of the project.",
+    examples=["lakewright show job monthly", "lakewright show entity regions -o json"],
+)
 @click.argument("category", type=click.Choice(list(SECTIONS)))
 @click.argument("name")
 @click.pass_obj

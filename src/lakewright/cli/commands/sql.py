@@ -24,11 +24,12 @@ __all__ = ["sql"]
 
 
 @command(
+    short_help="Query the lake.",
     examples=[
         'lakewright sql "SELECT * FROM regions WHERE dlf_deleted"',
         'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',
         'lakewright sql "SELECT * FROM bronze_regions" -D month=2022-01-01',
-    ]
+    ],
 )
 @click.argument("query")
 @click.option(

@@ -61,7 +61,10 @@ class Situation:
         }
 
 
-@command(examples=["lakewright status", "lakewright status -o json"])
+@command(
+    short_help="Show what runs, waits and failed, and what to type next.",
+    examples=["lakewright status", "lakewright status -o json"],
+)
 @click.pass_obj
 def status(call: Call, /) -> None:
     """Show what runs, what waits and what failed, since when, with the command to type next."""

@@ -14,7 +14,10 @@ __all__ = ["validate"]
 SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests")
 
 
-@command(examples=["lakewright validate", "lakewright validate --project lake -o json"])
+@command(
+    short_help="Find every error of the project, without Spark.",
+    examples=["lakewright validate", "lakewright validate --project lake -o json"],
+)
 @click.pass_obj
 def validate(call: Call, /) -> None:
     """Check all files of the project and say everything that is wrong, with file and line.

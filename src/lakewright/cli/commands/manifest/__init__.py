@@ -13,6 +13,7 @@ _HERE = "lakewright.cli.commands.manifest"
 
 @click.group(
     cls=LazyGroup,
+    short_help="See and change what is known of slices.",
     lazy={
         "ls": f"{_HERE}.look:list_items",
         "show": f"{_HERE}.look:show_item",

@@ -1,0 +1,108 @@
+"""`lakewright process`: the pending slices of one entity, or one of them, without a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.group import command
+from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.progress import working
+from lakewright.cli.render.run import slice_line
+from lakewright.cli.render.words import counted, status, took
+from lakewright.cli.signals import listening
+from lakewright.errors import OperatorError
+from lakewright.plan.status import Status
+
+if TYPE_CHECKING:
+    from lakewright.slices.result import ProcessResult, SliceResult
+
+__all__ = ["process"]
+
+
+@command(
+    short_help="Process the pending slices of an entity.",
+    examples=[
+        "lakewright process regions",
+        "lakewright process regions 2025-07-01-slice.parquet --processing-time 2025-07-01T06:00:00",
+        "lakewright process regions --strategy full --allow-data-loss",
+    ],
+)
+@click.argument("entity")
+@click.argument("slice_name", metavar="[SLICE]", required=False)
+@click.option("--processing-time", metavar="TIME", help="ISO 8601: when versions begin and end.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["full", "merge", "historic"], case_sensitive=False),
+    help="In place of the entity's own.",
+)
+@click.option("--late", is_flag=True, help="Apply a slice though a later one is processed.")
+@click.option("--allow-data-loss", is_flag=True, help="Let full replace rows of another strategy.")
+@click.option("--allow-backdated", is_flag=True, help="Let the processing time be before the table's.")
+@click.option("--wait", is_flag=True, help="Wait for what another run holds.")
+@click.pass_obj
+def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
+    """Process the slices of ENTITY that wait, in order, or only SLICE."""
+    begin = call.clock()
+    app = call.app
+    with listening(call.output.note) as stopper, working(call.output, f"processing {entity}"):
+        result = app.process(
+            entity,
+            slice_name,
+            strategy=options["strategy"],
+            processing_time=options["processing_time"],
+            allow_late=options["late"],
+            allow_data_loss=options["allow_data_loss"],
+            allow_backdated=options["allow_backdated"],
+            wait=options["wait"],
+            interruption=stopper,
+        )
+    call.output.result(_document(entity, result), _page(entity, result))
+    call.output.note(*(fault_branch(error.as_fault()) for error in result.errors))
+    call.output.last(
+        f"Done. PROCESSED={len(result.slices)} FAILED={len(result.failed)} WAITING={len(result.waiting)} "
+        f"in {took(begin, call.clock())}"
+    )
+    return 128 + stopper.signal if stopper.signal is not None else _exit_code(result)
+
+
+def _status(result: ProcessResult) -> Status:
+    if result.is_stopped:
+        return Status.ABORTED
+    if result.failed:
+        return Status.FAILED
+    if result.error is not None:
+        return Status.BLOCKED if isinstance(result.error, OperatorError) else Status.FAILED
+    return Status.SUCCESS if result.slices else Status.SKIPPED
+
+
+def _exit_code(result: ProcessResult) -> int:
+    if _status(result) is Status.BLOCKED:
+        return HELD
+    return FAILED if _status(result).is_failure else 0
+
+
+def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
+    return {
+        "entity": entity,
+        "status": _status(result).value,
+        "slices": [_slice(one) for one in result.slices],
+        "error": result.error.as_fault().as_json() if result.error is not None else None,
+    }
+
+
+def _slice(one: SliceResult) -> dict[str, Any]:
+    return {"item": one.item_id, "slice": one.name, **asdict(one.summary)}
+
+
+def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
+    slices = tuple(Branch(slice_line(_slice(one))) for one in result.slices)
+    why = "" if result.slices or result.error is not None else ": no slice is ready"
+    yield Branch(line(status(_status(result).value), " ", Span(entity, "bold"), why), slices)
+    if result.waiting:
+        yield line(f"{counted(len(result.waiting), 'slice')} left: {', '.join(result.waiting)}")
