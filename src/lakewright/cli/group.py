@@ -12,9 +12,11 @@ from lakewright.cli.call import Call
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.near import suggestion
 
-__all__ = ["Command", "LazyGroup", "command"]
+__all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command"]
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+HELP_OPTIONS = ["-h", "--help"]
+SHARED_TITLE = "Options of every command"
+CONTEXT = {"help_option_names": HELP_OPTIONS, "max_content_width": 100}
 
 
 class _WithGlobalOptions(click.Command):
@@ -40,7 +42,7 @@ class _WithGlobalOptions(click.Command):
             if isinstance(param, click.Option) and id(param) not in shared
         ]
         _write_options(ctx, formatter, "Options", own)
-        _write_options(ctx, formatter, "Options of every command", self.global_options)
+        _write_options(ctx, formatter, SHARED_TITLE, self.global_options)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the examples."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import click
 
 from lakewright.cli.entry import root
+from lakewright.cli.group import HELP_OPTIONS, SHARED_TITLE
 
 __all__ = ["reference"]
 
@@ -15,6 +16,7 @@ WIDTH = 100
 HEAD = """# Commands
 
 Made by `python -m lakewright.cli.reference > docs/reference/commands.md` from the commands' own help.
+Every command takes the options under `lakewright` as well, before its name or after it.
 
 Exit codes:
 
@@ -32,22 +34,34 @@ Exit codes:
 
 def reference() -> str:
     """Return the page: the help of each command, in the order of `lakewright --help`."""
-    context = click.Context(root, info_name="lakewright", terminal_width=WIDTH, max_content_width=WIDTH)
-    return "\n".join([HEAD, *_sections(root, context)])
+    return "\n".join([HEAD, *_sections(root, _context(root, "lakewright", None))])
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
-    yield f"## `{context.command_path}`\n\n```text\n{command.get_help(context)}\n```\n"
+    text = command.get_help(context)
+    shown = text if context.parent is None else _without_shared(text)
+    yield f"## `{context.command_path}`\n\n```text\n{shown}\n```\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None:
-                yield from _sections(inner, _below(inner, name, context))
+                yield from _sections(inner, _context(inner, name, context))
 
 
-def _below(command: click.Command, name: str, context: click.Context) -> click.Context:
+def _without_shared(text: str) -> str:
+    """Return a help without the options of every command, which stand once at the beginning."""
+    sections = text.split("\n\n")
+    return "\n\n".join(part for part in sections if not part.startswith(SHARED_TITLE))
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
     return click.Context(
-        command, parent=context, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH
+        command,
+        parent=parent,
+        info_name=name,
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        help_option_names=HELP_OPTIONS,
     )
 
 

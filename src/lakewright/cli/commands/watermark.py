@@ -19,7 +19,9 @@ TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
 
 
 @click.group(
-    cls=LazyGroup, examples=["lakewright watermark ls", "lakewright watermark reset orders updated_at"]
+    cls=LazyGroup,
+    short_help="See and set watermarks.",
+    examples=["lakewright watermark ls", "lakewright watermark reset orders updated_at"],
 )
 def watermark() -> None:
     """See and set the watermarks of entities: the largest values that slices have brought."""

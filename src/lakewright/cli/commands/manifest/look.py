@@ -24,6 +24,7 @@ __all__ = ["discover_slices", "list_items", "show_item", "stats"]
 
 @command(
     name="ls",
+    short_help="List items with their verdicts.",
     examples=[
         "lakewright manifest ls --entity regions",
         "lakewright manifest ls --state failed --state locked -o json",
@@ -65,7 +66,11 @@ def list_items(
     call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
 
 
-@command(name="show", examples=["lakewright manifest show file:///lake/bronze/regions/2022-01-01"])
+@command(
+    name="show",
+    short_help="Show every record of one item.",
+    examples=["lakewright manifest show file:///lake/bronze/regions/2022-01-01"],
+)
 @click.argument("item")
 @click.pass_obj
 def show_item(call: Call, /, item: str) -> None:
@@ -81,7 +86,11 @@ def show_item(call: Call, /, item: str) -> None:
     call.output.result(document, item_page(found, rows, records))
 
 
-@command(name="stats", examples=["lakewright manifest stats -o json"])
+@command(
+    name="stats",
+    short_help="Count items by application and verdict.",
+    examples=["lakewright manifest stats -o json"],
+)
 @click.pass_obj
 def stats(call: Call, /) -> None:
     """Count items by application and verdict."""
@@ -93,6 +102,7 @@ def stats(call: Call, /) -> None:
 
 @command(
     name="discover",
+    short_help="Record new slices; tell where bronze and manifest disagree.",
     examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
 )
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="Only slices of this entity.")

@@ -20,7 +20,9 @@ __all__ = ["check", "export", "import_file"]
 
 
 @command(
-    name="export", examples=["lakewright manifest export records.ndjson", "lakewright manifest export | gzip"]
+    name="export",
+    short_help="Write every record as a line of JSON.",
+    examples=["lakewright manifest export records.ndjson", "lakewright manifest export | gzip"],
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_obj
@@ -42,7 +44,7 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(name="import", examples=["lakewright manifest import records.ndjson"])
+@command(name="import", short_help="Take in records.", examples=["lakewright manifest import records.ndjson"])
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.pass_obj
 def import_file(call: Call, /, file: Path) -> int:
@@ -65,7 +67,11 @@ def import_file(call: Call, /, file: Path) -> int:
     return 1 if imported.faults else 0
 
 
-@command(name="fsck", examples=["lakewright manifest fsck", "lakewright manifest fsck --repair"])
+@command(
+    name="fsck",
+    short_help="Check every record.",
+    examples=["lakewright manifest fsck", "lakewright manifest fsck --repair"],
+)
 @click.option("--repair", is_flag=True, help="Make what is answered from follow from the records again.")
 @click.pass_obj
 def check(call: Call, /, *, repair: bool) -> int:

@@ -44,7 +44,11 @@ def _user() -> str:
     return getpass.getuser()
 
 
-@command(name="resolve", examples=["lakewright manifest resolve ITEM --reason 'file sent anew'"])
+@command(
+    name="resolve",
+    short_help="Let a failed item be processed again.",
+    examples=["lakewright manifest resolve ITEM --reason 'file sent anew'"],
+)
 @click.argument("item")
 @_operator
 @click.pass_obj
@@ -58,7 +62,9 @@ def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
 
 
 @command(
-    name="release", examples=["lakewright manifest release ITEM", "lakewright manifest release ITEM --force"]
+    name="release",
+    short_help="Free an item from a lock.",
+    examples=["lakewright manifest release ITEM", "lakewright manifest release ITEM --force"],
 )
 @click.argument("item")
 @click.option("--force", is_flag=True, help="Also from a holder whose lease is alive.")
@@ -69,7 +75,11 @@ def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) 
     _did(call, _ledger(call, author).release(known_item(call, item).item_id, reason, is_forced=force))
 
 
-@command(name="skip", examples=["lakewright manifest skip ITEM --reason 'sent twice'"])
+@command(
+    name="skip",
+    short_help="Have an item left alone.",
+    examples=["lakewright manifest skip ITEM --reason 'sent twice'"],
+)
 @click.argument("item")
 @click.option(
     "--for", "application", metavar="APP", help="Only for this application; without it, for every one."
@@ -82,7 +92,7 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
     _did(call, _ledger(call, author).skip(known_item(call, item).item_id, reason, application=whom))
 
 
-@command(name="unskip", examples=["lakewright manifest unskip ITEM"])
+@command(name="unskip", short_help="Take a skip back.", examples=["lakewright manifest unskip ITEM"])
 @click.argument("item")
 @click.option("--for", "application", metavar="APP", help="Only for this application.")
 @_operator
@@ -95,6 +105,7 @@ def unskip(call: Call, /, item: str, *, application: str | None, author: str, re
 
 @command(
     name="requeue",
+    short_help="Have an item processed anew.",
     examples=[
         "lakewright manifest requeue ITEM --reason 'file was corrected'",
         "lakewright manifest requeue ITEM --cascade",
