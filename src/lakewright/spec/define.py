@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from lakewright.errors import Fault
 from lakewright.spec.case import Case
-from lakewright.spec.definition import Binding, Definition
+from lakewright.spec.definition import Definition
 from lakewright.spec.entity import Entity, SourceConnection
 from lakewright.spec.job import Job
 from lakewright.spec.model import Named
 from lakewright.spec.near import suggestion
 from lakewright.spec.registry import Registry
 from lakewright.spec.sections import Declared
-from lakewright.spec.template import PREFIX, TemplateSpec
+from lakewright.spec.template import AROUND, PREFIX, TemplateSpec, bind
 
 __all__ = ["Definer"]
 
@@ -24,17 +24,18 @@ FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
 SOURCE = "source"
 """Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
 
-AROUND = ("before", "after", "description", "documentation", "enabled", "metadata")
-"""Keys that a template's use may have besides its parameters."""
-
 
 class Definer:
     """Makes definitions of one project."""
 
     def __init__(self, registry: Registry, templates: Mapping[str, Declared]) -> None:
         self._registry = registry
+        self._specs: dict[str, TemplateSpec] = {}
         self._templates = {name: self._template(declared) for name, declared in templates.items()}
         self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
+        self._specs = {
+            name: cast("TemplateSpec", spec) for name, (spec, _) in self._templates_checked.items() if spec
+        }
 
     @property
     def templates(self) -> Mapping[str, Definition]:
@@ -85,6 +86,7 @@ class Definer:
             document=declared.document,
             path=declared.path,
             registry=self._registry,
+            templates=self._specs if category != "template" else {},
         )
 
     def _template(self, declared: Declared) -> Definition:
@@ -98,7 +100,7 @@ class Definer:
         if template is None:
             remedy = suggestion(name, self._templates)
             return None, (Fault(f"{subject}: there is no template {name!r}", declared.at("kind"), remedy),)
-        spec = cast("TemplateSpec | None", self._templates_checked[name][0])
+        spec = self._specs.get(name)
         if spec is None:
             return None, ()
         if spec.kind != category:
@@ -109,7 +111,7 @@ class Definer:
         if model is None:
             fault = self._registry.fault(category, str(kind), template.at("template", "kind"))
             return None, (Fault(f"{template.subject}: {fault.message}", fault.location, fault.remedy),)
-        bindings, faults = _bind(subject, declared, spec)
+        bindings, faults = bind(subject, declared.raw, spec, lambda path: declared.at(*path))
         around = {key: value for key, value in declared.raw.items() if key in AROUND}
         made = Definition(
             category=category,
@@ -121,36 +123,6 @@ class Definer:
             path=(*template.path, "template"),
             registry=self._registry,
             bindings=bindings,
+            templates=self._specs,
         )
         return made, faults
-
-
-def _bind(
-    subject: str, declared: Declared, spec: TemplateSpec
-) -> tuple[tuple[Binding, ...], tuple[Fault, ...]]:
-    given: dict[str, Any] = {
-        key: value for key, value in declared.raw.items() if key not in ("kind", *AROUND)
-    }
-    bindings: list[Binding] = []
-    faults: list[Fault] = []
-    for parameter in spec.parameters:
-        text = given.pop(parameter.name, parameter.default)
-        location = declared.at(parameter.name)
-        if isinstance(text, str):
-            bindings.append(Binding(parameter.name, parameter.type, text, location))
-        elif text is None:
-            faults.append(
-                Fault(f"{subject}: {parameter.name!r} is missing, a parameter of its template", location)
-            )
-        else:
-            faults.append(Fault(f"{subject}: {parameter.name!r} must be a single value", location))
-    names = [parameter.name for parameter in spec.parameters]
-    faults += [
-        Fault(
-            f"{subject}: its template has no parameter {key!r}",
-            declared.at(key),
-            suggestion(key, [*names, *AROUND]),
-        )
-        for key in given
-    ]
-    return tuple(bindings), tuple(faults)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,19 +14,9 @@ from lakewright.spec.faults import faults_of
 from lakewright.spec.model import Named
 from lakewright.spec.registry import Registry
 from lakewright.spec.scope import Scope
-from lakewright.spec.values import ValueType, parse_value
+from lakewright.spec.template import Binding, TemplateSpec, Use, bound_values, expand_uses
 
-__all__ = ["Binding", "Definition", "render_tree"]
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A parameter of a template with the text given for it where the template is used."""
-
-    name: str
-    type: ValueType
-    text: str
-    location: Location | None = None
+__all__ = ["Definition", "render_tree"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +33,7 @@ class Definition:
         path: Where in the file.
         registry: The kinds of the definitions inside of it.
         bindings: Where it comes from a template, the template's parameters with their values.
+        templates: The templates that definitions inside of it may use.
     """
 
     category: str
@@ -54,6 +45,7 @@ class Definition:
     path: tuple[str | int, ...]
     registry: Registry
     bindings: tuple[Binding, ...] = ()
+    templates: Mapping[str, TemplateSpec] = field(default_factory=dict)
 
     def at(self, *path: str | int) -> Location:
         """Return where the definition, or what is at `path` inside of it, stands."""
@@ -69,8 +61,10 @@ class Definition:
 
         Expressions aren't evaluated; a field that can't be read before that is no fault, but leaves None.
         """
+        faults: list[Fault] = []
+        raw = self._expanded(self.raw, lambda spec, _: spec.template, faults)
         try:
-            return self._validate(self.raw), ()
+            return (None, tuple(faults)) if faults else (self._validate(raw), ())
         except ValidationError as error:
             return None, faults_of(error, self.subject, self._locate, is_rendered=False)
 
@@ -83,9 +77,16 @@ class Definition:
             SpecError: An expression or a field is wrong; every fault names file and line.
         """
         faults: list[Fault] = []
-        inner = scope.child(self._bound(scope)) if self.bindings else scope
+        inner = scope.child(bound_values(self.subject, self.bindings, scope)) if self.bindings else scope
         kept = frozenset(tuple(name.split(".")) for name in self.model.deferred)
         rendered = render_tree(self.raw, inner.render, self._reporter(faults), kept=kept)
+
+        def use(spec: TemplateSpec, bindings: tuple[Binding, ...]) -> Mapping[str, Any]:
+            names = inner.child(bound_values(self.subject, bindings, Scope()))
+            made: Mapping[str, Any] = render_tree(spec.template, names.render, self._reporter(faults))
+            return made
+
+        rendered = self._expanded(rendered, use, faults)
         if faults:
             raise SpecError(faults)
         try:
@@ -108,15 +109,13 @@ class Definition:
 
         return report
 
-    def _bound(self, scope: Scope) -> dict[str, object]:
-        values: dict[str, object] = {}
-        for binding in self.bindings:
-            try:
-                values[binding.name] = parse_value(binding.type, scope.render(binding.text))
-            except ValueError as error:
-                message = f"{self.subject}: parameter {binding.name!r} of its template: {error}"
-                raise SpecError.of(message, location=binding.location) from None
-        return values
+    def _expanded(self, raw: Mapping[str, Any], use: Use, faults: list[Fault]) -> Mapping[str, Any]:
+        if not self.templates:
+            return raw
+        made: Mapping[str, Any] = expand_uses(
+            raw, self.subject, self.templates, self._locate, use=use, faults=faults
+        )
+        return made
 
 
 def render_tree(

@@ -14,7 +14,7 @@ from lakewright.spec.job import Job
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.near import suggestion
 from lakewright.spec.registry import Registry
-from lakewright.spec.scope import Scope
+from lakewright.spec.scope import Scope, secrets_of
 
 __all__ = ["Entities", "Project", "resolve_entity"]
 
@@ -87,6 +87,14 @@ class Project:
     documentation: Mapping[str, Any] | None = None
     imports: Mapping[str, Project] = field(default_factory=dict)
     warnings: tuple[Fault, ...] = ()
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values to keep out of logs, records and pages, those of connections and `manifest:` among them."""
+        found = set(self.scope.secrets)
+        for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
+            found |= secrets_of(entries, self.scope)
+        return frozenset(found)
 
     def within(self, scope: Scope) -> Project:
         """Return the project with other names in force."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import RLock
+from typing import Any
 
 from lakewright.errors import Location, SpecError
 from lakewright.spec.expression import Access, Literal, Name, Node, Template, parse_template
@@ -19,7 +20,7 @@ from lakewright.spec.near import nearest
 from lakewright.spec.secrets import credentials_in, is_secret_name
 from lakewright.spec.values import render_value
 
-__all__ = ["Entry", "Scope"]
+__all__ = ["Entry", "Scope", "secrets_of"]
 
 LONGEST = 1_000_000
 DEEPEST = 50
@@ -226,6 +227,21 @@ class Scope:
         if isinstance(value, str) and len(value) > LONGEST:
             raise SpecError.of(f"a text becomes longer than {LONGEST} characters")
         return value
+
+
+def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
+    """Return the values under secret names, and the passwords in URLs, in a map and the maps inside of it."""
+    found: set[str] = set()
+    for key, value in entries.items():
+        if isinstance(value, Mapping):
+            found |= secrets_of(value, scope)
+        elif isinstance(value, str):
+            try:
+                text = scope.render(value)
+            except SpecError:
+                continue
+            found |= credentials_in(text) | ({text} if is_secret_name(key) and text else set())
+    return frozenset(found)
 
 
 def _placed(error: SpecError, name: str, location: Location | None) -> SpecError:

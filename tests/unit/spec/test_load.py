@@ -464,6 +464,41 @@ def test_an_argument_of_a_template_that_is_no_value_of_its_type_is_an_error_in_u
         project.mappings["m"].resolve(project.scope)
 
 
+NESTED = """
+    templates:
+      columns: {kind: schema, parameters: {name: column}, template: {kind: inline, fields: {name: $column}}}
+      circle: {kind: schema, template: {kind: inline, fields: {kind: template/circle}}}
+    relations:
+      r:
+        kind: file
+        location: x
+        schema: {kind: template/columns, column: "c_$year"}
+    """
+
+
+def test_templates_may_be_used_inside_of_definitions(tmp_path: Path) -> None:
+    project = load(tmp_path, NESTED)
+    relation = cast("FileRelation", project.relations["r"].resolve(project.scope.child({"year": 2013})))
+    assert [field.name for field in cast("InlineSchema", relation.schema_).fields] == ["c_2013"]
+
+
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        ("template/column, column: a", "did you mean 'columns'?"),
+        ("template/columns", "'column' is missing, a parameter of its template"),
+        ("template/circle", "templates use each other more than 5 deep"),
+    ],
+)
+def test_a_wrong_use_of_a_template_inside_of_a_definition_is_a_fault(
+    tmp_path: Path, use: str, why: str
+) -> None:
+    found = faults(tmp_path, NESTED.replace('template/columns, column: "c_$year"', use))
+    assert len(found) == 1
+    assert found[0].startswith("m.yml:9: relation 'r': ")
+    assert why in found[0]
+
+
 def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None:
     write(
         tmp_path / "shared",
