@@ -1,0 +1,131 @@
+"""Commands that look at what a project declares, on a real one."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.surroundings import NOW, Answered, FakeApp
+
+from lakewright.cli.call import Call
+from lakewright.cli.entry import answer
+from lakewright.cli.output import Output
+
+MODEL = """
+relations:
+  raw: {kind: file, format: csv, location: "${project.basedir}/data", description: What arrives}
+  out: {kind: delta, location: "${project.basedir}/lake/out", options: {password: hush-hush}}
+mappings:
+  raw: {kind: relation, relation: raw}
+  built: {kind: relation, relation: out}
+  few:
+    kind: sql
+    sql: |
+      SELECT *
+      FROM raw
+targets:
+  out: {kind: relation, mapping: few, relation: out}
+  size: {kind: measure, measures: {rows: {kind: sql, query: SELECT count(*) AS rows FROM built}}, after: out}
+jobs:
+  daily:
+    description: Every day
+    parameters: [{name: day, type: date, default: "2022-01-01"}]
+    targets: [size, out]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project.yml").write_text("name: small\nmodules: [model.yml]\n")
+    (tmp_path / "model.yml").write_text(MODEL)
+    return tmp_path
+
+
+def lakewright(project: Path, *arguments: str) -> Answered:
+    out, err = io.StringIO(), io.StringIO()
+    call = Call(Output(out, err), {}, io.StringIO(), clock=lambda: NOW)
+    code = answer([*arguments, "--project", str(project)], call)
+    return Answered(code, out.getvalue(), err.getvalue(), FakeApp())
+
+
+def document(project: Path, *arguments: str) -> Any:
+    answered = lakewright(project, *arguments, "-o", "json")
+    assert answered.code == 0, answered.err
+    return json.loads(answered.out)
+
+
+def test_a_valid_project_is_said_to_be_so(project: Path) -> None:
+    found = document(project, "validate")
+    assert (found["errors"], found["counts"]["targets"]) == ([], 2)
+    page = lakewright(project, "validate").out
+    assert page == "small is valid: 2 relations, 3 mappings, 2 targets, 1 job\n"
+
+
+def test_all_errors_come_at_once_with_file_and_line(project: Path) -> None:
+    model = project / "model.yml"
+    wrong = MODEL.replace("relation: raw}", "relation: rwa}").replace("mapping: few", "maping: few")
+    model.write_text(wrong)
+    errors = json.loads(lakewright(project, "validate", "-o", "json").out)["errors"]
+    assert len(errors) == 2
+    assert all(error["location"].startswith("model.yml:") for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("jobs", ["daily"]),
+        ("targets", ["out", "size"]),
+        ("relations", ["raw", "out"]),
+        ("mappings", ["raw", "built", "few"]),
+        ("entities", []),
+    ],
+)
+def test_definitions_are_listed(project: Path, section: str, names: list[str]) -> None:
+    assert [row["name"] for row in document(project, "ls", section)] == names
+    assert lakewright(project, "ls", section).code == 0
+
+
+def test_a_definition_is_shown_with_its_place_and_without_secrets(project: Path) -> None:
+    found = document(project, "show", "relation", "out")
+    assert found["location"] == "model.yml:4"
+    assert found["definition"]["options"] == {"password": "***"}
+    page = lakewright(project, "show", "mapping", "few").out.splitlines()
+    assert page == ["mapping few model.yml:8", "  kind: sql", "  sql:", "    SELECT *", "    FROM raw"]
+
+
+def test_an_unknown_definition_is_wrong_usage_that_names_a_near_one(project: Path) -> None:
+    answered = lakewright(project, "show", "job", "dialy")
+    assert answered.code == 2
+    assert "did you mean 'daily'?" in answered.err
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("text", ["out (relation)"]),
+        ("mermaid", ["flowchart LR", '  t0["out"]']),
+        ("dot", ["digraph {", "  rankdir=LR; node [shape=box];", '  "out";', "}"]),
+    ],
+)
+def test_a_graph_is_drawn_in_the_order_of_execution(project: Path, form: str, expected: list[str]) -> None:
+    assert lakewright(project, "graph", "daily", "build", "--format", form).out.splitlines() == expected
+
+
+def test_a_graph_names_what_each_target_depends_on(project: Path) -> None:
+    targets = document(project, "graph", "daily", "verify")["targets"]
+    assert [(target["name"], target["sources"]) for target in targets] == [("out", []), ("size", ["out"])]
+
+
+def test_a_plan_writes_nothing_at_all(project: Path) -> None:
+    before = sorted(project.rglob("*"))
+    assert document(project, "plan", "daily", "verify")["status"] == "WOULD_RUN"
+    assert sorted(project.rglob("*")) == before
+
+
+def test_without_a_project_it_says_where_it_looked(tmp_path: Path) -> None:
+    answered = lakewright(tmp_path, "status")
+    assert answered.code == 2
+    assert str(tmp_path) in answered.err
