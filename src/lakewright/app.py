@@ -5,6 +5,7 @@ Everything below takes what it needs as arguments; this is where the arguments a
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,7 @@ from lakewright.lake.session import SessionSettings
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.leases import Leases
-from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
@@ -37,6 +38,9 @@ from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
+from lakewright.slices.process import Bench, Wishes, process_pending
+from lakewright.slices.result import ProcessResult
+from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.files import PROJECT_FILE
 from lakewright.spec.load import load_project
 from lakewright.spec.project import Project
@@ -45,7 +49,10 @@ from lakewright.spec.values import Duration
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
+
+log = logging.getLogger(__name__)
 
 __all__ = ["App", "JobRequest", "find_project", "registry"]
 
@@ -177,6 +184,17 @@ class App:
         """How long a lease lasts without a heartbeat."""
         return _duration(str(self.project.manifest.get("lease", "60s")))
 
+    @property
+    def takeover(self) -> Takeover:
+        """Who may take over a stale lock: the next run, or only an operator."""
+        text = str(self.project.manifest.get("takeover", "auto")).lower()
+        try:
+            return Takeover(text)
+        except ValueError:
+            raise SpecError.of(
+                f"manifest: takeover: {text!r} is neither auto nor operator", remedy="Write one of the two."
+            ) from None
+
     def plan(self, request: JobRequest) -> Plan:
         """Return what a run would do. Nothing is written anywhere, not even an empty manifest.
 
@@ -186,6 +204,61 @@ class App:
         store = self.store if self._has_store() else open_store({"kind": "memory"})
         return self._job_run(request, store).plan()
 
+    def process(
+        self,
+        entity: str,
+        slice: str | None = None,
+        *,
+        strategy: str | None = None,
+        processing_time: str | None = None,
+        allow_late: bool = False,
+        allow_backdated: bool = False,
+        allow_data_loss: bool = False,
+        wait: bool = False,
+        interruption: Interruption | None = None,
+    ) -> ProcessResult:
+        """Return what processing an entity's pending slices, or one of them, came to.
+
+        Args:
+            entity: Its name or id.
+            slice: Name of the slice; all that are ready unless given.
+            strategy: `full`, `merge` or `historic` in place of the entity's own.
+            processing_time: ISO 8601.
+            allow_late: Apply a slice though a later one is processed.
+            allow_backdated: Let the processing time lie before what the table holds.
+            allow_data_loss: Let Full replace the rows of another strategy.
+            wait: Wait for what another run holds.
+            interruption: Asked between slices whether to stop.
+
+        Raises:
+            SpecError, UsageError: There is no such entity, slice or strategy.
+            BackdatedError: The processing time isn't later than what the table holds.
+        """
+        found = self.project.entity(entity)
+        wishes = Wishes(
+            strategy=None if strategy is None else Strategy(strategy),
+            processing_time=processing_time,
+            late=allow_late,
+            backdated=allow_backdated,
+            data_loss=allow_data_loss,
+            wait=wait,
+        )
+        return process_pending(self._bench(found, wishes, interruption), found, slice=slice)
+
+    def _bench(self, entity: Entity, wishes: Wishes, interruption: Interruption | None) -> Bench:
+        return Bench(
+            lake=self.lake,
+            ledger=self.ledger,
+            holder=this_process(self.run_id),
+            application=application_of(self.project.name, entity),
+            clock=self.clock,
+            lease=self.lease_duration,
+            takeover=self.takeover,
+            is_stopping=lambda: interruption is not None and interruption.signal is not None,
+            warn=log.warning,
+            wishes=wishes,
+        )
+
     def run(self, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
         """Return how a run of the job ended; it is recorded from its start on.
 
@@ -193,7 +266,7 @@ class App:
             SpecError: The job, its arguments or a definition are wrong; nothing ran.
             StoreUnavailable: The manifest's back end doesn't answer; nothing ran.
         """
-        return self._job_run(request, self.store).run(
+        return self._job_run(request, self.store, interruption).run(
             run_id=self.run_id,
             holder=this_process(self.run_id),
             clock=self.clock,
@@ -208,10 +281,13 @@ class App:
             if part in self.__dict__:
                 getattr(self.__dict__.pop(part), stop)()
 
-    def _job_run(self, request: JobRequest, store: Store) -> JobRun:
-        return JobRun(self.project, self.lake, self._journal(store), request, self._context(request, store))
+    def _job_run(self, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
+        context = self._context(request, store, interruption)
+        return JobRun(self.project, self.lake, self._journal(store), request, context)
 
-    def _context(self, request: JobRequest, store: Store) -> Callable[[Workspace], Context]:
+    def _context(
+        self, request: JobRequest, store: Store, interruption: Interruption | None
+    ) -> Callable[[Workspace], Context]:
         author = Author(Agent("lakewright", version("lakewright")))
         leases = Leases(
             store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
@@ -233,6 +309,8 @@ class App:
                 say=self.say,
                 options=options,
                 settings=Settings.of(self.project.config),
+                takeover=self.takeover,
+                is_stopping=lambda: interruption is not None and interruption.signal is not None,
             )
 
         return context

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
     from lakewright.spec.places import Places
 
-__all__ = ["Bench", "Wishes", "look_for_slices", "process_pending"]
+__all__ = ["Bench", "Wishes", "held_error", "look_for_slices", "process_pending"]
 
 ATTEMPTS = 3
 """Times that a slice is compared anew because the table changed meanwhile."""
@@ -163,12 +163,12 @@ def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -
         )
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if not chosen:
-        errors = () if pending.held is None else (_held_error(bench, pending.held),)
+        errors = () if pending.held is None else (held_error(bench, pending.held),)
         return ProcessResult(errors=errors, waiting=waiting, warnings=warnings)
     run = _Run(bench, entity, strategy, pending, given)
     run.refuse_backdated()
     result = run.process(chosen)
-    held = () if pending.held is None or result.errors else (_held_error(bench, pending.held),)
+    held = () if pending.held is None or result.errors else (held_error(bench, pending.held),)
     return replace(
         result, errors=(*result.errors, *held), waiting=(*result.waiting, *waiting), warnings=warnings
     )
@@ -459,11 +459,11 @@ def _refused_slice(bench: Bench, name: str, entity: Entity) -> tuple[Item, ...]:
             f"the slice {name} is {verdict} for {bench.application} already",
             remedy=f"To process it again: `lakewright manifest requeue {item.item_id}`.",
         )
-    raise _held_error(bench, item)
+    raise held_error(bench, item)
 
 
-def _held_error(bench: Bench, item: Item) -> LakewrightError:
-    """The error that says who or what holds an item."""
+def held_error(bench: Bench, item: Item) -> LakewrightError:
+    """Return the error that says who or what holds an item."""
     lock = bench.ledger.lock(item)
     if item.problem is not None:
         return invalid_error(item)

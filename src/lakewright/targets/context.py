@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.manifest.ledger import Takeover
 from lakewright.targets.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Context:
     Attributes:
         clock: The time now, with a zone.
         say: Prints a line of a target's own output.
+        warn: Takes a warning.
+        takeover: Who may take over a stale lock.
+        is_stopping: Tells whether the run is to stop: what is begun is finished, nothing more is begun.
     """
 
     workspace: Workspace
@@ -51,3 +55,6 @@ class Context:
     say: Callable[[str], None]
     options: RunOptions = field(default_factory=RunOptions)
     settings: Settings = field(default_factory=Settings)
+    warn: Callable[[str], None] = lambda _: None
+    takeover: Takeover = Takeover.AUTO
+    is_stopping: Callable[[], bool] = lambda: False

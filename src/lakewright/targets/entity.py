@@ -1,0 +1,289 @@
+"""The `entity` target: a silver table, brought up to date by its strategy from the slices in bronze."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import LakewrightError, OperatorError, TargetError, VerificationError
+from lakewright.lake.table import TableState, drop_table, observe_table, set_properties, truncate_table
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.record import Application
+from lakewright.manifest.store import Query
+from lakewright.plan.dirty import Dirtiness, entity_dirty
+from lakewright.plan.observation import Answer, Change, Hold, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.slices.forget import forget
+from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices, process_pending
+from lakewright.slices.result import ProcessResult
+from lakewright.spec.entity import Entity, Strategy
+from lakewright.spec.model import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.lease import leases_held
+from lakewright.targets.settings import Settings
+from lakewright.targets.silver import broken_rules
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["EntityTarget", "application_of"]
+
+_FROM_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
+_COUNTS = (
+    "recordsInSlice",
+    "inserted",
+    "updated",
+    "unchanged",
+    "deleted",
+    "changed",
+    "closed",
+    "inferredDeletes",
+)
+
+
+def _lower(declared: object) -> object:
+    text = declared.strip().lower() if isinstance(declared, str) else declared
+    return "merge" if text == "delta" else text
+
+
+def application_of(project: str, entity: Entity) -> Application:
+    """Return on whose behalf an entity's slices are processed."""
+    return Application.named(f"lakewright/{project}/{entity.name}", entity.destination)
+
+
+class EntityTarget(Target):
+    """Puts an entity into a job.
+
+    Its table is made by its first slice, whose columns it takes; CREATE only brings table properties up to
+    date. TRUNCATE and DESTROY have the manifest forget what was processed, so that BUILD starts over.
+    """
+
+    entity: str = Declared(description="Name of the entity.")
+    strategy: Annotated[Strategy, BeforeValidator(_lower)] | None = Declared(
+        default=None, description="full, merge or historic, in place of the entity's own."
+    )
+    processing_time: str | None = Declared(
+        default=None, description="ISO 8601 time at which the slice counts as processed."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the entity."""
+        return [Reference("entity", self.entity, ("entity",))]
+
+    def phases(self) -> frozenset[Phase]:
+        """Return all phases."""
+        return frozenset(Phase)
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the slices in bronze where they are read; to clean up, the same the other way round."""
+        if phase not in _FROM_BRONZE:
+            return frozenset()
+        bronze = workspace.entity(self.entity).places(workspace.lake.settings).bronze
+        return frozenset({Resource.file(f"{bronze}/*")})
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the silver table, where it is written."""
+        if phase in (Phase.VALIDATE, Phase.VERIFY):
+            return frozenset()
+        return frozenset({self._silver(workspace)})
+
+    def _silver(self, workspace: Workspace) -> Resource:
+        address = workspace.entity(self.entity).places(workspace.lake.settings).silver
+        if address.location is not None:
+            return Resource.file(address.location)
+        return Resource.table(str(address.name))
+
+    def observe(self, context: Context) -> Observation:
+        """Return what the silver table is like, and which slices it lacks; nothing is recorded by asking."""
+        workspace = context.workspace
+        entity = workspace.entity(self.entity)
+        subject = str(self._silver(workspace))
+        if not entity.enabled:
+            return Observation(subject, exists=Answer.YES, filled=Answer.NO)
+        bench = self._bench(context, entity)
+        pending, _ = look_for_slices(bench, entity, is_recorded=False)
+        state = observe_table(workspace.lake, entity.places(workspace.lake.settings).silver)
+        # What the manifest counts as processed is to be forgotten too, be the table there or not.
+        is_begun = any(True for _ in self._processed(context, entity))
+        return Observation(
+            subject,
+            exists=Answer.of(state.exists or is_begun),
+            filled=Answer.YES
+            if is_begun
+            else Answer.of(None if state.is_empty is None else not state.is_empty),
+            changes=_property_changes(entity, state),
+            pending=tuple(slice_name(item) for item in pending.ready),
+            waiting=tuple(slice_name(item) for item in pending.waiting),
+            hold=_hold(bench, pending),
+        )
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
+        if phase is Phase.CREATE and observation.exists is Answer.NO:
+            return Dirtiness.no("its table is made by its first slice")
+        return super().dirty(phase, observation, settings)
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether there are slices to process."""
+        del settings
+        return entity_dirty(observation)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Check, migrate, process slices, check again, empty or remove."""
+        entity = context.workspace.entity(self.entity)
+        if not entity.enabled:
+            return Outcome(Status.SKIPPED, reasons=(f"entity {entity.name!r} is disabled",))
+        outcome = _WORK[phase](self, context, entity)
+        context.workspace.written(self.provides(context.workspace, phase))
+        return outcome
+
+    def _validate(self, context: Context, entity: Entity) -> Outcome:
+        pending, _ = look_for_slices(self._bench(context, entity), entity)
+        return Outcome(metrics={"slices_ready": len(pending.ready), "slices_waiting": len(pending.waiting)})
+
+    def _create(self, context: Context, entity: Entity) -> Outcome:
+        lake = context.workspace.lake
+        address = entity.places(lake.settings).silver
+        state = observe_table(lake, address)
+        changes = _property_changes(entity, state)
+        if not state.exists:
+            return Outcome(Status.SKIPPED, reasons=("its table is made by its first slice",))
+        if changes:
+            with leases_held(context, frozenset({self._silver(context.workspace)})):
+                set_properties(lake.isolated(), address, entity.table_properties)
+        return Outcome(reasons=tuple(change.description for change in changes))
+
+    def _build(self, context: Context, entity: Entity) -> Outcome:
+        self._refuse_lost_table(context, entity)
+        result = process_pending(self._bench(context, entity), entity)
+        if result.error is not None and not result.slices and isinstance(result.error, OperatorError):
+            raise result.error
+        if result.error is not None:
+            return Outcome(
+                Status.FAILED,
+                metrics=_metrics(result),
+                reasons=tuple(error.message for error in result.errors),
+                error=result.error.as_fault(),
+            )
+        if result.is_stopped:
+            return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
+        if not result.slices:
+            return Outcome(Status.SKIPPED, reasons=("every slice has been processed", *result.warnings))
+        return Outcome(metrics=_metrics(result), reasons=result.warnings)
+
+    def _refuse_lost_table(self, context: Context, entity: Entity) -> None:
+        silver = entity.places(context.workspace.lake.settings).silver
+        done = [slice_name(item) for item in self._processed(context, entity)]
+        if done and not observe_table(context.workspace.lake, silver).exists:
+            raise TargetError(
+                f"{self.label}: by the manifest {len(done)} slices are in {silver}, but no table is there",
+                remedy="Bring the table back, or run DESTROY and then BUILD to start over.",
+                details={"slices": done[:20]},
+            )
+
+    def _verify(self, context: Context, entity: Entity) -> Outcome:
+        workspace = context.workspace
+        silver = entity.places(workspace.lake.settings).silver
+        if not observe_table(workspace.lake, silver).exists:
+            raise VerificationError(
+                f"{self.label}: there is no table at {silver}",
+                remedy="Its first slice makes it: see whether one is in bronze, and run BUILD.",
+            )
+        broken = broken_rules(workspace, entity)
+        if broken:
+            raise VerificationError(
+                f"{self.label}: {'; '.join(broken)}",
+                remedy="The table was changed by something else: restore an earlier version, or start over.",
+            )
+        return Outcome()
+
+    def _truncate(self, context: Context, entity: Entity) -> Outcome:
+        lake = context.workspace.lake
+        silver = entity.places(lake.settings).silver
+        with leases_held(context, frozenset({self._silver(context.workspace)})):
+            if observe_table(lake, silver).exists:
+                truncate_table(lake, silver)
+            return self._start_over(context, entity, "its table was emptied")
+
+    def _destroy(self, context: Context, entity: Entity) -> Outcome:
+        lake = context.workspace.lake
+        with leases_held(context, frozenset({self._silver(context.workspace)})):
+            drop_table(lake, entity.places(lake.settings).silver)
+            return self._start_over(context, entity, "its table was removed")
+
+    def _start_over(self, context: Context, entity: Entity, reason: str) -> Outcome:
+        kept = forget(self._bench(context, entity), entity, reason)
+        if not kept:
+            return Outcome()
+        named = ", ".join(kept[:5])
+        return Outcome(reasons=(f"stay processed, as others have processed them too: {named}",))
+
+    def _processed(self, context: Context, entity: Entity) -> Iterable[Any]:
+        application = application_of(context.workspace.project.name, entity)
+        query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
+        return context.ledger.store.select(query)
+
+    def _bench(self, context: Context, entity: Entity) -> Bench:
+        return Bench(
+            lake=context.workspace.lake,
+            ledger=context.ledger,
+            holder=context.leases.holder,
+            application=application_of(context.workspace.project.name, entity),
+            clock=context.clock,
+            lease=context.leases.duration,
+            takeover=context.takeover,
+            is_stopping=context.is_stopping,
+            warn=context.warn,
+            wishes=Wishes(
+                strategy=self.strategy,
+                processing_time=self.processing_time,
+                backdated=context.options.allow_backdated,
+                data_loss=context.options.allow_data_loss,
+                wait=context.options.wait,
+            ),
+        )
+
+
+_WORK = {
+    Phase.VALIDATE: EntityTarget._validate,
+    Phase.CREATE: EntityTarget._create,
+    Phase.BUILD: EntityTarget._build,
+    Phase.VERIFY: EntityTarget._verify,
+    Phase.TRUNCATE: EntityTarget._truncate,
+    Phase.DESTROY: EntityTarget._destroy,
+}
+
+
+def _property_changes(entity: Entity, state: TableState) -> tuple[Change, ...]:
+    if not state.exists:
+        return ()
+    return tuple(
+        Change(f"set table property {key} to {value}")
+        for key, value in entity.table_properties.items()
+        if state.properties.get(key) != value
+    )
+
+
+def _hold(bench: Bench, pending: Pending) -> Hold | None:
+    if pending.held is None:
+        return None
+    error: LakewrightError = held_error(bench, pending.held)
+    return Hold(error.message, error.as_fault(), is_locked=pending.held.processing is not None)
+
+
+def _metrics(result: ProcessResult) -> dict[str, Any]:
+    """Return the sums over all slices, and each slice's own numbers."""
+    each = [{"slice": done.name, **done.summary.as_json()} for done in result.slices]
+    sums: Counter[str] = Counter()
+    for numbers in each:
+        sums.update({name: numbers[name] for name in _COUNTS if name in numbers})
+    return {**{name: sums[name] for name in _COUNTS if name in sums}, "slices": each}
