@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["Document", "Lines", "Path"]
+__all__ = ["Document", "Lines", "Path", "Place"]
 
 Path = tuple[str | int, ...]
 """Keys and positions that lead from the top of a document to a value in it."""
@@ -63,3 +63,16 @@ class Document:
             if inner is not None:
                 lines = inner
         return Location(self.file, lines.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands; its line is looked up only when it is asked for."""
+
+    document: Document
+    path: Path
+
+    @property
+    def location(self) -> Location:
+        """The place in its file."""
+        return self.document.at(self.path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
@@ -92,12 +92,16 @@ class EntitySettings(SnakeModel):
 
     def likely_misspelt(self) -> Iterator[tuple[str, str]]:
         """Return free keys that are nearly the name of a setting with a meaning, with that name."""
-        known = [*type(self).model_fields]
         for key in self.free:
-            found = nearest(key, known)
-            squeezed = key.replace("_", "").replace("-", "").lower()
-            if found is not None and (_distance(squeezed, found.replace("_", "")) <= 2):
+            if found := _likely_meant(key):
                 yield key, found
+
+
+@lru_cache(maxsize=1024)
+def _likely_meant(key: str) -> str | None:
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    found = nearest(key, EntitySettings.model_fields)
+    return found if found and _distance(squeezed, found.replace("_", "")) <= 2 else None
 
 
 def _distance(one: str, other: str) -> int:

@@ -128,7 +128,7 @@ def _find_lines(text: str) -> Lines:
         elif sign in ",:":
             is_key_next = is_map and sign == ","
         elif is_key_next:
-            key = json.loads(sign)
+            key = json.loads(sign) if "\\" in sign else sign[1:-1]
             inner.setdefault(key, Lines(bisect(breaks, token.start()) + 1))
         else:
             step: str | int = key if is_map else len(inner)

@@ -131,7 +131,10 @@ class Scope:
         """
         if "$" not in text and "#" not in text:
             return text
-        return self._join(parse_template(text))
+        try:
+            return self._join(parse_template(text))
+        except RecursionError:
+            raise SpecError.of("environment entries and expressions are nested too deep") from None
 
     def evaluate(self, text: str) -> object:
         """Return the value of a text: of one that is a single expression its typed value, else its text.
@@ -140,7 +143,10 @@ class Scope:
             SpecError: An expression is wrong or names what isn't there.
         """
         template = parse_template(text)
-        return self._join(template) if template.single is None else self.evaluate_node(template.single)
+        try:
+            return self._join(template) if template.single is None else self.evaluate_node(template.single)
+        except RecursionError:
+            raise SpecError.of("environment entries and expressions are nested too deep") from None
 
     def value(self, name: str) -> object:
         """Return the value of a name.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.document import Document, Path
+from lakewright.spec.document import Document, Path, Place
 from lakewright.spec.near import suggestion
 
 __all__ = ["CATEGORIES", "Declared", "Profile", "Sections", "Setting"]
@@ -71,8 +71,8 @@ class Profile:
     is_enabled: bool = False
     environment: dict[str, Setting] = field(default_factory=dict)
     config: dict[str, Setting] = field(default_factory=dict)
-    lake: dict[str, tuple[Any, Location]] = field(default_factory=dict)
-    manifest: dict[str, tuple[Any, Location]] = field(default_factory=dict)
+    lake: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    manifest: dict[str, tuple[Any, Place]] = field(default_factory=dict)
     connections: dict[str, Declared] = field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ class Sections:
     """Everything that the files hold, by section; filled file by file."""
 
     project: Profile = field(default_factory=Profile)
-    foundation: dict[str, tuple[Any, Location]] = field(default_factory=dict)
+    foundation: dict[str, tuple[Any, Place]] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     definitions: dict[str, dict[str, Declared]] = field(
         default_factory=lambda: {name: {} for name in CATEGORIES.values()}
@@ -161,14 +161,14 @@ class Sections:
                 entries[key] = setting
 
     def _add_keys(
-        self, into: dict[str, tuple[Any, Location]], document: Document, path: Path, content: Any
+        self, into: dict[str, tuple[Any, Place]], document: Document, path: Path, content: Any
     ) -> None:
         for key, value in self._map(document, path, content).items():
-            location = document.at((*path, key))
+            place = Place(document, (*path, key))
             if key in into:
-                self._clash(f"key {key!r} of {path[-1]}", location, into[key][1])
+                self._clash(f"key {key!r} of {path[-1]}", place.location, into[key][1].location)
             else:
-                into[key] = (value, location)
+                into[key] = (value, place)
 
     def _settings(self, document: Document, path: Path, content: Any) -> Iterator[tuple[str, Setting]]:
         if isinstance(content, dict):

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from lakewright.errors import Location, SpecError
 from lakewright.spec.config import read_config
 from lakewright.spec.definition import render_tree
+from lakewright.spec.document import Place
 from lakewright.spec.faults import faults_of
 from lakewright.spec.files import PROJECT_FILE
 from lakewright.spec.lake import TEMPLATES, LakeSettings
@@ -45,8 +46,7 @@ def read_own_config(
     """Return the configuration, what the command line gives over what is declared."""
     settings = {key: setting for profile in profiles for key, setting in profile.config.items()}
     entries = {
-        key: str(_rendered(setting.text, setting.location, scope, sections))
-        for key, setting in settings.items()
+        key: str(_rendered(setting.text, setting, scope, sections)) for key, setting in settings.items()
     }
     places = {key: setting.location for key, setting in settings.items()}
     whole: dict[str, str] = {}
@@ -60,7 +60,7 @@ def read_own_config(
 def read_manifest(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> dict[str, Any]:
     """Return the `manifest:` section with its expressions evaluated."""
     settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
-    return {key: _rendered(value, location, scope, sections) for key, (value, location) in settings.items()}
+    return {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
 
 
 def read_lake(
@@ -74,15 +74,15 @@ def read_lake(
     for profile in profiles:
         settings |= profile.lake
     values = {
-        key: value if key in TEMPLATES else _rendered(value, location, scope, sections)
-        for key, (value, location) in settings.items()
+        key: value if key in TEMPLATES else _rendered(value, place, scope, sections)
+        for key, (value, place) in settings.items()
     }
     root = values.get("root_folder")
     if isinstance(root, str) and root and "://" not in root and not root.startswith("file:"):
         values["root_folder"] = str(basedir / root)
 
     def locate(path: tuple[str | int, ...]) -> Location:
-        return settings[str(path[0])][1] if path and path[0] in settings else Location(PROJECT_FILE)
+        return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
 
     try:
         return LakeSettings.model_validate(values)
@@ -91,10 +91,10 @@ def read_lake(
         return None
 
 
-def _rendered(value: Any, location: Location, scope: Scope, sections: Sections) -> Any:
+def _rendered(value: Any, place: Place | Setting, scope: Scope, sections: Sections) -> Any:
     def report(error: SpecError, path: tuple[str | int, ...]) -> None:
         del path
         fault = error.faults[0]
-        sections.fault(fault.message, fault.location or location, fault.remedy)
+        sections.fault(fault.message, fault.location or place.location, fault.remedy)
 
     return render_tree(value, scope.render, report)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field as Declared
@@ -171,7 +172,12 @@ def parse_type(declared: object) -> Type:
         return _from_map(declared, 0)
     if not isinstance(declared, str) or len(declared) > LONGEST:
         raise ValueError("a type is a text such as decimal(10,2), or a map with a kind")
-    reader = _Reader(declared)
+    return _parse_text(declared)
+
+
+@lru_cache(maxsize=1024)
+def _parse_text(text: str) -> Type:
+    reader = _Reader(text)
     found = reader.read_type(0)
     reader.end()
     return found

@@ -71,6 +71,13 @@ def test_entries_that_grow_by_each_other_are_bounded() -> None:
     assert time.process_time() - started < 1
 
 
+def test_entries_and_calls_nested_too_deep_are_an_error() -> None:
+    call = "$String.concat('x', " * 8
+    lines = {f"a{level}": f"{call}$a{level - 1}{')' * 8}" for level in range(1, 49)}
+    with pytest.raises(SpecError, match="too deep"):
+        Scope(entries(a0="x", **lines)).render("$a48")
+
+
 def test_a_given_value_is_never_evaluated() -> None:
     assert Scope().child({"x": "$y ${z}"}).render("<$x>") == "<$y ${z}>"
     assert Scope().instance({}, {"x": "$y"}).render("$x") == "$y"
