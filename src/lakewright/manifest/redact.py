@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["HIDDEN", "Redactor", "is_secret_name"]
+from lakewright.spec.secrets import is_secret_name
+
+__all__ = ["HIDDEN", "Redactor"]
 
 HIDDEN = "***"
 """What stands where a secret stood."""
@@ -22,15 +24,8 @@ SHORTEST = 3
 SHORTEST_ANYWHERE = 8
 """A shorter value is taken out where it stands alone, not from inside other words."""
 
-WORDS = frozenset(
-    word + ending
-    for word in ("password", "passwd", "pwd", "passphrase", "secret", "token", "key", "credential")
-    for ending in ("", "s")
-)
-ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
 NO_SECRETS = frozenset(("true", "false", "none", "null", "auto", "default", "yes", "no", "on", "off"))
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]*://)[^\s/@'\"?#]*(?::[^\s/'\"?#]*)?@")
 _ASSIGNED = re.compile(
     r"(?P<name>\b(?:[\w.\-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|"
@@ -38,17 +33,6 @@ _ASSIGNED = re.compile(
     r"|pwd|sig|token)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
     re.IGNORECASE,
 )
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether a configuration or environment entry of that name holds a secret.
-
-    Example:
-        >>> [is_secret_name(name) for name in ("spark.hadoop.fs.s3a.secret.key", "PGPASSWORD", "keyboard")]
-        [True, True, False]
-    """
-    words = [word.lower() for word in _WORD.findall(name)]
-    return not WORDS.isdisjoint(words) or any(word.endswith(ENDINGS) for word in words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ _SECRET_WORDS = frozenset(
 )
 _SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
 _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition", "merge", "unique", "sort"))
+_FOLDERS = frozenset(("PWD", "OLDPWD"))
+"""Where a shell is and was: no passwords."""
+
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
 
 
@@ -26,9 +29,11 @@ def is_secret_name(name: str) -> bool:
     """Return whether the name of an entry says that its value is a secret.
 
     Example:
-        >>> [is_secret_name(name) for name in ("AWS_SECRET_ACCESS_KEY", "jdbcPassword", "keyspace")]
-        [True, True, False]
+        >>> [is_secret_name(name) for name in ("AWS_SECRET_ACCESS_KEY", "jdbcPassword", "keyspace", "PWD")]
+        [True, True, False, False]
     """
+    if name in _FOLDERS:
+        return False
     words = [word.lower() for word in _WORDS.findall(name)]
     if words[-1:] in (["key"], ["keys"]) and not _HARMLESS_BEFORE_KEY.isdisjoint(words[-2:-1]):
         return False

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.manifest.redact import Redactor, is_secret_name
+from lakewright.manifest.redact import Redactor
+from lakewright.spec.secrets import is_secret_name
 
 
 @pytest.mark.parametrize(
