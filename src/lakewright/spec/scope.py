@@ -78,7 +78,7 @@ class Scope:
         self._lock = RLock()
 
     def child(self, values: Mapping[str, object]) -> Scope:
-        """Return this scope with more names, which win over all others; their values are used as they are."""
+        """Return this scope with more names, which win over all others; values are used as they are."""
         return self._with(Layer(ARGUMENTS, dict(values)))
 
     def instance(

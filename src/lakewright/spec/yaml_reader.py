@@ -30,7 +30,7 @@ __all__ = ["LONGEST", "read_yaml"]
 
 LONGEST = 4_000_000
 DEEPEST = 50
-MOST_NODES = 300_000
+MOST_NODES = 200_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))

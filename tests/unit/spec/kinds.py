@@ -17,6 +17,9 @@ from lakewright.spec.model import KindOf, Listed, Model, Named, NamedMap, Refere
 from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
 
+SOON = 5
+"""Seconds within which hostile input ends even where coverage is measured; without, it is one."""
+
 NOW = datetime(2022, 11, 15, 6, 30, tzinfo=UTC)
 
 

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from tests.unit.spec.kinds import (
     KINDS,
+    SOON,
     FileRelation,
     InlineSchema,
     RelationTarget,
@@ -280,7 +281,7 @@ def test_files_that_are_no_text_or_too_large_or_hostile_are_faults(tmp_path: Pat
     started = time.process_time()
     with pytest.raises(SpecError) as caught:
         load_project(tmp_path, kinds=KINDS, environ={})
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < SOON
     assert sorted(str(fault)[:40] for fault in caught.value.faults) == [
         "m/bytes.yml: the file is not text in UTF",
         "m/deep.yml:1: values are nested more tha",
@@ -550,5 +551,64 @@ def test_a_thousand_targets_load_within_a_second(tmp_path: Path) -> None:
         f"mappings: {{m: {{kind: values}}}}\nrelations:\n{relations}targets:\n{targets}",
         definitions={"base": "/x"},
     )
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < SOON
     assert len(project.targets) == 1000
+
+
+def test_a_profile_brings_its_own_connections(tmp_path: Path) -> None:
+    sections = """
+        connections: {db: {kind: jdbc, url: dev}}
+        profiles:
+          prod:
+            description: The real one.
+            connections: {db: {kind: jdbc, url: prod}, web: {}}
+        """
+    project = load(tmp_path, sections, profiles=["prod"])
+    assert project.connections["db"].resolve(project.scope).model_dump()["url"] == "prod"
+    assert project.connections["web"].kind == "source"
+    assert load(tmp_path, sections).connections["db"].raw["url"] == "dev"
+
+
+def test_a_file_that_an_expression_reads_is_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush\n")
+    sections = """
+        environment:
+          - file=$File.read(${project.basedir}/secret)
+          - login=$File.read($String.concat($project.basedir.toString(), '/secret')).trim()
+          - none=$File.read('/no/such/file')
+        """
+    project = load(tmp_path, sections.replace("          - file=$File.read(${project.basedir}/secret)\n", ""))
+    assert project.scope.render("<$login$none>") == "<hush>"
+    assert "hush" in project.secrets
+
+
+def test_too_large_a_file_is_not_read_by_an_expression(tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("x" * 2_000_000)
+    project = load(tmp_path, f"environment: [\"large=$File.read('{tmp_path}/large')\"]\n")
+    with pytest.raises(SpecError, match="has more than 1000000 bytes"):
+        project.scope.render("$large")
+
+
+def test_modules_may_lie_outside_of_the_project(tmp_path: Path) -> None:
+    write(tmp_path / "shared", {"m.yml": "mappings: {m: {kind: nix}}\n"})
+    found = faults(tmp_path / "own", {"project.yml": "name: x\nmodules: ../shared/m.yml\n"})
+    assert found[0].startswith("../shared/m.yml:1: mapping 'm'")
+
+
+def test_a_template_of_an_unknown_category_is_a_fault(tmp_path: Path) -> None:
+    found = faults(tmp_path, "templates: {t: {kind: maping, template: {}}}\n")
+    assert found == ["m.yml:1: template 't': no definitions of kind 'maping' (did you mean 'mapping'?)"]
+
+
+def test_entities_may_be_a_list_in_yaml_too(tmp_path: Path) -> None:
+    project = load(
+        tmp_path,
+        """
+        lake: {root_folder: /lake}
+        connections:
+          - name: c
+        entities:
+          - {id: 1, name: a, connection: c, processtype: full}
+        """,
+    )
+    assert project.entities["a"].connection == "c"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.unit.spec.kinds import SOON
 
 from lakewright.spec.yaml_reader import LONGEST, read_yaml
 
@@ -143,7 +144,7 @@ def test_a_hostile_file_is_a_fault_soon(name: str) -> None:
     started = time.process_time()
     _, faults = read_yaml(HOSTILE[name], "m.yml")
     assert len(faults) == 1
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < SOON
     assert len(faults[0].message) < 200
 
 
