@@ -153,7 +153,7 @@ class App:
     @cached_property
     def redactor(self) -> Redactor:
         """Takes the project's secrets out of whatever is recorded or shown."""
-        return Redactor.of(self.project.config, self.environ, secrets=self.project.scope.secrets)
+        return Redactor.of(self.project.config, self.environ, secrets=self.project.secrets)
 
     @cached_property
     def lake(self) -> Lake:
