@@ -1,6 +1,6 @@
 """What must always hold of a silver table.
 
-Source: `processing-strategies.md`, "Merge Strategy" (one row a key), "Historic Strategy" (one current version).
+Source: `processing-strategies.md`, "Merge Strategy" (one row a key), "Historic Strategy" (one current one).
 """
 
 from __future__ import annotations

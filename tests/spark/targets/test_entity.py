@@ -1,0 +1,76 @@
+"""An entity target over two slices: built, checked, emptied, built again and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import VerificationError
+from lakewright.lake.table import Address, observe_table, read_table
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+relations:
+  orders: {kind: entity, entity: orders}
+  current: {kind: entity, entity: orders, current: true}
+mappings:
+  current: {kind: relation, relation: current}
+targets:
+  orders: {kind: entity, entity: orders}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
+    folder = tmp_path / "lake/bronze/orders"
+    folder.mkdir(parents=True)
+    pd.DataFrame({"id": [1, 2], "v": ["a", "b"]}).to_parquet(folder / "1")
+    pd.DataFrame({"id": [2, 3], "v": ["B", "c"]}).to_parquet(folder / "2")
+    return make_workspace(tmp_path, PROJECT, start=lambda _: spark)
+
+
+def test_a_table_goes_through_all_phases(workspace: Workspace) -> None:
+    orders, context = Target.named(workspace, "orders"), make_context(workspace)
+    silver = Address(location=f"{workspace.lake.settings.root_folder}/silver/orders")
+    assert orders.execute(context, Phase.VALIDATE).metrics["slices_ready"] == 2
+    built = orders.execute(context, Phase.BUILD)
+    assert built.status is Status.SUCCESS
+    assert [done["slice"] for done in built.metrics["slices"]] == ["1", "2"]
+    assert (built.metrics["inserted"], built.metrics["updated"]) == (3, 1)
+    assert orders.execute(context, Phase.BUILD).status is Status.SKIPPED
+    assert orders.execute(context, Phase.VERIFY).status is Status.SUCCESS
+    current = workspace.frame("current").select("id", "v").collect()
+    assert {tuple(row) for row in current} == {(1, "a"), (2, "B"), (3, "c")}
+    assert workspace.relation("orders").read(workspace).count() == 4
+
+    third = read_table(workspace.spark, silver).where("id = 3")
+    third.write.format("delta").mode("append").save(str(silver.location))
+    with pytest.raises(VerificationError, match="1 versions begin while another one is current"):
+        orders.execute(context, Phase.VERIFY)
+    orders.execute(context, Phase.TRUNCATE)
+    assert observe_table(workspace.lake, silver).exists
+    emptied = orders.observe(context)
+    assert emptied.pending == ("1", "2")
+    assert not orders.dirty(Phase.TRUNCATE, emptied, context.settings).is_to_run
+    orders.execute(context, Phase.DESTROY)
+    assert not observe_table(workspace.lake, silver).exists
+    assert not orders.dirty(Phase.DESTROY, orders.observe(context), context.settings).is_to_run

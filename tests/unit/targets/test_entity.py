@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import TargetError
+from lakewright.lake.workspace import Workspace
+from lakewright.manifest.store import Query
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.slices.discover import discovered, list_slices
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.context import Context
+from lakewright.targets.entity import application_of
+from lakewright.targets.target import Target
+
+PROJECT = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    settings: {table_properties: {delta.appendOnly: "false"}}
+    columns: [{name: id, fieldroles: [businesskey]}]
+  unused:
+    id: 2
+    enabled: false
+    connection: shop
+    processtype: full
+targets:
+  orders: {kind: entity, entity: orders, processingTime: 2022-01-01}
+  unused: {kind: entity, entity: unused}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    for month in ("2022-10", "2022-9"):
+        folder = tmp_path / "lake/bronze/orders"
+        folder.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame({"id": [1]}).to_parquet(folder / month)
+    return make_workspace(tmp_path, PROJECT)
+
+
+@pytest.fixture
+def context(workspace: Workspace) -> Context:
+    return make_context(workspace)
+
+
+def test_an_entity_stands_between_its_slices_and_its_table(tmp_path: Path, workspace: Workspace) -> None:
+    orders = Target.named(workspace, "orders")
+    for phase in Phase:
+        required = [str(each) for each in orders.requires(workspace, phase)]
+        provided = [str(each) for each in orders.provides(workspace, phase)]
+        reads = phase not in (Phase.CREATE, Phase.VERIFY)
+        writes = phase not in (Phase.VALIDATE, Phase.VERIFY)
+        assert required == ([f"file:{tmp_path}/lake/bronze/orders/*"] if reads else []), phase
+        assert provided == ([f"file:{tmp_path}/lake/silver/orders"] if writes else []), phase
+
+
+def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context) -> None:
+    found = Target.named(context.workspace, "orders").observe(context)
+    assert found.pending == ("2022-9", "2022-10")
+    assert (found.exists, found.filled, found.hold) == (Answer.NO, Answer.NO, None)
+    store = context.ledger.store
+    assert isinstance(store, MemoryStore)
+    assert store.counts() == {}
+
+
+@pytest.mark.parametrize(
+    ("phase", "found", "verdict", "reason"),
+    [
+        (Phase.VALIDATE, Observation("x"), Answer.YES, "VALIDATE always runs"),
+        (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "made by its first slice"),
+        (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, "conforms"),
+        (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, "2 slices to process: a, b"),
+        (Phase.BUILD, Observation("x", exists=Answer.NO), Answer.NO, "every slice has been processed"),
+        (Phase.DESTROY, Observation("x", exists=Answer.YES), Answer.YES, "exists"),
+    ],
+)
+def test_slices_to_process_make_it_dirty(
+    context: Context, phase: Phase, found: Observation, verdict: Answer, reason: str
+) -> None:
+    dirtiness = Target.named(context.workspace, "orders").dirty(phase, found, context.settings)
+    assert dirtiness.verdict is verdict
+    assert reason in dirtiness.reasons[0]
+
+
+def test_a_failed_slice_holds_back_what_comes_after_it(context: Context) -> None:
+    workspace = context.workspace
+    entity = workspace.entity("orders")
+    application = application_of("tests", entity)
+    bronze = entity.places(workspace.lake.settings).bronze
+    found = context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    first = context.ledger.acquire(
+        found.new[0].item_id,
+        application,
+        context.leases.holder,
+        duration=context.leases.duration,
+        token_counter="t",
+    )
+    locked = Target.named(workspace, "orders").observe(context)
+    assert locked.hold is not None
+    assert locked.hold.is_locked
+    context.ledger.failed(first, {"error": {"message": "no good"}})
+    held = Target.named(workspace, "orders").observe(context)
+    assert (held.pending, held.waiting) == ((), ("2022-10",))
+    assert held.hold is not None
+    assert not held.hold.is_locked
+    assert "no good" in held.hold.message
+
+
+def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> None:
+    workspace = context.workspace
+    entity = workspace.entity("orders")
+    application = application_of("tests", entity)
+    bronze = entity.places(workspace.lake.settings).bronze
+    context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    item = next(iter(context.ledger.store.select(Query())))
+    claim = context.ledger.acquire(
+        item.item_id,
+        application,
+        context.leases.holder,
+        duration=context.leases.duration,
+        token_counter="t",
+    )
+    context.ledger.processed(claim, {})
+    orders = Target.named(workspace, "orders")
+    with pytest.raises(TargetError, match=r"1 slices are in .*silver/orders, but no table is there"):
+        orders.execute(context, Phase.BUILD)
+    assert orders.observe(context).exists is Answer.YES
+    orders.execute(context, Phase.DESTROY)
+    assert orders.observe(context).exists is Answer.NO
+    assert orders.observe(context).pending == ("2022-9", "2022-10")
+
+
+def test_a_disabled_entity_is_left_alone(context: Context) -> None:
+    unused = Target.named(context.workspace, "unused")
+    assert not unused.dirty(Phase.CREATE, unused.observe(context), context.settings).is_to_run
+    for phase in Phase:
+        outcome = unused.execute(context, phase)
+        assert outcome.status is Status.SKIPPED
+        assert outcome.reasons == ("entity 'unused' is disabled",)
