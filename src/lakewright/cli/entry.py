@@ -12,7 +12,6 @@ from typing import TextIO
 
 import click
 
-from lakewright import __version__
 from lakewright.cli.call import Call
 from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, unexpected
 from lakewright.cli.group import LazyGroup
@@ -52,7 +51,7 @@ COMMANDS = {
         "lakewright status",
     ],
 )
-@click.version_option(__version__, "--version", prog_name="lakewright", message="%(prog)s %(version)s")
+@click.version_option(None, "--version", package_name="lakewright", message="%(package)s %(version)s")
 def root() -> None:
     """Build and keep a data lake that a project declares in YAML and JSON."""
 
