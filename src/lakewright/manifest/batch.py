@@ -18,7 +18,15 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record
 from lakewright.manifest.store import Append, Document, Put, Write, Written
 
-__all__ = ["LONGEST_ID", "LONGEST_NAME", "Batch", "DocumentKey"]
+__all__ = [
+    "LONGEST_ID",
+    "LONGEST_NAME",
+    "Batch",
+    "DocumentKey",
+    "document_keys",
+    "is_storable",
+    "item_ids",
+]
 
 DocumentKey = tuple[str, str]
 """Kind and key of a document."""
@@ -104,19 +112,34 @@ class Batch:
 
 
 def item_ids(writes: Iterable[Write]) -> list[str]:
-    """Return the ids of the items that writes append to, sorted, each once."""
-    return sorted({append.item_id for write in writes for append in write.appends})
+    """Return the ids of the items that writes append to, sorted, each once; what can't be stored left out."""
+    found = {append.item_id for write in writes for append in write.appends}
+    return sorted(item_id for item_id in found if is_storable(item_id))
 
 
 def document_keys(writes: Iterable[Write]) -> list[DocumentKey]:
-    """Return the kinds and keys of the documents that writes put, sorted, each once."""
-    return sorted({(put.kind, put.key) for write in writes for put in write.puts})
+    """Return kind and key of the documents that writes put, sorted, each once; left out as above."""
+    found = {(put.kind, put.key) for write in writes for put in write.puts}
+    return sorted(names for names in found if all(map(is_storable, names)))
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a database can hold a text at all, and so may be asked for it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text
 
 
 def _has_landed(write: Write, items: Mapping[str, Item]) -> bool:
     """Whether the write's records are in place already: nobody else's record has the same id."""
-    last = [(append.item_id, append.drafts[-1].record_id) for append in write.appends if append.drafts]
-    return bool(last) and all(item_id in items and items[item_id].has(record) for item_id, record in last)
+    last = [
+        (a.item_id, a.drafts[-1].record_id, a.expected + len(a.drafts)) for a in write.appends if a.drafts
+    ]
+    return bool(last) and all(
+        item_id in items and items[item_id].has(record_id, sequence) for item_id, record_id, sequence in last
+    )
 
 
 def _written(
@@ -158,12 +181,9 @@ def _checked(draft: Draft) -> Draft:
 def _check_text(what: str, text: str | None, longest: int) -> None:
     if text is None:
         return
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise UsageError(f"the {what} {text!r} isn't valid Unicode: {error.reason}") from error
-    if "\x00" in text:
-        raise UsageError(f"the {what} {text!r} holds a NUL character, which databases can't store")
+    if not is_storable(text):
+        raise UsageError(f"the {what} {text[:80]!r} holds a character that databases can't store")
+    size = len(text.encode())
     if size > longest:
         raise UsageError(f"the {what} {text[:80]!r}… has {size} bytes, {longest} at most can be stored")
 

@@ -127,20 +127,23 @@ class Item:
     def holds_back(self, application: Application) -> bool:
         """Return whether later items must wait for this one on behalf of `application`.
 
-        A failed late slice holds nothing back, and neither does what the application has behind it, be it
-        processed or, as an invalid item can be, skipped.
+        A failed late slice holds nothing back, and neither does what the application has done already. An
+        invalid item, of which that can't be known, does until it is skipped.
         """
-        if not self.verdict(application).is_blocking or self.is_processed_by(application):
-            return False
         if self.problem is not None:
             return not self.is_skipped_for(application)
+        if not self.verdict(application).is_blocking or self.is_processed_by(application):
+            return False
         return self.failed is None or bool(self.failed.note.get("holds_back", True))
 
-    def has(self, record_id: str) -> bool:
-        """Return whether the fold still remembers that record: its last one, and others of this revision."""
+    def has(self, record_id: str, sequence: int | None = None) -> bool:
+        """Return whether the fold still remembers that record, at that place of the history if one is given.
+
+        It remembers the last record, and others of this revision.
+        """
         single = (self.new, self.processing, self.failed, self.resolved)
-        marks = (*single, *self.processed, *self.skipped)
-        return any(mark is not None and mark.record_id == record_id for mark in marks)
+        marks = (mark for mark in (*single, *self.processed, *self.skipped) if mark is not None)
+        return any(mark.record_id == record_id and sequence in (None, mark.sequence) for mark in marks)
 
     def after(self, record: Record) -> Item:
         """Return the item with `record` appended.

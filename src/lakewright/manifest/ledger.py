@@ -255,6 +255,8 @@ class Ledger:
                 return self.store.write(Write((append,), (Put(LEASE, claim.item_id, None), *puts()))).items[0]
             except SequenceConflict:
                 item = self.item(claim.item_id)
+                if item.has(record_id):
+                    return item
                 if item.processing is None or item.processing.record_id != claim.record_id:
                     raise lost_claim(claim, self.lock(item)) from None
         raise SequenceConflict(f"{claim.item_id} is written by too many at once")

@@ -194,20 +194,16 @@ class TestFsck:
         del store._records[c]
         del store._items[d]
         damages = list(fsck(store))
-        assert [(damage.item_id, damage.record_id) for damage in damages] == [
-            (b, "odd"),
-            (b, None),
-            (c, None),
-            (d, None),
-            ("*", None),
+        of_items = [damage for damage in damages if damage.item_id != "*"]
+        assert [(damage.item_id, damage.record_id, damage.problem) for damage in of_items] == [
+            (b, "odd", "PROCESSED follows the open PROCESSING"),
+            (b, None, "it is listed as something else than its records come to"),
+            (c, None, "it is listed, but has no records"),
+            (d, None, "it has records, but isn't listed"),
         ]
-        assert [damage.problem for damage in damages] == [
-            "PROCESSED follows the open PROCESSING",
-            "it is listed as something else than its records come to",
-            "it is listed, but has no records",
-            "it has records, but isn't listed",
-            "the counts by verdict aren't those of the items",
-        ]
+        of_all = {damage.problem for damage in damages if damage.item_id == "*"}
+        assert "the counts by verdict aren't those of the items" in of_all
+        assert "1 items are listed as ready, not 2" in of_all
         assert a not in {damage.item_id for damage in damages}
 
     def test_names_items_at_the_end_without_records(self) -> None:

@@ -93,10 +93,10 @@ def _lock_schema(connection: Connection) -> None:
 
 
 def _is_passing(error: Exception) -> bool:
-    """A lost connection, a deadlock or a conflict of transactions; not a server that refuses."""
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
-    return _state(error)[:2] in {"40", "57"} or isinstance(_cause(error), psycopg.errors.ConnectionTimeout)
+    """A lost connection, a server that starts, a deadlock or a conflict; not a server that refuses."""
+    cause, state = _cause(error), _state(error)
+    is_unanswered = isinstance(cause, psycopg.OperationalError) and not state
+    return is_unanswered or state[:2] in {"08", "40", "57"}
 
 
 def _translate(error: Exception, where: str) -> LakewrightError:

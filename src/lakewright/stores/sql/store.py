@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, select
 from sqlalchemy.exc import IntegrityError
 
 from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrupt
-from lakewright.manifest.batch import Batch, document_keys, item_ids
+from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Damage, Document, Query, Write, Written
@@ -35,8 +35,12 @@ class SqlStore:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        if not backend.ask(self._is_ready, patience=0):
-            backend.transact(self._migrate, patience=0)
+        try:
+            if not backend.ask(self._is_ready, patience=0):
+                backend.transact(self._migrate, patience=0)
+        except LakewrightError:
+            self.close()
+            raise
 
     def _is_ready(self, connection: Connection) -> bool:
         self._backend.check(connection)
@@ -98,8 +102,8 @@ class SqlStore:
         """Return the folds of these items; an item without records is left out."""
         self._settle()
         found: dict[str, Item] = {}
-        for start in range(0, len(item_ids), BATCH):
-            page = item_ids[start : start + BATCH]
+        wanted = filter(is_storable, item_ids)
+        while page := list(islice(wanted, BATCH)):
             found |= self._backend.ask(partial(tables.load_items, item_ids=page))
         return found
 
@@ -109,6 +113,8 @@ class SqlStore:
         Raises:
             ManifestCorrupt: Somebody has edited one of them so that it can't be read.
         """
+        if not is_storable(item_id):
+            return ()
         found = self._backend.ask(partial(tables.load_records, item_id=item_id))
         for entry in found:
             if isinstance(entry, Damage):
@@ -131,6 +137,8 @@ class SqlStore:
 
     def document(self, kind: str, key: str) -> Document | None:
         """Return one document, or None."""
+        if not (is_storable(kind) and is_storable(key)):
+            return None
         found = self._ask(select(documents).where(documents.c.kind == kind, documents.c.key == key))
         return document_of(found[0]) if found else None
 

@@ -67,9 +67,12 @@ def load_documents(connection: Connection, keys: Sequence[DocumentKey]) -> dict[
     """Return the documents that are there, locked until the transaction ends."""
     if not keys:
         return {}
-    of_keys = tuple_(documents.c.kind, documents.c.key).in_(keys)
-    query = select(documents).where(of_keys).order_by(documents.c.kind, documents.c.key).with_for_update()
-    return {(row.kind, row.key): document_of(row) for row in connection.execute(query)}
+    # Seeks every kind with every key, of which few are there, instead of a pair at a time: SQLite finds
+    # pairs by reading the whole table only.
+    among = (documents.c.kind.in_({kind for kind, _ in keys}), documents.c.key.in_({key for _, key in keys}))
+    query = select(documents).where(*among).order_by(documents.c.kind, documents.c.key).with_for_update()
+    found = (document_of(row) for row in connection.execute(query))
+    return {(d.kind, d.key): d for d in found if (d.kind, d.key) in set(keys)}
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
@@ -124,7 +127,7 @@ def save_documents(
         rows = [{"of_kind": row.pop("kind"), "of_key": row.pop("key"), **row} for row in changed]
         connection.execute(_UPDATE_DOCUMENT, rows)
     if gone:
-        connection.execute(delete(documents).where(tuple_(documents.c.kind, documents.c.key).in_(gone)))
+        connection.execute(_DELETE_DOCUMENT, [{"of_kind": kind, "of_key": key} for kind, key in gone])
 
 
 def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, Item]]) -> None:
@@ -194,6 +197,10 @@ _UPDATE_DOCUMENT = (
     update(documents)
     .where(documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key"))
     .values(version=bindparam("version"), value=bindparam("value"))
+)
+
+_DELETE_DOCUMENT = delete(documents).where(
+    documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key")
 )
 
 _DELETE_VERDICT = delete(verdicts).where(

@@ -1,0 +1,89 @@
+"""Stores of every kind, for the suite that all of them must pass unchanged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from tests.stores.cluster import programs, running_cluster
+
+from lakewright.manifest.store import Store
+from lakewright.stores.registry import open_store
+
+Settings = dict[str, Any]
+KINDS = ["memory", "sqlite", "postgres"]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a server: one that is given, or one of the tests' own."""
+    given = os.environ.get("LAKEWRIGHT_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL isn't installed, and LAKEWRIGHT_TEST_POSTGRES names no server")
+    with running_cluster(found) as cluster:
+        yield cluster.url
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[Settings]:
+    """Settings of an empty manifest in PostgreSQL."""
+    schema = f"lakewright_{uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}".encode())
+        yield {"kind": "postgres", "url": f"{postgres_server}?options=-csearch_path%3D{schema}"}
+        connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Settings:
+    """Settings of an empty manifest in SQLite."""
+    return {"kind": "sqlite", "path": str(tmp_path / "state" / "manifest.db")}
+
+
+@pytest.fixture
+def memory() -> Settings:
+    """Settings of an empty manifest in memory."""
+    return {"kind": "memory"}
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Settings], Store]]:
+    """Opens stores, and closes them after the test."""
+    with ExitStack() as stack:
+
+        def open_one(settings: Settings) -> Store:
+            store = open_store(settings)
+            stack.callback(store.close)
+            return store
+
+        yield open_one
+
+
+@pytest.fixture(params=KINDS)
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """Settings of an empty manifest, of each kind in turn."""
+    found: Settings = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_settings(request: pytest.FixtureRequest) -> Settings:
+    """Settings of an empty manifest that several processes can open, of each such kind in turn."""
+    found: Settings = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def store(settings: Settings, opened: Callable[[Settings], Store]) -> Store:
+    """An empty store, of each kind in turn."""
+    return opened(settings)

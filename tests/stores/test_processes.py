@@ -1,0 +1,146 @@
+"""Several processes at one manifest: exactly one holds an item, and the dead hold nothing.
+
+`processing-manifest.md`, "State" (Processing) and "Challenges" (absence of race conditions).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import pytest
+from tests.records import REGIONS, found
+from tests.stores.workers import add_up, ledger_in, open_and_close, race
+
+from lakewright.errors import ItemLocked
+from lakewright.manifest.claim import Claim
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.store import Query
+from lakewright.manifest.transfer import fsck
+from lakewright.stores.process import this_process
+
+Settings = dict[str, Any]
+SideBySide = Callable[[Callable[[int], Any]], list[Any]]
+
+RACERS = 8
+HEAD_ON = 20
+SLICES = 160
+
+
+@pytest.fixture
+def ledger(shared_settings: Settings) -> Iterator[Ledger]:
+    found_ledger = ledger_in(shared_settings)
+    yield found_ledger
+    found_ledger.store.close()
+
+
+@pytest.fixture(scope="module")
+def side_by_side() -> Iterator[SideBySide]:
+    """Runs work in several processes at once, and returns what it returns in each."""
+    with get_context("spawn").Pool(RACERS) as pool:
+        yield lambda work: pool.map(work, range(RACERS), chunksize=1)
+
+
+def take(ledger: Ledger, name: str, **options: Any) -> Claim:
+    run = this_process("taker")
+    given = {"duration": timedelta(seconds=60), "token_counter": "table", **options}
+    return ledger.acquire(found(name).item_id, REGIONS, run, **given)
+
+
+@contextmanager
+def holder_of(settings: Settings, name: str, seconds: float) -> Iterator[subprocess.Popen[str]]:
+    """Yield a process that holds a slice by a lease of some seconds, renewed by its heartbeat."""
+    given = f"json.loads({json.dumps(settings)!r}), {name!r}, {seconds}"
+    code = f"import json; from tests.stores.workers import hold; hold({given})"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def told(process: subprocess.Popen[str]) -> list[str]:
+    answer, _ = process.communicate("go on\n", timeout=60)
+    return answer.split("\n")[:-1]
+
+
+def test_each_item_has_exactly_one_winner_and_losers_write_nothing(
+    shared_settings: Settings, ledger: Ledger, side_by_side: SideBySide
+) -> None:
+    names = [f"{number:03}" for number in range(SLICES)]
+    ledger.discover(found(name) for name in names)
+    winners = side_by_side(partial(race, shared_settings, names, HEAD_ON))
+    assert sorted(name for won in winners for name in won) == names
+    items = list(ledger.store.select(Query()))
+    assert [item.sequence for item in items] == [2] * SLICES
+    assert {item.processing.note["token"] for item in items if item.processing} == set(range(1, SLICES + 1))
+    assert list(fsck(ledger.store)) == []
+
+
+def test_work_of_many_processes_adds_up(
+    shared_settings: Settings, ledger: Ledger, side_by_side: SideBySide
+) -> None:
+    done = sum(side_by_side(partial(add_up, shared_settings, 10)))
+    assert ledger.store.counts() == {(REGIONS, Verdict.PROCESSED): done}
+    assert ledger.watermarks.last(REGIONS)["n"].value == done
+    assert list(fsck(ledger.store)) == []
+
+
+def test_all_may_be_first(shared_settings: Settings, side_by_side: SideBySide) -> None:
+    assert all(side_by_side(partial(open_and_close, shared_settings)))
+
+
+def test_a_killed_holder_is_taken_over_at_once(shared_settings: Settings, ledger: Ledger) -> None:
+    ledger.discover([found()])
+    name = found().slice
+    with holder_of(shared_settings, name, 60) as process:
+        with pytest.raises(ItemLocked, match="run holder"):
+            take(ledger, name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with pytest.raises(ItemLocked, match="has ended"):
+            take(ledger, name, takeover="operator")
+        claim = take(ledger, name)
+    assert (claim.token, claim.is_repeat) == (1, True)
+    states = [record.state for record in ledger.store.records(found().item_id)]
+    assert states == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING"]
+
+
+def test_a_heartbeat_keeps_a_lease_for_longer_than_it_lasts(
+    shared_settings: Settings, ledger: Ledger
+) -> None:
+    ledger.discover([found()])
+    with holder_of(shared_settings, found().slice, 0.6) as process:
+        time.sleep(1)
+        with pytest.raises(ItemLocked):
+            take(ledger, found().slice)
+        assert told(process) == ["may commit", "processed"]
+
+
+def test_a_holder_that_stood_still_may_neither_commit_nor_finish(
+    shared_settings: Settings, ledger: Ledger
+) -> None:
+    ledger.discover([found()])
+    with holder_of(shared_settings, found().slice, 0.6) as process:
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.8)
+        claim = take(ledger, found().slice)
+        process.send_signal(signal.SIGCONT)
+        assert told(process) == ["LeaseLost", "LeaseLost"]
+    ledger.processed(claim, {})
+    states = [record.state for record in ledger.store.records(found().item_id)]
+    assert states == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING", "PROCESSED"]

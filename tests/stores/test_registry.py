@@ -1,0 +1,77 @@
+"""Choosing a back end by `manifest: {kind: …}` of a project."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakewright.errors import NotInstalled, SpecError
+from lakewright.stores.memory import MemoryStore
+from lakewright.stores.registry import KINDS, open_store
+
+
+def test_sqlite_is_the_default_below_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    open_store({}).close()
+    assert (tmp_path / ".lakewright" / "manifest.db").is_file()
+
+
+def test_settings_of_locks_are_not_the_back_ends() -> None:
+    assert isinstance(open_store({"kind": "memory", "lease": "60s", "takeover": "auto"}), MemoryStore)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "remedy"),
+    [
+        ({"kind": "sqlit"}, "unknown kind 'sqlit' of manifest", "did you mean 'sqlite'?"),
+        ({"kind": "oracle"}, "known: memory, postgres, sqlite", None),
+        (
+            {"kind": "sqlite", "pth": "x"},
+            "a manifest of kind sqlite has no setting 'pth'",
+            "did you mean 'path'?",
+        ),
+        ({"kind": "memory", "path": "x"}, "a manifest of kind memory has no setting 'path'", None),
+        ({"kind": "postgres", "url": "mysql://x/y"}, "url is one of mysql", "Write `postgresql://"),
+        ({"kind": "postgres", "url": "no url"}, "url can't be read", "Write `postgresql://"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str, remedy: str | None) -> None:
+    with pytest.raises(SpecError) as caught:
+        open_store(settings)
+    assert message in caught.value.message
+    assert remedy is None or remedy in str(caught.value.remedy)
+
+
+def test_every_wrong_setting_is_told_at_once() -> None:
+    with pytest.raises(SpecError) as caught:
+        open_store({"kind": "sqlite", "url": "x", "table": "y"})
+    assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize(("kind", "package"), [("sqlite", "sqlalchemy"), ("postgres", "psycopg")])
+def test_a_missing_driver_is_named_with_what_to_install(
+    kind: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in list(sys.modules):
+        if module.startswith((package, KINDS[kind].partition(":")[0])):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(NotInstalled, match=package) as caught:
+        open_store({"kind": kind})
+    assert caught.value.remedy == f"pip install 'lakewright[{kind}]'"
+
+
+def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:
+    code = (
+        "import sys, lakewright.testing, lakewright.manifest.journal, lakewright.manifest.transfer, "
+        "lakewright.stores.registry, lakewright.stores.heartbeat, lakewright.stores.process; "
+        "print(sorted({'sqlalchemy', 'psycopg', 'sqlite3', 'pyspark'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,259 @@
+"""What can be wrong with a SQLite file, and what keeps it right."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event, text
+from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, numbered, put_down
+
+from lakewright.errors import ItemLocked, LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Put, Query, Write
+from lakewright.stores.sql import schema
+from lakewright.stores.sql.sqlite import SqliteStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "manifest.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(path)) as opened:
+        yield opened
+
+
+def refusal(act: Callable[[], object]) -> LakewrightError:
+    with pytest.raises(LakewrightError) as caught:
+        act()
+    return caught.value
+
+
+def test_every_connection_syncs_each_commit_and_writes_ahead(store: SqliteStore) -> None:
+    put_down(store, draft("new", "NEW"))
+    with store._backend.engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA synchronous")) == 2
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+
+
+def test_what_was_written_is_there_for_the_next(path: Path, store: SqliteStore) -> None:
+    put_down(store, draft("new", "NEW"))
+    with closing(SqliteStore(path)) as other:
+        assert [record.record_id for record in other.records(ITEM)] == ["new"]
+        put_down(other, draft("lock", "PROCESSING", "new"))
+    assert [record.record_id for record in store.records(ITEM)] == ["new", "lock"]
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 100, b"id,name\n1,x\n", b"\x00" * 5_000])
+def test_a_file_that_is_something_else_is_refused_and_left_alone(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    error = refusal(lambda: SqliteStore(path))
+    assert isinstance(error, StoreUnavailable)
+    assert "isn't a SQLite file" in error.message
+    assert str(path) in error.message
+    assert path.read_bytes() == content
+
+
+def test_a_folder_in_the_files_place_is_refused(tmp_path: Path) -> None:
+    assert isinstance(refusal(lambda: SqliteStore(tmp_path)), StoreUnavailable)
+
+
+def test_a_place_where_no_folder_can_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    error = refusal(lambda: SqliteStore(tmp_path / "file" / "manifest.db"))
+    assert isinstance(error, StoreUnavailable)
+    assert "folder of the manifest" in error.message
+
+
+def _scrambled(content: bytes) -> bytes:
+    return content[:8_192] + bytes(255 - byte for byte in content[8_192:])
+
+
+def _truncated(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+@pytest.mark.parametrize("damage", [_scrambled, _truncated])
+def test_a_damaged_file_is_told(path: Path, damage: Callable[[bytes], bytes]) -> None:
+    with closing(SqliteStore(path)) as store:
+        for number in range(50):
+            put_down(store, draft(f"r{number}", "NEW", item=f"i{number}", content={"x": "y" * 2_000}))
+    path.write_bytes(damage(path.read_bytes()))
+
+    def use() -> None:
+        with closing(SqliteStore(path)) as store:
+            list(store.scan())
+
+    error = refusal(use)
+    assert isinstance(error, ManifestCorrupt)
+    assert f"{path} is damaged" in error.message
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A folder where this test may look but, not being root while in it, not write."""
+    folder = Path(tempfile.mkdtemp(prefix="lakewright-"))
+    with closing(SqliteStore(folder / "manifest.db")) as store:
+        put_down(store, draft("new", "NEW"))
+    (folder / "manifest.db").chmod(0o444)
+    folder.chmod(0o555)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65_534)
+    try:
+        yield folder
+    finally:
+        if is_root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_file_that_cannot_be_written_is_told(unprivileged: Path) -> None:
+    def use() -> None:
+        with closing(SqliteStore(unprivileged / "manifest.db")) as store:
+            put_down(store, draft("lock", "PROCESSING", "new"))
+
+    error = refusal(use)
+    assert isinstance(error, StoreUnavailable)
+    assert re.search("can't be (written|opened)", error.message)
+    assert error.remedy is not None
+
+
+def test_a_folder_that_cannot_be_written_is_told(unprivileged: Path) -> None:
+    assert isinstance(refusal(lambda: SqliteStore(unprivileged / "new.db")), StoreUnavailable)
+
+
+def test_a_full_disk_leaves_all_as_it_was(path: Path, store: SqliteStore) -> None:
+    put_down(store, draft("new", "NEW"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    wal = path.with_name(path.name + "-wal")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(wal.stat().st_size, path.stat().st_size) + 10_000, hard))
+    try:
+        error = refusal(lambda: put_down(store, draft("big", "NEW", content={"x": "y" * 3_000_000})))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert isinstance(error, StoreUnavailable)
+    assert error.remedy is not None
+    assert [record.record_id for record in store.records(ITEM)] == ["new"]
+    put_down(store, draft("lock", "PROCESSING", "new"))
+    with closing(SqliteStore(path)) as other:
+        assert other.read([ITEM])[ITEM].verdict(REGIONS) is Verdict.LOCKED
+
+
+def test_full_by_sqlites_own_count_is_told(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+
+        @event.listens_for(store._backend.engine, "begin")
+        def limit(connection: Connection) -> None:
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+
+        error = refusal(lambda: put_down(store, draft("big", "NEW", content={"x": "y" * 3_000_000})))
+    assert isinstance(error, StoreUnavailable)
+    assert "the disk is full" in error.message
+
+
+def test_a_file_kept_busy_for_too_long_is_told(path: Path) -> None:
+    with closing(SqliteStore(path, busy=0.05)) as store:
+        put_down(store, draft("new", "NEW"))
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            error = refusal(lambda: put_down(store, draft("lock", "PROCESSING", "new")))
+            assert store.read([ITEM])[ITEM].verdict(REGIONS) is Verdict.READY
+            other.execute("ROLLBACK")
+        put_down(store, draft("lock", "PROCESSING", "new"))
+    assert isinstance(error, StoreUnavailable)
+    assert "kept busy by other processes" in error.message
+
+
+def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE lakewright_schema SET version = 99")
+    error = refusal(lambda: SqliteStore(path))
+    assert isinstance(error, NotInstalled)
+    assert "schema version 99" in error.message
+
+
+def test_an_older_schema_is_brought_forward_with_all_it_holds(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteStore(path)) as store:
+        ledger_of(store).discover([found()])
+
+    def add_column(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE lakewright_documents ADD COLUMN note TEXT"))
+
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_column))
+    with closing(SqliteStore(path)) as store:
+        assert claim(ledger_of(store, ids=numbered("later"))).token == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version FROM lakewright_schema").fetchone() == (2,)
+        assert connection.execute("SELECT note FROM lakewright_documents").fetchall()
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SqliteStore(path).close()
+
+    def fail(connection: Connection) -> None:
+        connection.execute(text("ALTER TABLE lakewright_documents ADD COLUMN note TEXT"))
+        connection.execute(text("ALTER TABLE nowhere ADD COLUMN note TEXT"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, fail))
+        assert "nowhere" in refusal(lambda: SqliteStore(path)).message
+    with closing(SqliteStore(path)) as store:
+        put_down(store, draft("new", "NEW"))
+    with closing(sqlite3.connect(path)) as connection:
+        columns = connection.execute("SELECT name FROM pragma_table_info('lakewright_documents')").fetchall()
+    assert ("note",) not in columns
+
+
+def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -> None:
+    """What it costs must not grow with the manifest: `processing-manifest.md`, "Challenges" (Performance)."""
+    ledger = ledger_of(store)
+    ledger.discover(found(f"{number}") for number in range(20))
+    statements: set[tuple[str, tuple[object, ...]]] = set()
+
+    def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        statements.add((statement, parameters[0] if isinstance(parameters, list) else parameters))
+
+    event.listen(store._backend.engine, "before_cursor_execute", note)
+    ledger.processed(claim(ledger, found("1").item_id), {"watermarks": {"n": {"type": "long", "value": 1}}})
+    ledger.skip(found("2").item_id, "x")
+    with pytest.raises(ItemLocked):
+        claim(ledger, claim(ledger, found("3").item_id).item_id)
+    for query in (
+        Query(verdicts=frozenset({Verdict.LOCKED})),
+        Query(application=REGIONS, verdicts=frozenset({Verdict.READY})),
+        Query(states=frozenset({State.SKIPPED})),
+        Query(prefix="file:///lake/bronze/regions/1"),
+    ):
+        list(store.select(query))
+    store.write(Write(puts=(Put("note", "x", {}),)))
+    list(store.documents("note", prefix="x", is_newest_first=True))
+    event.remove(store._backend.engine, "before_cursor_execute", note)
+    plans = []
+    with closing(sqlite3.connect(str(store._backend.where))) as connection:
+        for statement, parameters in statements:
+            if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+                plans += [(row[3], statement) for row in rows]
+    scans = {plan for plan, _ in plans if plan.startswith("SCAN") and "CONSTANT ROW" not in plan}
+    assert {scan.split()[1] for scan in scans} == {"lakewright_tallies", "lakewright_suspects"}
+    assert len(plans) > 15

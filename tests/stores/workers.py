@@ -1,0 +1,100 @@
+"""What the other processes of these tests do."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from tests.records import AUTHOR, REGIONS, found
+
+from lakewright.errors import ItemLocked, LakewrightError
+from lakewright.manifest.ledger import Ledger
+from lakewright.stores.heartbeat import Heartbeat
+from lakewright.stores.process import is_dead, this_process
+from lakewright.stores.registry import open_store
+
+Settings = Mapping[str, Any]
+
+
+def ledger_in(settings: Settings) -> Ledger:
+    return Ledger(open_store(settings), AUTHOR, ids=lambda: str(uuid4()), is_dead=is_dead)
+
+
+def race(settings: Settings, names: Sequence[str], head_on: int, worker: int) -> list[str]:
+    """Claim each of the slices if nobody has it, and return those won.
+
+    The first ones all workers want at the same time, the others each begins at another place.
+    """
+    ledger = ledger_in(settings)
+    later = deque(names[head_on:])
+    later.rotate(worker * len(later) // 8)
+    won = []
+    try:
+        for name in [*names[:head_on], *later]:
+            try:
+                ledger.acquire(
+                    found(name).item_id,
+                    REGIONS,
+                    this_process(f"run-{worker}"),
+                    duration=timedelta(seconds=60),
+                    token_counter="table",
+                )
+                won.append(name)
+            except ItemLocked:
+                continue
+    finally:
+        ledger.store.close()
+    return won
+
+
+def add_up(settings: Settings, times: int, worker: int) -> int:
+    """Process `times` slices of its own from beginning to end, and return how many."""
+    ledger = ledger_in(settings)
+    try:
+        names = [f"{worker}-{number}" for number in range(times)]
+        for name in names:
+            ledger.discover([found(name)])
+            claim = ledger.acquire(
+                found(name).item_id,
+                REGIONS,
+                this_process(f"run-{worker}"),
+                duration=timedelta(seconds=60),
+                token_counter="table",
+            )
+            ledger.processed(claim, {"watermarks": {"n": {"type": "long", "value": claim.token}}})
+    finally:
+        ledger.store.close()
+    return times
+
+
+def open_and_close(settings: Settings, _worker: int) -> bool:
+    """Open the store, which nobody may have made yet."""
+    open_store(settings).close()
+    return True
+
+
+def hold(settings: Settings, name: str, seconds: float) -> None:
+    """Claim a slice, say so, keep it until a line comes in, and tell whether a commit would be allowed."""
+    ledger = ledger_in(settings)
+    duration = timedelta(seconds=seconds)
+    with Heartbeat(ledger.store, duration) as heartbeat:
+        claim = ledger.acquire(
+            found(name).item_id, REGIONS, this_process("holder"), duration=duration, token_counter="table"
+        )
+        heartbeat.keep(claim.lease)
+        print("held", flush=True)
+        sys.stdin.readline()
+        try:
+            heartbeat.check(claim.lease)
+            print("may commit", flush=True)
+        except LakewrightError as error:
+            print(type(error).__name__, flush=True)
+        try:
+            ledger.processed(claim, {})
+            print("processed", flush=True)
+        except LakewrightError as error:
+            print(type(error).__name__, flush=True)
