@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.items import application_of, slice_of
+from lakewright.cli.items import entity_application, slice_of
+from lakewright.lake.table import last_number
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
     from lakewright.spec.entity import Entity
 
 __all__ = ["Differences", "discover", "fingerprint_now", "later_items"]
@@ -48,7 +50,7 @@ def discover(app: App, entities: Iterable[Entity]) -> Differences:
     """Return what is new and what differs, after recording what is new."""
     differences = Differences()
     for entity in entities:
-        application = application_of(app, entity.name)
+        application = entity_application(app, entity.name)
         slices = list_slices(entity.places(app.project.lake).bronze, app.lake)
         found = app.ledger.discover(discovered(slices, application, entity.name))
         differences.new += [_entry(item) for item in found.new]
@@ -56,6 +58,7 @@ def discover(app: App, entities: Iterable[Entity]) -> Differences:
         known = list(app.store.select(Query(application=application)))
         differences.changed += [_entry(item) for item in _changed(known, present)]
         differences.missing += [_entry(item) for item in known if item.item_id not in present]
+        differences.unrecorded += _unrecorded(app, entity, application, known)
     return differences
 
 
@@ -64,6 +67,19 @@ def _changed(known: Iterable[Item], present: dict[str, Slice]) -> Iterator[Item]
         slice_ = present.get(item.item_id)
         if slice_ is not None and item.fingerprint is not None and item.fingerprint != slice_.fingerprint:
             yield item
+
+
+def _unrecorded(
+    app: App, entity: Entity, application: Application, known: Iterable[Item]
+) -> Iterator[dict[str, Any]]:
+    """Yield the last commit that the silver table numbered, if the manifest doesn't have it as processed."""
+    last = last_number(app.lake, entity.places(app.project.lake).silver, str(application))
+    if last is None:
+        return
+    numbered = [item for item in known if item.tokens.get(application.key) == last]
+    if not any(item.is_processed_by(application) for item in numbered):
+        found = _entry(numbered[0]) if numbered else {"item_id": None, "entity": entity.name, "slice": None}
+        yield {**found, "number": last}
 
 
 def _entry(item: Item) -> dict[str, Any]:
@@ -85,7 +101,7 @@ def later_items(app: App, item: Item) -> tuple[Entity | None, tuple[str, ...]]:
     entity, name = _place(app, item)
     if entity is None or name is None:
         return None, ()
-    application = application_of(app, entity.name)
+    application = entity_application(app, entity.name)
     processed = (
         other
         for other in app.store.select(Query(application=application))

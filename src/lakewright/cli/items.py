@@ -17,7 +17,7 @@ from lakewright.slices.pending import sort_out
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Choice", "Listing", "Row", "application_named", "application_of", "choice_of", "slice_of"]
+__all__ = ["Choice", "Listing", "Row", "application_named", "choice_of", "entity_application", "slice_of"]
 
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
@@ -169,11 +169,12 @@ def application_named(text: str) -> Application:
     return Application.named(name, instance if colon else None)
 
 
-def application_of(app: App, entity: str) -> Application:
+def entity_application(app: App, entity: str) -> Application:
     """Return the application under which an entity's slices are processed.
 
     Raises:
         SpecError: The project has no such entity.
     """
-    found = app.project.entity(entity)
-    return Application.named(f"lakewright/{app.project.name}/{found.name}", found.destination)
+    from lakewright.targets.entity import application_of
+
+    return application_of(app.project.name, app.project.entity(entity))

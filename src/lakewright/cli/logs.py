@@ -16,6 +16,9 @@ __all__ = ["logging_to"]
 OURS = "lakewright"
 SILENT = logging.CRITICAL + 1
 PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+SAME = frozenset({"run_id", "job"})
+"""What is the same on every line of a console; a collector of JSON lines needs it."""
+
 Redacted = Callable[[Any], Any]
 """Takes secrets out of a text or a JSON-able value."""
 
@@ -31,7 +34,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text; the lines of a traceback follow indented."""
-        carried = "".join(f" {key}={value}" for key, value in _carried(record).items())
+        carried = "".join(f" {key}={value}" for key, value in _carried(record).items() if key not in SAME)
         head = f"{_instant(record)} {record.levelname} {record.getMessage()}{carried}"
         trace = _trace(record)
         lines = [head, *(f"    {inner}" for inner in (trace or "").splitlines())]

@@ -25,6 +25,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.spec.places import Address, Places
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class FakeApp:
             destination="orders",
             enabled=True,
             late_slices="refuse",
-            places=lambda lake: SimpleNamespace(bronze=lake),
+            places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),
         )
         self.project = self.project or SimpleNamespace(
             name="shop",

@@ -29,7 +29,7 @@ def lines_of(*, is_json: bool, level: int = logging.INFO) -> list[str]:
 def test_a_text_line_carries_its_extras_and_forges_no_other_line() -> None:
     lines = lines_of(is_json=False)
     assert len(lines) == 2
-    assert lines[0].endswith(r"INFO built a ***\nDone. FAILED=0 run_id=r1 target=regions")
+    assert lines[0].endswith(r"INFO built a ***\nDone. FAILED=0 target=regions")
     assert "ValueError: with ***" in lines[1]
 
 

@@ -8,7 +8,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import LazyGroup
-from lakewright.cli.items import application_of
+from lakewright.cli.items import entity_application
 from lakewright.cli.page import Table, line
 from lakewright.errors import UsageError
 from lakewright.manifest.watermark import Standing, Watermark, Watermarks
@@ -50,7 +50,7 @@ def list_watermarks(call: Call, /) -> None:
 @click.pass_obj
 def set_watermark(call: Call, /, entity: str, column: str, value: str, *, kind: str | None) -> None:
     """Make VALUE the last watermark of an entity's column, also where that is a step back."""
-    application = application_of(call.app, entity)
+    application = entity_application(call.app, entity)
     watermarks = Watermarks(call.app.store)
     present = watermarks.last(application).get(column)
     if kind is None and present is None:
@@ -70,7 +70,7 @@ def set_watermark(call: Call, /, entity: str, column: str, value: str, *, kind: 
 @click.pass_obj
 def reset_watermark(call: Call, /, entity: str, column: str) -> None:
     """Forget the watermark of an entity's column, as if no slice had brought one."""
-    application = application_of(call.app, entity)
+    application = entity_application(call.app, entity)
     watermarks = Watermarks(call.app.store)
     known = watermarks.last(application)
     if column not in known:

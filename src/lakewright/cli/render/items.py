@@ -89,13 +89,13 @@ def _record(record: Record) -> Line:
 def _content(record: Record) -> Iterator[Branch]:
     content = record.content
     if record.state is State.PROCESSED and isinstance(metrics := content.get("metrics"), Mapping):
-        yield Branch(slice_line({**metrics, "delta_version": content.get("delta_version")}))
+        yield Branch(slice_line({**metrics, "slice": content.get("slice", "")}))
     error = content.get("error")
     if isinstance(error, Mapping):
         yield Branch(line(Span("error: ", "red"), str(error.get("message"))))
         if error.get("remedy"):
             yield Branch(line(Span("do: ", "dim"), str(error["remedy"])))
-    for key in ("reason", "entity", "slice", "watermarks", "drift"):
+    for key in ("reason", "entity", "watermarks", "drift"):
         if content.get(key):
             yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))
 

@@ -59,10 +59,9 @@ def _phase(phase: PhasePlan) -> Branch:
 
 
 def _sameness(step: Step) -> tuple[object, ...]:
-    # Clean neighbours with the same reason share a line; what would run gets one of its own.
-    return (
-        (step.status, step.reasons) if step.status is Planned.CLEAN and not step.changes else (step.target,)
-    )
+    # Neighbours of which the same is to be said share a line.
+    has_details = bool(step.changes) or step.hold is not None
+    return (step.target,) if has_details else (step.status, step.reasons)
 
 
 def _steps(steps: Sequence[Step]) -> Iterator[Branch]:

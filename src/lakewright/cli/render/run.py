@@ -101,7 +101,8 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
 def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
     """Yield what stands below a target, from the JSON of its metrics and error."""
     yield from (Branch(slice_line(one)) for one in metrics.get("slices", ()))
-    rest = {key: value for key, value in metrics.items() if key != "slices"}
+    # Beside slices, the rest are their sums.
+    rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key != "slices"}
     if rest:
         yield Branch(line(Span(_measures(rest), "dim")))
     if error is not None:

@@ -11,7 +11,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.lookup import known_item, listing_of
 from lakewright.cli.group import command
-from lakewright.cli.items import Choice, Row, application_named, application_of, choice_of
+from lakewright.cli.items import Choice, Row, application_named, choice_of, entity_application
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
 from lakewright.errors import UsageError
 from lakewright.manifest.store import Query
@@ -58,7 +58,7 @@ def list_items(
         ) from None
     only = application_named(application) if application else None
     if entity is not None:
-        only = application_of(call.app, entity)
+        only = entity_application(call.app, entity)
     found = (
         row for row in _rows(call, _query(only, choice)) if choice.takes(row) and (row.is_stale or not stale)
     )
