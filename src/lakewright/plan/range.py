@@ -26,6 +26,17 @@ MOST_INSTANCES = 100_000
 
 _SUFFIXES = ("start", "end", "until", "step")
 _NO_ORDER = "can't have a range: only numbers, dates, timestamps and durations have an order"
+_SAMPLES = {
+    ValueType.STRING: "text",
+    ValueType.INTEGER: "1",
+    ValueType.FLOAT: "1.5",
+    ValueType.DECIMAL: "1.5",
+    ValueType.BOOLEAN: "true",
+    ValueType.DATE: "2022-01-31",
+    ValueType.TIMESTAMP: "2022-01-31T12:00:00Z",
+    ValueType.DURATION: "PT1H",
+}
+_UNORDERED = (ValueType.STRING, ValueType.BOOLEAN)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,7 +66,8 @@ def expand(
         try:
             choices.append(_Choice(parameter, scope).values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
-            faults.append(Fault(f"parameter {parameter.name}: {error}", code="usage"))
+            message = f"parameter {parameter.name}: {error}"
+            faults.append(Fault(message, remedy=_remedy(parameter), code="usage"))
     if faults:
         raise SpecError(faults)
     if prod(len(values) for values in choices) > MOST_INSTANCES:
@@ -105,6 +117,12 @@ def _argument_fault(
             code="usage",
         )
     return None
+
+
+def _remedy(parameter: Parameter) -> str:
+    name, sample = parameter.name, _SAMPLES[parameter.type]
+    single = f"{name} is of type {parameter.type}: write {name}={sample}"
+    return single if parameter.type in _UNORDERED else f"{single}, or {name}:start=… {name}:end=…"
 
 
 class _Choice:
