@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
 from lakewright.cli.render.words import seconds, status
-from lakewright.plan.step import Step
-from lakewright.run.execute import Listener
-from lakewright.run.result import TargetResult
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from lakewright.plan.step import Step
+    from lakewright.run.execute import Listener
+    from lakewright.run.result import TargetResult
 
 __all__ = ["LiveProgress", "LoggedProgress", "watching", "working"]
 

@@ -97,7 +97,8 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
 
 
 def _slice(one: SliceResult) -> dict[str, Any]:
-    return {"item": one.item_id, "slice": one.name, **asdict(one.summary)}
+    metrics = {key: value for key, value in asdict(one.summary).items() if key != "is_first"}
+    return {"item": one.item_id, "slice": one.name, **metrics}
 
 
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:

@@ -62,7 +62,7 @@ def _answer(app: App, query: str, limit: int) -> tuple[Sequence[str], list[tuple
                 frame.createOrReplaceTempView(name)
         # Inside of another SELECT nothing but a query is accepted: no DROP, no INSERT.
         frame = workspace.spark.sql(f"FROM (\n{query}\n)").limit(limit)
-        return frame.columns, [tuple(row) for row in frame.collect()]
+        return frame.columns, [tuple(row) for row in _with_times_as_text(frame).collect()]
     except PySparkException as error:
         raise UsageError(
             f"Spark refuses the query: {_said(error)}",
@@ -82,6 +82,23 @@ def _table(workspace: Workspace, name: str) -> DataFrame | None:
     return None
 
 
+def _with_times_as_text(frame: DataFrame) -> DataFrame:
+    """Return the frame with instants as ISO 8601 in UTC: PySpark would give them in this machine's zone."""
+    from pyspark.sql import functions as f
+
+    names = [f"c{position}" for position in range(len(frame.columns))]
+    # Several columns may have the same name.
+    renamed = frame.toDF(*names)
+    return renamed.select(
+        [
+            f.concat(f.translate(f.col(name).cast("string"), " ", "T"), f.lit("Z")).alias(name)
+            if type_name == "timestamp"
+            else f.col(name)
+            for name, type_name in renamed.dtypes
+        ]
+    )
+
+
 def _named(section: Mapping[str, Any], name: str) -> str | None:
     if name in section:
         return name
@@ -99,5 +116,7 @@ def _page(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, is_cut: bo
     yield line(Span(count, "dim"))
 
 
-def _shown(value: Any) -> str:
-    return "" if value is None else str(value)
+def _shown(value: Any) -> Span:
+    if value is None:
+        return Span("null", "dim")
+    return Span(str(value).lower() if isinstance(value, bool) else str(value))

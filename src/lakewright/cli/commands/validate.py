@@ -11,7 +11,15 @@ from lakewright.cli.render.words import counted
 
 __all__ = ["validate"]
 
-SECTIONS = ("relations", "mappings", "targets", "jobs", "entities", "connections", "tests")
+SECTIONS = {
+    "relations": "relation",
+    "mappings": "mapping",
+    "targets": "target",
+    "jobs": "job",
+    "entities": "entity",
+    "connections": "connection",
+    "tests": "test",
+}
 
 
 @command(
@@ -26,9 +34,7 @@ def validate(call: Call, /) -> None:
     """
     project = call.app.project
     counts = {section: len(getattr(project, section)) for section in SECTIONS}
-    shown = ", ".join(
-        counted(number, section.removesuffix("s")) for section, number in counts.items() if number
-    )
+    shown = ", ".join(counted(number, SECTIONS[section]) for section, number in counts.items() if number)
     document = {
         "project": project.name,
         "errors": [],

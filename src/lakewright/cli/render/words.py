@@ -39,10 +39,12 @@ def counted(number: int, noun: str) -> str:
     """Return a number with its noun.
 
     Example:
-        >>> counted(1, "slice"), counted(3, "slice")
-        ('1 slice', '3 slices')
+        >>> counted(1, "slice"), counted(3, "entity")
+        ('1 slice', '3 entities')
     """
-    return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith(("s", "x", "ch")) else "s")
+    if number != 1:
+        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def assignments(values: Mapping[str, object]) -> str:
