@@ -41,7 +41,7 @@ from lakewright.slices.read import read_slice
 from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.slices.times import parse_processing_time
 from lakewright.spec.entity import Strategy
-from lakewright.spec.functions import Surroundings
+from lakewright.spec.function import Surroundings
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.apply import Applied, Order, apply
 from lakewright.strategies.failures import full_text, translated
@@ -391,6 +391,7 @@ class _Run:
 
         return Order(
             slice_name=slice_.name,
+            slice_size=slice_.size,
             strategy=self.strategy,
             at=at,
             app_id=self.app_id,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import observe_table
+from lakewright.lake.table import TableState, observe_table
 from lakewright.manifest.watermark import Watermark
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.facts import Facts, take_facts
@@ -42,12 +42,22 @@ _STRATEGIES: Mapping[Strategy, Callable[[Work], Summary]] = {
 }
 
 
+SMALL_SLICE = 4 << 20
+"""Bytes of a slice that one task works through as fast as several."""
+
+SMALL_TABLE = 200_000
+"""Rows of a table of which the same holds."""
+
+_SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """What is to be done with one slice.
 
     Attributes:
         slice_name: Of the slice, for its rows.
+        slice_size: In bytes.
         at: The processing time.
         app_id: Under which commits to the table are numbered.
         number: Of this slice's commit.
@@ -58,6 +68,7 @@ class Order:
     """
 
     slice_name: str
+    slice_size: int
     strategy: Strategy
     at: datetime
     app_id: str
@@ -100,6 +111,7 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
     refuse_unsafe(session, entity)
     address = entity.places(lake.settings).silver
     state = observe_table(lake, address)
+    _tune(session, order.slice_size, state)
     prepared = prepare(
         frame,
         entity,
@@ -134,3 +146,13 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
     summary = _STRATEGIES[order.strategy](work)
     drift = work.aligned(prepared.frame)[1].drift if state.exists else None
     return Applied(summary, facts.watermarks, drift or None)
+
+
+def _tune(session: SparkSession, size: int, state: TableState) -> None:
+    """Let a small slice go through queries of one partition each, which Spark doesn't plan anew as they run."""
+    is_small = size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
+    for key, value in _SMALL.items():
+        if is_small:
+            session.conf.set(key, value)
+        else:
+            session.conf.unset(key)

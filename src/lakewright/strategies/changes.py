@@ -31,8 +31,11 @@ LABEL = "_lakewright_label"
 MISSING = "missing"
 """Label of the target's rows that the slice lacks."""
 
+LARGE_TARGET = 1_000_000
+"""Rows of a target that isn't sorted for the sake of a small slice."""
+
 SMALL_SLICE = 200_000
-"""Rows of a slice whose keys go to every worker, so that a large target needn't be sorted."""
+"""Rows of a slice whose keys go to every worker, so that a large target isn't sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame
 
     key = name_sql(work.system.key)
     held = _held(work, comparison)
-    if (work.state.rows or 0) > 10 * work.facts.records and work.facts.records <= SMALL_SLICE:
+    if (work.state.rows or 0) > LARGE_TARGET and work.facts.records <= SMALL_SLICE:
         keys = frame.selectExpr(f"{key} as {LABEL}")
         held = held.join(functions.broadcast(keys), functions.expr(f"{HELD.key} = {LABEL}"), "left_semi")
     joined = frame.join(held, functions.expr(f"{key} = {HELD.key}"), "left")

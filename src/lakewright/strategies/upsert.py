@@ -26,6 +26,9 @@ SMALL_SOURCE = 100_000
 MANY = 0.3
 """Part of a table's rows above which files are written anew instead of marking rows in them."""
 
+SMALL_TABLE = 50_000
+"""Rows of a table whose files are always written anew: marking takes one more query."""
+
 _MARKING = "spark.databricks.delta.merge.deletionVectors.persistent"
 
 
@@ -95,8 +98,9 @@ def _hinted(rows: DataFrame, count: int) -> DataFrame:
 
 def _set_marking(work: Work, matches: int) -> None:
     """Mark replaced rows in their files, unless so many are replaced that writing the files anew costs less."""
-    is_many = work.state.rows is not None and matches > MANY * work.state.rows
-    work.session.conf.set(_MARKING, "false" if is_many else "true")
+    rows = work.state.rows
+    is_cheap = rows is not None and (rows <= SMALL_TABLE or matches > MANY * rows)
+    work.session.conf.set(_MARKING, "false" if is_cheap else "true")
 
 
 def _table(work: Work) -> DeltaTable:

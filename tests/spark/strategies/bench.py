@@ -1,0 +1,164 @@
+"""A small lake for tests of the strategies: entities, slices as Parquet files, and tables read back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.manifest.lease import Holder
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Application, Author
+from lakewright.slices.process import Bench, Wishes, process_pending
+from lakewright.spec.entity import Entity
+from lakewright.spec.lake import LakeSettings
+from lakewright.stores.memory import MemoryStore
+from lakewright.strategies.summary import Summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.errors import LakewrightError
+    from lakewright.manifest.item import Item
+    from lakewright.slices.result import ProcessResult
+
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def hours(count: float) -> datetime:
+    """Return the instant that many hours after the tests' first."""
+    return EPOCH + timedelta(hours=count)
+
+
+@dataclass
+class SmallLake:
+    """One lake and one manifest; each processed slice takes an hour of its clock."""
+
+    spark: SparkSession
+    root: Path
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    now: datetime = EPOCH
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        settings = LakeSettings(root_folder=str(self.root), **self.settings)
+        session = SessionSettings(self.root / "state")
+        self.lake = Lake(settings, session, start=lambda _: self.spark)
+        numbers = itertools.count()
+        self.store = MemoryStore()
+        self.ledger = Ledger(self.store, Author.named("tests"), ids=lambda: f"id-{next(numbers)}")
+
+    def clock(self) -> datetime:
+        self.now += timedelta(hours=1)
+        return self.now
+
+    def bench(self, entity: Entity, **wishes: Any) -> Bench:
+        return Bench(
+            lake=self.lake,
+            ledger=self.ledger,
+            holder=Holder("host", 1, "then", "run-1"),
+            application=Application.named(f"lakewright/tests/{entity.name}", entity.destination),
+            clock=self.clock,
+            warn=self.warnings.append,
+            wishes=Wishes(**wishes),
+        )
+
+    def put(self, entity: Entity, name: str, rows: Sequence[Mapping[str, Any]] | pa.Table, schema: Any = None) -> Path:
+        """Write a slice; the schema is PyArrow's, guessed from the rows where none is given."""
+        folder = Path(entity.places(self.lake.settings).bronze)
+        folder.mkdir(parents=True, exist_ok=True)
+        table = rows if isinstance(rows, pa.Table) else table_of(rows, schema)
+        pq.write_table(table, folder / name)
+        return folder / name
+
+    def process(self, entity: Entity, slice_: str | None = None, **wishes: Any) -> ProcessResult:
+        return process_pending(self.bench(entity, **wishes), entity, slice=slice_)
+
+    def load(self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any) -> Summary:
+        """Write a slice, process what is pending, and return the last summary; errors are raised."""
+        self.put(entity, name, rows, schema)
+        result = self.process(entity, **wishes)
+        if result.error is not None:
+            raise result.error
+        return result.slices[-1].summary
+
+    def fail(self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any) -> LakewrightError:
+        """Write a slice, process it, and return the error that it ended with."""
+        self.put(entity, name, rows, schema)
+        result = self.process(entity, **wishes)
+        assert result.error is not None
+        return result.error
+
+    def table(self, entity: Entity) -> DataFrame:
+        address = entity.places(self.lake.settings).silver
+        if address.location is not None:
+            return self.spark.newSession().read.format("delta").load(address.location)
+        return self.spark.table(address.sql)
+
+    def rows(self, entity: Entity, *columns: str) -> list[tuple[Any, ...]]:
+        """Return the table's rows, in order, of these columns; instants as hours of the tests' clock."""
+        frame = self.table(entity)
+        names = columns or tuple(frame.columns)
+        kinds = {f.name: f.dataType.typeName() for f in frame.schema.fields}
+        sql = [f"unix_micros(`{n}`) as `{n}`" if kinds[n] == "timestamp" else f"`{n}`" for n in names]
+        found = [tuple(row) for row in frame.selectExpr(*sql).collect()]
+        times = [n for n, name in enumerate(names) if kinds[name] == "timestamp"]
+        return sorted((_with_hours(row, times) for row in found), key=repr)
+
+    def version(self, entity: Entity) -> int:
+        from deltalake import DeltaTable
+
+        return DeltaTable(entity.places(self.lake.settings).silver.location).version()
+
+    def files(self, entity: Entity) -> set[str]:
+        """Return the data files under the table's folder, live or not."""
+        folder = Path(entity.places(self.lake.settings).silver.location or "")
+        return {str(file.relative_to(folder)) for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts}
+
+    def items(self) -> Iterator[Item]:
+        from lakewright.manifest.store import Query
+
+        return self.store.select(Query())
+
+
+def _with_hours(row: tuple[Any, ...], times: Sequence[int]) -> tuple[Any, ...]:
+    start = int(EPOCH.timestamp()) * 1_000_000
+    return tuple(
+        (value - start) / 3_600_000_000 if n in times and value is not None else value for n, value in enumerate(row)
+    )
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: Any = None) -> pa.Table:
+    """Return rows as a table; `schema` is a list of names and PyArrow types."""
+    if schema is not None:
+        return pa.Table.from_pylist(list(rows), schema=pa.schema(schema))
+    return pa.Table.from_pylist(list(rows))
+
+
+def entity(processtype: str = "merge", name: str = "things", **declared: Any) -> Entity:
+    """Return an entity keyed by `id`, if it isn't declared otherwise."""
+    defaults: dict[str, Any] = {
+        "id": "1",
+        "name": name,
+        "connection": "crm",
+        "processtype": processtype,
+        "columns": [{"name": "id", "fieldroles": ["businesskey"]}],
+    }
+    return Entity.model_validate({**defaults, **declared})
+
+
+def counts_of(summary: Summary) -> dict[str, int]:
+    """Return the counts that a summary has in common with the model."""
+    names = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "changed", "closed", "inferred_deletes")
+    return {name: getattr(summary, name) for name in names}
+
+
+__all__ = ["SmallLake", "counts_of", "entity", "hours", "replace", "table_of"]
