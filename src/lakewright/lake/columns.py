@@ -158,10 +158,22 @@ def _read_text(field: Field) -> Column:
     from pyspark.sql import functions
 
     if isinstance(field.type, (Array, MapOf, Struct)):
-        return functions.from_json(column(field.name), engine_type(field.type).ddl)
+        texts = functions.from_json(column(field.name), _of_texts(field.type).ddl)
+        return texts.cast(engine_type(field.type).ddl)
     cast = cast_column(column(field.name), field.type)
     wrong = functions.concat(
         functions.lit(f"column {field.name}: not of type {field.type.ddl}: "), column(field.name)
     )
     is_wrong = column(field.name).isNotNull() & cast.isNull()
     return functions.when(is_wrong, functions.raise_error(wrong)).otherwise(cast)
+
+
+def _of_texts(declared: Type) -> Type:
+    """Return the nested type with texts inside: what stands in a project is text until it is cast."""
+    if isinstance(declared, Array):
+        return Array(_of_texts(declared.element))
+    if isinstance(declared, MapOf):
+        return MapOf(Scalar("string"), _of_texts(declared.value))
+    if isinstance(declared, Struct):
+        return Struct(tuple(replace(field, type=_of_texts(field.type)) for field in declared.fields))
+    return Scalar("string")

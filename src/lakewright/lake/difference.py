@@ -1,4 +1,4 @@
-"""How two lists of columns differ."""
+"""How two lists of columns, or two types, differ."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakewright.lake.columns import engine_type
-from lakewright.spec.types import Field
+from lakewright.spec.types import Array, Decimal, Field, MapOf, Scalar, Struct, Type
 
-__all__ = ["SchemaRules", "schema_differences"]
+__all__ = ["SchemaRules", "fits", "schema_differences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,53 @@ def _differences(actual: Field, expected: Field, rules: SchemaRules) -> list[str
     if rules.nullability and actual.nullable != expected.nullable:
         found.append(f"column {actual.name} {'may' if actual.nullable else 'may not'} be null")
     return found
+
+
+def fits(narrow: Type, wide: Type) -> bool:
+    """Return whether every value of one type has its place in the other.
+
+    Example:
+        >>> fits(Scalar("int"), Scalar("bigint")), fits(Scalar("bigint"), Scalar("int"))
+        (True, False)
+    """
+    narrow, wide = engine_type(narrow), engine_type(wide)
+    if narrow == wide:
+        return True
+    if isinstance(narrow, Array) and isinstance(wide, Array):
+        return fits(narrow.element, wide.element)
+    if isinstance(narrow, MapOf) and isinstance(wide, MapOf):
+        return fits(narrow.key, wide.key) and fits(narrow.value, wide.value)
+    if isinstance(narrow, Struct) and isinstance(wide, Struct):
+        return _struct_fits(narrow, wide)
+    return _scalar_fits(narrow, wide)
+
+
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_ALSO_FIT = {
+    ("tinyint", "double"),
+    ("smallint", "double"),
+    ("int", "double"),
+    ("float", "double"),
+    ("date", "timestamp_ntz"),
+}
+
+
+def _scalar_fits(narrow: Type, wide: Type) -> bool:
+    if isinstance(wide, Decimal):
+        whole = wide.precision - wide.scale
+        if isinstance(narrow, Decimal):
+            return whole >= narrow.precision - narrow.scale and wide.scale >= narrow.scale
+        return isinstance(narrow, Scalar) and whole >= _DIGITS.get(narrow.name, whole + 1)
+    if not isinstance(narrow, Scalar) or not isinstance(wide, Scalar):
+        return False
+    if (narrow.name, wide.name) in _ALSO_FIT:
+        return True
+    return narrow.name in _DIGITS and _DIGITS[narrow.name] < _DIGITS.get(wide.name, 0)
+
+
+def _struct_fits(narrow: Struct, wide: Struct) -> bool:
+    theirs = {field.name.lower(): field.type for field in wide.fields}
+    return all(
+        field.name.lower() in theirs and fits(field.type, theirs[field.name.lower()])
+        for field in narrow.fields
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from tests.projects import make_workspace
 
-from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors import LakewrightError, SpecError, TargetError
 from lakewright.lake.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -76,13 +76,15 @@ mappings:
   self: {kind: mock}
 """
 
+Expected: TypeAlias = dict[str, tuple[str, list[tuple[str | None, ...]]]]
+
 PEOPLE: list[tuple[str | None, ...]] = [
     ("1", "Ann", "red", "1990-01-01"),
     ("2", "Bob", "blue", "1991-02-02"),
     ("3", "Cleo", "red", None),
 ]
 
-EXPECTED: dict[str, tuple[str, list[tuple[str | None, ...]]]] = {
+EXPECTED: Expected = {
     "people": ("id name team born", PEOPLE),
     "embedded": ("X y", [("2", None)]),
     "teams": ("team size", [("red", "2.5"), ("green", "1.0")]),
@@ -117,6 +119,99 @@ def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
     return make_workspace(tmp_path, MAPPINGS, start=lambda _: spark)
 
 
+NESTED = """
+mappings:
+  events:
+    kind: values
+    columns: {id: int, ts: int, state: string}
+    records: [[1, 1, a], [1, 3, c], [1, 2, b], [2, 5, x], {id: 3, state: y}]
+  updates: {kind: values, columns: {state: string, id: int}, records: [[B, 2], [n, 4]]}
+  orders:
+    kind: values
+    columns: {orderId: int, customer: "struct<firstName: string, address: struct<city: string>>",
+              items: "array<struct<sku: string, qty: int>>", tags: array<string>, day: date}
+    records:
+      - [7, {firstName: Ann, address: {city: Bonn}}, [{sku: s1, qty: 2}, {sku: s2, qty: 1}], [t], 2022-01-01]
+  latest: {kind: latest, input: events, keyColumns: id, versionColumns: ts}
+  earliest: {kind: earliest, input: events, keyColumns: id, versionColumns: [ts]}
+  history:
+    kind: historize
+    input: events
+    keyColumns: id
+    timeColumn: ts
+    columnInsertPosition: beginning
+    filter: id < 3
+  upserted: {kind: upsert, input: first, updates: updates, keyColumns: id, filter: state <> 'n'}
+  first: {kind: filter, input: events, condition: ts > 2}
+  stacked:
+    kind: stack
+    input: latest
+    nameColumn: name
+    valueColumn: value
+    stackColumns: {state: S, TS: T}
+    dropNulls: true
+  flat: {kind: flatten, input: orders, naming: camelCase}
+  exploded:
+    kind: explode
+    input: orders
+    array: items
+    outerColumns: {drop: "*", keep: day, rename: {city: customer.address.city}}
+    innerColumns: {rename: {article: sku}}
+  tags: {kind: explode, input: orders, array: tags, outerColumns: {drop: [customer, items, day]}}
+  conformed: {kind: conform, input: orders, naming: snakeCase, types: {date: timestamp, int: bigint}}
+  as_declared: {kind: schema, input: updates, columns: {ID: bigint, other: date}}
+  kept:
+    kind: schema
+    input: updates
+    columns: {id: string, other: date}
+    columnMismatchPolicy: add_columns_or_ignore
+    typeMismatchPolicy: ignore
+  refused: {kind: schema, input: updates, columns: {id: int}, columnMismatchPolicy: error}
+  refused_type:
+    kind: schema
+    input: updates
+    columns: {state: int}
+    typeMismatchPolicy: CAST_COMPATIBLE_OR_ERROR
+  computed: {kind: python, file: functions.py, function: doubled, inputs: updates, arguments: {by: 3}}
+  nothing: {kind: python, file: functions.py, function: nothing}
+"""
+
+FUNCTIONS = """
+def doubled(frame, by):
+    return frame.selectExpr(f"id * {by} AS id")
+
+def nothing():
+    return None
+"""
+
+LATER: Expected = {
+    "latest": ("id ts state", [("1", "3", "c"), ("2", "5", "x"), ("3", None, "y")]),
+    "earliest": ("id ts state", [("1", "1", "a"), ("2", "5", "x"), ("3", None, "y")]),
+    "history": (
+        "valid_from valid_to id ts state",
+        [
+            ("1", "2", "1", "1", "a"),
+            ("2", "3", "1", "2", "b"),
+            ("3", None, "1", "3", "c"),
+            ("5", None, "2", "5", "x"),
+        ],
+    ),
+    "upserted": ("state id", [("c", "1"), ("B", "2")]),
+    "stacked": (
+        "id name value",
+        [("1", "S", "c"), ("1", "T", "3"), ("2", "S", "x"), ("2", "T", "5"), ("3", "S", "y")],
+    ),
+    "exploded": (
+        "day city qty article",
+        [("2022-01-01", "Bonn", "2", "s1"), ("2022-01-01", "Bonn", "1", "s2")],
+    ),
+    "tags": ("orderId tags", [("7", "t")]),
+    "as_declared": ("ID other", [("2", None), ("4", None)]),
+    "kept": ("id other state", [("2", None, "B"), ("4", None, "n")]),
+    "computed": ("id", [("6",), ("12",)]),
+}
+
+
 def rows(workspace: Workspace, mapping: str) -> list[tuple[str | None, ...]]:
     frame = workspace.frame(mapping)
     return [tuple(row) for row in frame.select(*(frame[n].cast("string") for n in frame.columns)).collect()]
@@ -136,6 +231,35 @@ def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
     assert workspace.frame("projected").schema["key"].metadata == {"comment": "The key"}
     assert workspace.frame("kept").storageLevel.useMemory
     workspace.frame("kept").unpersist()
+
+
+def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    workspace = make_workspace(tmp_path, NESTED, start=lambda _: spark)
+    for mapping, (columns, expected) in LATER.items():
+        assert workspace.frame(mapping).columns == columns.split(), mapping
+        assert sorted(rows(workspace, mapping), key=by_text) == sorted(expected, key=by_text), mapping
+    assert workspace.frame("flat").columns == [
+        "orderId",
+        "customerFirstName",
+        "customerAddressCity",
+        "items",
+        "tags",
+        "day",
+    ]
+    assert [field.type.ddl for field in workspace.fields("conformed")] == [
+        "bigint",
+        "struct<`first_name`: string, `address`: struct<`city`: string>>",
+        "array<struct<`sku`: string, `qty`: bigint>>",
+        "array<string>",
+        "timestamp",
+    ]
+    with pytest.raises(TargetError, match="has also state"):
+        workspace.frame("refused")
+    with pytest.raises(TargetError, match=r"column state .* is of type string, not int"):
+        workspace.frame("refused_type")
+    with pytest.raises(SpecError, match="nothing gave NoneType"):
+        workspace.frame("nothing")
 
 
 def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:

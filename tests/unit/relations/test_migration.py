@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import DataLossError, MigrationError, SpecError
+from lakewright.lake.difference import fits
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicy,
@@ -10,7 +11,6 @@ from lakewright.relations.migration import (
     Shape,
     default_policy,
     find_steps,
-    fits,
 )
 from lakewright.spec.types import Field, parse_type
 

@@ -1,0 +1,78 @@
+"""The `conform` mapping: names of one form, and some types replaced by others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+from pydantic import field_validator
+
+from lakewright.lake.columns import column, fields_of
+from lakewright.mappings.flatten import flattened
+from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.naming import Naming, NamingText
+from lakewright.spec.types import Array, Chars, Decimal, MapOf, Struct, Type, TypeText, parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ConformMapping"]
+
+
+class ConformMapping(InputMapping):
+    """Renames columns and the fields of structs, replaces types, and flattens, as it is told."""
+
+    naming: NamingText | None = Declared(
+        default=None, description="How names are written; as they are unless given."
+    )
+    types: dict[str, TypeText] = Declared(
+        default_factory=dict, description="Types to replace, by name, with what takes their place."
+    )
+    flatten: bool = Declared(default=False, description="Whether fields of structs become columns.")
+
+    @field_validator("types")
+    @classmethod
+    def _known(cls, types: dict[str, Type]) -> dict[str, Type]:
+        return {
+            _type_name(parse_type(name) if name.lower() != "decimal" else Decimal()): to
+            for name, to in types.items()
+        }
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the conformed columns."""
+        del workspace
+        if self.flatten:
+            frame = flattened(frame, self.naming or Naming.SNAKE_CASE)
+        fields = fields_of(frame.schema)
+        return frame.select(
+            *(
+                column(field.name).cast(self._conformed(field.type).ddl).alias(self._named(field.name))
+                for field in fields
+            )
+        )
+
+    def _named(self, name: str) -> str:
+        return name if self.naming is None else self.naming.rename(name)
+
+    def _conformed(self, found: Type) -> Type:
+        if isinstance(found, Array):
+            return Array(self._conformed(found.element))
+        if isinstance(found, MapOf):
+            return MapOf(self._conformed(found.key), self._conformed(found.value))
+        if isinstance(found, Struct):
+            return Struct(
+                tuple(
+                    replace(field, name=self._named(field.name), type=self._conformed(field.type))
+                    for field in found.fields
+                )
+            )
+        return self.types.get(_type_name(found), found)
+
+
+def _type_name(found: Type) -> str:
+    if isinstance(found, Decimal):
+        return "decimal"
+    return "string" if isinstance(found, Chars) else found.ddl

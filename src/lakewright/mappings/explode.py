@@ -1,0 +1,89 @@
+"""The `explode` mapping: a row for each element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.mappings.flatten import flattened
+from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.naming import Naming, NamingText
+from lakewright.spec.model import Model, TextMap, Texts
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ColumnChoice", "ExplodeMapping"]
+
+_ELEMENT = "__element"
+
+
+class ColumnChoice(Model):
+    """Which columns to take along, by their path; `*` stands for all."""
+
+    keep: Texts = Declared(default=(), description="Columns to keep although they would be dropped.")
+    drop: Texts = Declared(default=(), description="Columns to leave out.")
+    rename: TextMap = Declared(
+        default_factory=dict, description="New column and the path of the one it takes."
+    )
+
+    def columns(self, names: Sequence[str], at: tuple[str, ...] = ()) -> list[Column]:
+        """Return the chosen ones of these columns, or of these fields of the struct at a path."""
+        from pyspark.sql import functions
+
+        dropped = {name.lower() for name in self.drop}
+        kept = {name.lower() for name in self.keep}
+        renamed = {path.lower() for path in self.rename.values()}
+        chosen = [
+            name
+            for name in names
+            if name.lower() in kept or not ("*" in dropped or name.lower() in dropped | renamed)
+        ]
+        return [
+            *(functions.col(name_sql(*at, name)).alias(name) for name in chosen),
+            *(
+                functions.col(name_sql(*at, *path.split("."))).alias(name)
+                for name, path in self.rename.items()
+            ),
+        ]
+
+
+class ExplodeMapping(InputMapping):
+    """Gives the fields of each element, beside columns of the row that it is in.
+
+    A row without elements gives none.
+    """
+
+    array: str = Declared(description="Path of the array.")
+    outer_columns: ColumnChoice = Declared(
+        default_factory=ColumnChoice, description="Columns of the row; all but the array's unless given."
+    )
+    inner_columns: ColumnChoice = Declared(
+        default_factory=ColumnChoice, description="Fields of the elements; all unless given."
+    )
+    flatten: bool = Declared(default=False, description="Whether fields of structs become columns.")
+    naming: NamingText = Declared(
+        default=Naming.SNAKE_CASE, description="How names of flattened columns are joined."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return columns of the elements after those of the row."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import StructType
+
+        del workspace
+        path = self.array.split(".")
+        exploded = frame.withColumn(_ELEMENT, functions.explode(functions.col(name_sql(*path))))
+        outer = [name for name in frame.columns if name.lower() != path[0].lower() or len(path) > 1]
+        element = exploded.schema[_ELEMENT].dataType
+        if isinstance(element, StructType):
+            inner = self.inner_columns.columns(element.fieldNames(), (_ELEMENT,))
+        else:
+            inner = [functions.col(_ELEMENT).alias(path[-1])]
+        found = exploded.select(*self.outer_columns.columns(outer), *inner)
+        return flattened(found, self.naming) if self.flatten else found

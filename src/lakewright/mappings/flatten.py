@@ -1,0 +1,65 @@
+"""The `flatten` mapping: nested fields as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.naming import Naming, NamingText
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["FlattenMapping", "flattened"]
+
+
+class FlattenMapping(InputMapping):
+    """Gives a column for each field of a struct, however deep, named after the way to it."""
+
+    naming: NamingText = Declared(
+        default=Naming.SNAKE_CASE, description="snakeCase joins names by `_`, camelCase by case."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the flat columns, in order."""
+        del workspace
+        return flattened(frame, self.naming)
+
+
+def flattened(frame: DataFrame, naming: Naming) -> DataFrame:
+    """Return a frame without structs; arrays and maps stay as they are.
+
+    Raises:
+        SpecError: Two columns would have one name.
+    """
+    from pyspark.sql import functions
+
+    paths = [path for field in frame.schema.fields for path in _paths(field, ())]
+    names = [naming.joined(path) for path in paths]
+    doubled = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    if doubled:
+        raise SpecError.of(
+            f"two columns become {doubled[0]!r} when flattened", remedy="Rename one of them before."
+        )
+    return frame.select(
+        *(functions.col(name_sql(*path)).alias(name) for path, name in zip(paths, names, strict=True))
+    )
+
+
+def _paths(field: StructField, before: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    from pyspark.sql.types import StructType
+
+    path = (*before, field.name)
+    if isinstance(field.dataType, StructType):
+        for inner in field.dataType.fields:
+            yield from _paths(inner, path)
+    else:
+        yield path

@@ -1,0 +1,59 @@
+"""Ways to write names of several words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+__all__ = ["Naming", "NamingText"]
+
+_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-\s]+")
+
+
+class Naming(StrEnum):
+    """How words are put together."""
+
+    SNAKE_CASE = "snakeCase"
+    CAMEL_CASE = "camelCase"
+    CAMEL_CASE_UPPER = "camelCaseUpper"
+
+    def joined(self, parts: Sequence[str]) -> str:
+        """Return the parts as one name; what they are made of themselves stays.
+
+        Example:
+            >>> Naming.SNAKE_CASE.joined(["someOrder", "id"]), Naming.CAMEL_CASE.joined(["some_order", "id"])
+            ('someOrder_id', 'some_orderId')
+        """
+        if self is Naming.SNAKE_CASE:
+            return "_".join(parts)
+        first, *rest = parts
+        head = _capital(first) if self is Naming.CAMEL_CASE_UPPER else first
+        return head + "".join(map(_capital, rest))
+
+    def rename(self, name: str) -> str:
+        """Return a name in this way, whichever way it is written in.
+
+        Example:
+            >>> [naming.rename("someHTTPOrder_id") for naming in Naming]
+            ['some_http_order_id', 'someHttpOrderId', 'SomeHttpOrderId']
+        """
+        words = [word.lower() for word in _BORDER.split(name) if word]
+        return self.joined(words) if words else name
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def _read(declared: object) -> object:
+    if not isinstance(declared, str):
+        return declared
+    wanted = declared.replace("_", "").lower()
+    return next((naming for naming in Naming if naming.lower() == wanted), declared)
+
+
+NamingText = Annotated[Naming, BeforeValidator(_read)]

@@ -1,0 +1,50 @@
+"""The `stack` mapping: some columns of each row below each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import column, find_column
+from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.model import Texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["StackMapping"]
+
+
+class StackMapping(InputMapping):
+    """Gives a row for each stacked column: its label, its value, and the columns that are kept."""
+
+    name_column: str = Declared(description="New column with the label of the stacked column.")
+    value_column: str = Declared(description="New column with its value.")
+    stack_columns: dict[str, str] = Declared(
+        min_length=1, description="Columns to stack, with the label of each."
+    )
+    drop_nulls: bool = Declared(default=False, description="Leave out rows whose value is null.")
+    keep_columns: Texts = Declared(default=(), description="Columns to keep; all others unless given.")
+    drop_columns: Texts = Declared(default=(), description="Columns not to keep.")
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return kept columns, then label and value."""
+        from pyspark.sql import functions
+
+        del workspace
+        stacked = {find_column(frame, name) or name: label for name, label in self.stack_columns.items()}
+        kept = self.keep_columns or tuple(name for name in frame.columns if name not in stacked)
+        kept = tuple(
+            name for name in kept if name.lower() not in {drop.lower() for drop in self.drop_columns}
+        )
+        pairs = [
+            functions.struct(
+                functions.lit(label).alias(self.name_column), column(name).alias(self.value_column)
+            )
+            for name, label in stacked.items()
+        ]
+        rows = frame.select(*map(column, kept), functions.inline(functions.array(*pairs)))
+        return rows.where(column(self.value_column).isNotNull()) if self.drop_nulls else rows

@@ -1,0 +1,44 @@
+"""The `upsert` mapping: a state with updates put over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import column, conform, fields_of
+from lakewright.mappings.mapping import Input, InputMapping
+from lakewright.spec.model import Reference, Texts
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["UpsertMapping"]
+
+
+class UpsertMapping(InputMapping):
+    """Gives the rows of `updates`, and those of `input` whose key has no update.
+
+    Columns are those of the updates. A key with a null in it is a key like others.
+    """
+
+    updates: Input = Declared(description="Mapping with changed and new rows.")
+    key_columns: Texts = Declared(min_length=1, description="Columns that identify a row.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the state and the updates."""
+        return [*super().references(), Reference("mapping", self.updates, ("updates",))]
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the state after the updates."""
+        updates = workspace.frame(self.updates)
+        keys = updates.select(*map(column, self.key_columns)).distinct().alias("updates")
+        same = [f"{name_sql('state', name)} <=> {name_sql('updates', name)}" for name in self.key_columns]
+        from pyspark.sql import functions
+
+        kept = frame.alias("state").join(keys, functions.expr(" AND ".join(same)), "left_anti")
+        return updates.unionByName(conform(kept, fields_of(updates.schema)))
