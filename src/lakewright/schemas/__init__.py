@@ -5,10 +5,14 @@ from __future__ import annotations
 __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {
-    "inline": "lakewright.schemas.inline:InlineSchema",
+    "avro": "lakewright.schemas.avro:AvroSchema",
     "embedded": "lakewright.schemas.inline:InlineSchema",
+    "inline": "lakewright.schemas.inline:InlineSchema",
+    "json": "lakewright.schemas.json:JsonSchema",
     "mapping": "lakewright.schemas.mapping:MappingSchema",
     "relation": "lakewright.schemas.relation:RelationSchema",
+    "spark": "lakewright.schemas.spark:SparkSchema",
+    "union": "lakewright.schemas.union:UnionSchema",
 }
 """Class of each kind, imported on first use."""
 

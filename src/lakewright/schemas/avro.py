@@ -1,0 +1,110 @@
+"""The `avro` schema: a record of Apache Avro's.
+
+Source: the Apache Avro specification, "Schema Declaration" and "Logical Types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field as Declared
+
+from lakewright.schemas.text import TextSchema
+from lakewright.spec.types import Array, Decimal, Field, MapOf, Scalar, Struct, StructField, Type
+
+__all__ = ["AvroSchema"]
+
+_PRIMITIVES = {
+    "null": "void",
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+    "fixed": "binary",
+    "string": "string",
+    "enum": "string",
+}
+_LOGICAL = {
+    "date": "date",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+    "uuid": "string",
+}
+
+
+class AvroSchema(TextSchema):
+    """Gives the fields of a record; a union with null may be null."""
+
+    nullable: bool = Declared(
+        default=False, description="Let every column be null, whatever the record says."
+    )
+
+    def parse(self, document: Any) -> tuple[Field, ...]:
+        """Return the record's fields."""
+        named: dict[str, Type] = {}
+        return tuple(
+            Field(
+                name=field["name"],
+                type=_type(field["type"], named),
+                nullable=self.nullable or _is_nullable(field["type"]),
+                description=field.get("doc"),
+            )
+            for field in document["fields"]
+        )
+
+
+def _is_nullable(found: Any) -> bool:
+    return found == "null" or (isinstance(found, list) and "null" in found)
+
+
+def _type(found: Any, named: dict[str, Type]) -> Type:
+    if isinstance(found, list):
+        return _union([part for part in found if part != "null"], named)
+    if isinstance(found, str):
+        if found in named:
+            return named[found]
+        if found not in _PRIMITIVES:
+            raise ValueError(f"there is no type {found!r}")
+        return Scalar(_PRIMITIVES[found])
+    made = _complex(found, named)
+    if "name" in found:
+        named[found["name"]] = made
+    return made
+
+
+def _complex(found: Mapping[str, Any], named: dict[str, Type]) -> Type:
+    kind, logical = found["type"], found.get("logicalType")
+    if logical == "decimal":
+        return Decimal(int(found["precision"]), int(found.get("scale", 0)))
+    if logical in _LOGICAL:
+        return Scalar(_LOGICAL[logical])
+    if kind == "array":
+        return Array(_type(found["items"], named))
+    if kind == "map":
+        return MapOf(Scalar("string"), _type(found["values"], named))
+    if kind == "record":
+        return Struct(
+            tuple(
+                StructField(
+                    field["name"], _type(field["type"], named), _is_nullable(field["type"]), field.get("doc")
+                )
+                for field in found["fields"]
+            )
+        )
+    return _type(kind, named)
+
+
+def _union(parts: list[Any], named: dict[str, Type]) -> Type:
+    types = [_type(part, named) for part in parts]
+    if len(types) == 1:
+        return types[0]
+    if set(types) == {Scalar("int"), Scalar("bigint")}:
+        return Scalar("bigint")
+    if set(types) == {Scalar("float"), Scalar("double")}:
+        return Scalar("double")
+    raise ValueError(f"a union of {', '.join(found.ddl for found in types)} is no column's type")

@@ -1,0 +1,99 @@
+"""The `json` schema: a JSON Schema of an object.
+
+Source: JSON Schema, draft 2020-12, "Validation" (type, format, required). Only what says something about
+columns is read: `properties`, `required`, `type`, `format`, `items`, `additionalProperties`, `description`,
+and references within the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakewright.schemas.text import TextSchema
+from lakewright.spec.types import Array, Field, MapOf, Scalar, Struct, StructField, Type
+
+__all__ = ["JsonSchema"]
+
+_TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
+_FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}
+_DEEPEST = 20
+
+
+class JsonSchema(TextSchema):
+    """Gives a column for each property; those that aren't required may be null."""
+
+    def parse(self, document: Any) -> tuple[Field, ...]:
+        """Return the properties, in the order written."""
+        reader = _Reader(document)
+        root = reader.resolved(document)
+        return tuple(
+            Field(
+                name=name,
+                type=reader.type_of(inner, 0),
+                nullable=name not in root.get("required", ()) or reader.is_nullable(inner),
+                description=inner.get("description"),
+            )
+            for name, inner in root["properties"].items()
+        )
+
+
+class _Reader:
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+
+    def resolved(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what a reference within the document points to; anything else itself."""
+        for _ in range(_DEEPEST):
+            if "$ref" not in found:
+                return found
+            target: Any = self.document
+            for step in str(found["$ref"]).removeprefix("#/").split("/"):
+                target = target[step]
+            found = target
+        raise ValueError(f"references go in a circle: {found['$ref']}")
+
+    def type_of(self, found: Mapping[str, Any], depth: int) -> Type:
+        """Return the type of a property."""
+        found = self.resolved(found)
+        if depth > _DEEPEST:
+            raise ValueError(f"nested more than {_DEEPEST} deep")
+        kind = self._kind(found)
+        if kind == "array":
+            return Array(self.type_of(found["items"], depth + 1))
+        if kind == "object":
+            return self._object(found, depth)
+        if kind not in _TYPES:
+            raise ValueError(f"there is no type {kind!r}")
+        return Scalar(_FORMATS.get(str(found.get("format")), _TYPES[kind]))
+
+    def is_nullable(self, found: Mapping[str, Any]) -> bool:
+        """Return whether a property's type allows null."""
+        kinds = self.resolved(found).get("type")
+        return isinstance(kinds, list) and "null" in kinds
+
+    def _kind(self, found: Mapping[str, Any]) -> str:
+        kinds = found.get("type", "object" if "properties" in found else "string")
+        if not isinstance(kinds, list):
+            return str(kinds)
+        named = [kind for kind in kinds if kind != "null"]
+        if len(named) != 1:
+            raise ValueError(f"the types {', '.join(named)} are no one column's")
+        return str(named[0])
+
+    def _object(self, found: Mapping[str, Any], depth: int) -> Type:
+        values = found.get("additionalProperties")
+        if "properties" not in found and isinstance(values, Mapping):
+            return MapOf(Scalar("string"), self.type_of(values, depth + 1))
+        required = found.get("required", ())
+        return Struct(
+            tuple(
+                StructField(
+                    name,
+                    self.type_of(inner, depth + 1),
+                    name not in required or self.is_nullable(inner),
+                    inner.get("description"),
+                )
+                for name, inner in found.get("properties", {}).items()
+            )
+        )

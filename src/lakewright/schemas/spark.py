@@ -1,0 +1,75 @@
+"""The `spark` schema: as Spark writes schemas of its own as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakewright.schemas.text import TextSchema
+from lakewright.spec.types import Array, Field, MapOf, Struct, StructField, Type, parse_type
+
+__all__ = ["SparkSchema", "as_spark_json"]
+
+
+class SparkSchema(TextSchema):
+    """Gives the columns of a struct in Spark's JSON form."""
+
+    def parse(self, document: Any) -> tuple[Field, ...]:
+        """Return the struct's fields."""
+        return tuple(
+            Field(
+                name=field["name"],
+                type=_type(field["type"]),
+                nullable=bool(field.get("nullable", True)),
+                description=field.get("metadata", {}).get("comment"),
+            )
+            for field in document["fields"]
+        )
+
+
+def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
+    """Return columns in Spark's JSON form, which this kind of schema reads again.
+
+    Example:
+        >>> as_spark_json((Field(name="id", type=parse_type("int")),))["fields"][0]["type"]
+        'integer'
+    """
+    return {"type": "struct", "fields": [_field_json(field) for field in fields]}
+
+
+def _type(found: Any) -> Type:
+    if isinstance(found, str):
+        return parse_type(found)
+    if found["type"] == "array":
+        return Array(_type(found["elementType"]))
+    if found["type"] == "map":
+        return MapOf(_type(found["keyType"]), _type(found["valueType"]))
+    return Struct(
+        tuple(
+            StructField(field["name"], _type(field["type"]), bool(field.get("nullable", True)))
+            for field in found["fields"]
+        )
+    )
+
+
+_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+
+
+def _field_json(field: Field | StructField) -> dict[str, Any]:
+    comment = {"comment": field.description} if field.description else {}
+    return {
+        "name": field.name,
+        "type": _type_json(field.type),
+        "nullable": field.nullable,
+        "metadata": comment,
+    }
+
+
+def _type_json(found: Type) -> Any:
+    if isinstance(found, Array):
+        return {"type": "array", "elementType": _type_json(found.element), "containsNull": True}
+    if isinstance(found, MapOf):
+        keys = {"type": "map", "keyType": _type_json(found.key), "valueType": _type_json(found.value)}
+        return {**keys, "valueContainsNull": True}
+    if isinstance(found, Struct):
+        return {"type": "struct", "fields": [_field_json(field) for field in found.fields]}
+    return _NAMES.get(found.ddl, found.ddl)

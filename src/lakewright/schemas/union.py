@@ -1,0 +1,70 @@
+"""The `union` schema: the columns of several schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError
+from lakewright.lake.columns import engine_type
+from lakewright.lake.difference import fits
+from lakewright.schemas.schema import Schema
+from lakewright.spec.model import KindOf, Listed, Reference
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["UnionSchema"]
+
+
+class UnionSchema(Schema):
+    """Gives each column once; one that not all have may be null, and the widest of its types is its type."""
+
+    schemas: Listed[Annotated[Schema, KindOf("schema", default="inline")]] = Declared(
+        min_length=1, description="The schemas, whose columns come in this order."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return what the schemas name."""
+        return [
+            Reference(each.category, each.name, ("schemas", index, *each.path))
+            for index, schema in enumerate(self.schemas)
+            for each in schema.references()
+        ]
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the columns of all.
+
+        Raises:
+            SpecError: A column has types of which none can hold the values of the others.
+        """
+        all_fields = [schema.fields(workspace) for schema in self.schemas]
+        merged: dict[str, Field] = {}
+        for fields in all_fields:
+            for field in fields:
+                key = field.name.lower()
+                merged[key] = _wider(merged[key], field) if key in merged else field
+        everywhere = set.intersection(*({field.name.lower() for field in fields} for fields in all_fields))
+        return tuple(
+            field if key in everywhere else field.model_copy(update={"nullable": True})
+            for key, field in merged.items()
+        )
+
+    def mappings(self) -> tuple[str, ...]:
+        """Return the mappings whose columns are among these."""
+        return tuple(name for schema in self.schemas for name in schema.mappings())
+
+
+def _wider(one: Field, other: Field) -> Field:
+    nullable = one.nullable or other.nullable
+    if fits(other.type, one.type):
+        return one.model_copy(update={"nullable": nullable})
+    if fits(one.type, other.type):
+        return one.model_copy(update={"nullable": nullable, "type": engine_type(other.type)})
+    raise SpecError.of(
+        f"column {one.name} is of type {one.type.ddl} in one schema and {other.type.ddl} in another",
+        remedy="Declare one type for it in both.",
+    )
