@@ -21,22 +21,23 @@ from lakewright.errors import Fault, LakewrightError
 
 __all__ = ["answer", "main", "root"]
 
+HERE = "lakewright.cli.commands"
 COMMANDS = {
-    "job": "lakewright.cli.commands.job:job",
-    "plan": "lakewright.cli.commands.plan:plan",
-    "process": "lakewright.cli.commands.process:process",
-    "validate": "lakewright.cli.commands.validate:validate",
-    "status": "lakewright.cli.commands.status:status",
-    "manifest": "lakewright.cli.commands.manifest:manifest",
-    "history": "lakewright.cli.commands.history:history",
-    "watermark": "lakewright.cli.commands.watermark:watermark",
-    "sql": "lakewright.cli.commands.sql:sql",
-    "ls": "lakewright.cli.commands.ls:ls",
-    "show": "lakewright.cli.commands.show:show",
-    "graph": "lakewright.cli.commands.graph:graph",
-    "init": "lakewright.cli.commands.init:init",
-    "demo": "lakewright.cli.commands.demo:demo",
-    "doctor": "lakewright.cli.commands.doctor:doctor",
+    "job": (f"{HERE}.job:job", "Run a job up to a phase."),
+    "plan": (f"{HERE}.plan:plan", "Show what a job would do, and why."),
+    "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
+    "validate": (f"{HERE}.validate:validate", "Find every error of the project, without Spark."),
+    "status": (f"{HERE}.status:status", "Show what runs, waits and failed, and what to type next."),
+    "manifest": (f"{HERE}.manifest:manifest", "See and change what is known of slices."),
+    "history": (f"{HERE}.history:history", "List the runs there were, or show one."),
+    "watermark": (f"{HERE}.watermark:watermark", "See and set watermarks."),
+    "sql": (f"{HERE}.sql:sql", "Query the lake."),
+    "ls": (f"{HERE}.ls:ls", "List what the project declares."),
+    "show": (f"{HERE}.show:show", "Show one definition of the project."),
+    "graph": (f"{HERE}.graph:graph", "Show what depends on what in a job."),
+    "init": (f"{HERE}.init:init", "Write a small project that runs."),
+    "demo": (f"{HERE}.demo:demo", "Write a lake of real data and run it."),
+    "doctor": (f"{HERE}.doctor:doctor", "Check the machine and the project, with remedies."),
 }
 
 

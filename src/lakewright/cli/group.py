@@ -15,6 +15,7 @@ from lakewright.spec.near import suggestion
 __all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command"]
 
 HELP_OPTIONS = ["-h", "--help"]
+LONGEST_SHORT_HELP = 100
 SHARED_TITLE = "Options of every command"
 CONTEXT = {"help_option_names": HELP_OPTIONS, "max_content_width": 100}
 
@@ -68,10 +69,13 @@ class LazyGroup(_WithGlobalOptions, click.Group):
     """A group whose commands are imported when they are asked for, listed in the order given.
 
     Args:
-        lazy: For each command its module and the name it has there: `"lakewright.cli.commands.job:job"`.
+        lazy: For each command where it is, as in `"lakewright.cli.commands.job:job"`, and what a list says
+            of it: the list is shown without importing any.
     """
 
-    def __init__(self, *args: Any, lazy: Mapping[str, str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
         self._lazy = dict(lazy or {})
 
@@ -81,18 +85,23 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None where there is none of that name."""
-        place = self._lazy.get(cmd_name)
-        if place is None:
+        if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
-        module, _, name = place.partition(":")
+        module, _, name = self._lazy[cmd_name][0].partition(":")
         found: click.Command = getattr(import_module(module), name)
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the names of the commands and what each does."""
+        own = {name: found.get_short_help_str(LONGEST_SHORT_HELP) for name, found in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([*((name, text) for name, (_, text) in self._lazy.items()), *own.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is meant; the error for an unknown one names what is like it."""
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
             raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)
         return super().resolve_command(ctx, args)

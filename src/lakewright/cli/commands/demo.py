@@ -27,7 +27,6 @@ ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
 
 
 @command(
-    short_help="Write a lake of real data and run it.",
     examples=["lakewright demo", "lakewright demo /tmp/lake"],
 )
 @click.argument(

@@ -48,7 +48,6 @@ class Check:
 
 
 @command(
-    short_help="Check the machine and the project, with remedies.",
     examples=["lakewright doctor", "lakewright doctor --start", "lakewright doctor -o json"],
 )
 @click.option("--start", is_flag=True, help="Start a Spark session too, which takes some seconds.")

@@ -18,7 +18,6 @@ __all__ = ["graph"]
 
 
 @command(
-    short_help="Show what depends on what in a job.",
     examples=[
         "lakewright graph monthly build month=2022-01-01",
         "lakewright graph monthly build month=2022-01-01 --format mermaid",

@@ -16,7 +16,6 @@ __all__ = ["history"]
 
 @click.group(
     cls=LazyGroup,
-    short_help="List the runs there were, or show one.",
     invoke_without_command=True,
     examples=[
         "lakewright history",

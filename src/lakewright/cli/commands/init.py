@@ -15,7 +15,7 @@ from lakewright.cli.page import Span, line
 __all__ = ["init"]
 
 
-@command(short_help="Write a small project that runs.", examples=["lakewright init", "lakewright init lake"])
+@command(examples=["lakewright init", "lakewright init lake"])
 @click.argument("folder", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
 @click.pass_obj
 def init(call: Call, /, folder: Path) -> None:

@@ -27,7 +27,6 @@ DECLINED = 130
 
 
 @command(
-    short_help="Run a job up to a phase.",
     examples=[
         "lakewright job monthly build month=2022-01-01",
         "lakewright job monthly verify month:start=2022-01-01 month:end=2022-06-01",

@@ -18,7 +18,6 @@ __all__ = ["ls"]
 
 
 @command(
-    short_help="List what the project declares.",
     examples=["lakewright ls jobs", "lakewright ls entities -o json"],
 )
 @click.argument("section", type=click.Choice(["jobs", "targets", "entities", "relations", "mappings"]))

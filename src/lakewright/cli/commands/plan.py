@@ -18,7 +18,6 @@ HAS_WORK = 3
 
 
 @command(
-    short_help="Show what a job would do, and why.",
     examples=[
         "lakewright plan monthly build month=2022-01-01",
         "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",

@@ -26,7 +26,6 @@ __all__ = ["process"]
 
 
 @command(
-    short_help="Process the pending slices of an entity.",
     examples=[
         "lakewright process regions",
         "lakewright process regions 2025-07-01-slice.parquet --processing-time 2025-07-01T06:00:00",

@@ -31,7 +31,6 @@ SECTIONS = {
 
 
 @command(
-    short_help="Show one definition of the project.",
     examples=["lakewright show job monthly", "lakewright show entity regions -o json"],
 )
 @click.argument("category", type=click.Choice(list(SECTIONS)))

@@ -24,7 +24,6 @@ __all__ = ["sql"]
 
 
 @command(
-    short_help="Query the lake.",
     examples=[
         'lakewright sql "SELECT * FROM regions WHERE dlf_deleted"',
         'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',

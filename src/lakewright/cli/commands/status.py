@@ -62,7 +62,6 @@ class Situation:
 
 
 @command(
-    short_help="Show what runs, waits and failed, and what to type next.",
     examples=["lakewright status", "lakewright status -o json"],
 )
 @click.pass_obj

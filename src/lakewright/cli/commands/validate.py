@@ -23,7 +23,6 @@ SECTIONS = {
 
 
 @command(
-    short_help="Find every error of the project, without Spark.",
     examples=["lakewright validate", "lakewright validate --project lake -o json"],
 )
 @click.pass_obj

@@ -20,7 +20,6 @@ TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
 
 @click.group(
     cls=LazyGroup,
-    short_help="See and set watermarks.",
     examples=["lakewright watermark ls", "lakewright watermark reset orders updated_at"],
 )
 def watermark() -> None:

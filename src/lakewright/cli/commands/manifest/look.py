@@ -24,7 +24,6 @@ __all__ = ["discover_slices", "list_items", "show_item", "stats"]
 
 @command(
     name="ls",
-    short_help="List items with their verdicts.",
     examples=[
         "lakewright manifest ls --entity regions",
         "lakewright manifest ls --state failed --state locked -o json",
@@ -68,7 +67,6 @@ def list_items(
 
 @command(
     name="show",
-    short_help="Show every record of one item.",
     examples=["lakewright manifest show file:///lake/bronze/regions/2022-01-01"],
 )
 @click.argument("item")
@@ -88,7 +86,6 @@ def show_item(call: Call, /, item: str) -> None:
 
 @command(
     name="stats",
-    short_help="Count items by application and verdict.",
     examples=["lakewright manifest stats -o json"],
 )
 @click.pass_obj
@@ -102,7 +99,6 @@ def stats(call: Call, /) -> None:
 
 @command(
     name="discover",
-    short_help="Record new slices; tell where bronze and manifest disagree.",
     examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
 )
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="Only slices of this entity.")

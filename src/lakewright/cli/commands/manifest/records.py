@@ -21,7 +21,6 @@ __all__ = ["check", "export", "import_file"]
 
 @command(
     name="export",
-    short_help="Write every record as a line of JSON.",
     examples=["lakewright manifest export records.ndjson", "lakewright manifest export | gzip"],
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
@@ -44,7 +43,7 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(name="import", short_help="Take in records.", examples=["lakewright manifest import records.ndjson"])
+@command(name="import", examples=["lakewright manifest import records.ndjson"])
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.pass_obj
 def import_file(call: Call, /, file: Path) -> int:
@@ -69,7 +68,6 @@ def import_file(call: Call, /, file: Path) -> int:
 
 @command(
     name="fsck",
-    short_help="Check every record.",
     examples=["lakewright manifest fsck", "lakewright manifest fsck --repair"],
 )
 @click.option("--repair", is_flag=True, help="Make what is answered from follow from the records again.")

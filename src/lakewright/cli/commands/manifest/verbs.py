@@ -46,7 +46,6 @@ def _user() -> str:
 
 @command(
     name="resolve",
-    short_help="Let a failed item be processed again.",
     examples=["lakewright manifest resolve ITEM --reason 'file sent anew'"],
 )
 @click.argument("item")
@@ -63,7 +62,6 @@ def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
 
 @command(
     name="release",
-    short_help="Free an item from a lock.",
     examples=["lakewright manifest release ITEM", "lakewright manifest release ITEM --force"],
 )
 @click.argument("item")
@@ -77,7 +75,6 @@ def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) 
 
 @command(
     name="skip",
-    short_help="Have an item left alone.",
     examples=["lakewright manifest skip ITEM --reason 'sent twice'"],
 )
 @click.argument("item")
@@ -92,7 +89,7 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
     _did(call, _ledger(call, author).skip(known_item(call, item).item_id, reason, application=whom))
 
 
-@command(name="unskip", short_help="Take a skip back.", examples=["lakewright manifest unskip ITEM"])
+@command(name="unskip", examples=["lakewright manifest unskip ITEM"])
 @click.argument("item")
 @click.option("--for", "application", metavar="APP", help="Only for this application.")
 @_operator
@@ -105,7 +102,6 @@ def unskip(call: Call, /, item: str, *, application: str | None, author: str, re
 
 @command(
     name="requeue",
-    short_help="Have an item processed anew.",
     examples=[
         "lakewright manifest requeue ITEM --reason 'file was corrected'",
         "lakewright manifest requeue ITEM --cascade",
