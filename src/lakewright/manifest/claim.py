@@ -14,7 +14,7 @@ from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.scribe import Scribe
 from lakewright.manifest.store import Put
 
-__all__ = ["Claim", "Discovered", "Discovery", "claim_drafts", "lost_claim", "refuse_unready"]
+__all__ = ["Claim", "Discovered", "Discovery", "claim_drafts", "claim_puts", "lost_claim", "refuse_unready"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,12 @@ def claim_drafts(
         record_id=record_id,
     )
     return (*freed, processing)
+
+
+def claim_puts(lock: Lock | None, lease: Lease, counter: Put | None) -> tuple[Put, ...]:
+    """Return the documents of a claim: its lease, in place of the one last seen, and a counter that moved."""
+    seen = lock.lease.version if lock is not None and lock.lease is not None else None
+    return (lease.put(expected=seen), *(() if counter is None else (counter,)))
 
 
 def _takeover(scribe: Scribe, lock: Lock, lease: Lease) -> Draft:

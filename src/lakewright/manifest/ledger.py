@@ -20,6 +20,7 @@ from lakewright.manifest.claim import (
     Discovered,
     Discovery,
     claim_drafts,
+    claim_puts,
     lost_claim,
     refuse_unready,
 )
@@ -30,7 +31,7 @@ from lakewright.manifest.lock import IsDead, Lock, knows_of_no_death
 from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.scribe import Scribe
-from lakewright.manifest.store import Append, Put, Store, Write
+from lakewright.manifest.store import Append, Put, Store, Write, Written
 from lakewright.manifest.watermark import Watermarks
 
 __all__ = ["COUNTER", "Ledger", "Takeover"]
@@ -155,13 +156,14 @@ class Ledger:
                 `details` has the `verdict`.
         """
         record_id, lease_token = self._ids(), self._ids()
+        may_take_over = takeover == Takeover.AUTO
         for _ in range(MOST_RACES):
             item = self.item(item_id)
             lock = self.lock(item)
-            refuse_unready(item, lock, application, may_take_over=takeover == Takeover.AUTO)
-            token, counter = self._token(item, application, token_counter, token_floor)
+            refuse_unready(item, lock, application, may_take_over=may_take_over)
             now = self.store.now()
             lease = Lease(item_id, holder, lease_token, now, now + duration)
+            token, counter = self._token(item, application, token_counter, token_floor)
             drafts = claim_drafts(
                 self._scribe,
                 item,
@@ -172,23 +174,27 @@ class Ledger:
                 token=token,
                 counter=counter,
             )
-            seen = lock.lease.version if lock is not None and lock.lease is not None else None
-            puts = (lease.put(expected=seen), *(() if counter is None else (counter,)))
+            puts = claim_puts(lock, lease, counter)
             try:
                 written = self.store.write(Write((Append(item_id, drafts, item.sequence),), puts))
             except SequenceConflict:
                 continue
-            return Claim(
-                item=written.items[0],
-                application=application,
-                lease=Lease.from_document(next(d for d in written.documents if d.kind == LEASE)),
-                token=token,
-                record_id=record_id,
-                processed_id=self._ids(),
-                failed_id=self._ids(),
-                is_repeat=application.key in item.tokens,
-            )
+            return self._claim(item, application, written, record_id=record_id, token=token)
         raise SequenceConflict(f"{item_id} is claimed by too many at once", details={"item_id": item_id})
+
+    def _claim(
+        self, before: Item, application: Application, written: Written, *, record_id: str, token: int
+    ) -> Claim:
+        return Claim(
+            item=written.items[0],
+            application=application,
+            lease=Lease.from_document(next(d for d in written.documents if d.kind == LEASE)),
+            token=token,
+            record_id=record_id,
+            processed_id=self._ids(),
+            failed_id=self._ids(),
+            is_repeat=application.key in before.tokens,
+        )
 
     def _token(self, item: Item, application: Application, key: str, floor: int) -> tuple[int, Put | None]:
         """Return the number of the item's data commit, and what is to be put down if it is a new one."""

@@ -7,6 +7,7 @@ stays locked, so here any text is taken.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,9 +32,20 @@ DEEPEST = 20
 """Levels of nesting in a payload."""
 
 KEPT_WHOLE = frozenset(
-    {"token", "counter", "fingerprint", "watermarks", "delta_version", "holds_back", "mends"}
+    {
+        "allow_late",
+        "counter",
+        "delta_version",
+        "entity",
+        "fingerprint",
+        "holds_back",
+        "mends",
+        "slice",
+        "token",
+        "watermarks",
+    }
 )
-"""What later runs read from a payload: never left out for the sake of size."""
+"""What later runs read from a payload: never cut, and never searched for what may look like a secret."""
 
 
 def payload(state: State, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,12 +100,14 @@ def text_of(error: BaseException | Fault) -> str:
 
 
 def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return content that fits a record: texts, lists and, where that isn't enough, whole entries cut.
+    """Return content as JSON that fits a record: texts, lists and, if need be, whole entries are cut.
 
-    What was cut says so. Entries that later runs depend on are left whole.
+    What was cut says so; what JSON doesn't know becomes text. Entries that later runs depend on stay whole.
     """
-    kept = {name: value if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()}
-    sizes = {name: _size(value) for name, value in kept.items()}
+    kept = {
+        name: _plain(value) if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()
+    }
+    sizes = {name: len(json.dumps(value)) for name, value in kept.items()}
     excess = sum(sizes.values()) - LARGEST
     for name in sorted(sizes.keys() - KEPT_WHOLE, key=lambda name: -sizes[name]):
         if excess <= 0:
@@ -103,21 +117,30 @@ def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
+
+
 def _trim(value: Any, name: str = "", level: int = 0) -> Any:
     if isinstance(value, str):
         return _cut(value, LONGEST_TRACE if name == "stack_trace" else LONGEST_TEXT)
-    if not isinstance(value, Mapping | list | tuple):
+    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    if level >= DEEPEST:
-        return _cut(repr(type(value)), LONGEST_TEXT)
+    if level >= DEEPEST or not isinstance(value, Mapping | list | tuple):
+        return _cut(_text(value), LONGEST_TEXT)
     if isinstance(value, Mapping):
         members = list(value.items())
         trimmed = {
-            _cut(str(key), LONGEST_TEXT): _trim(m, str(key), level + 1) for key, m in members[:MOST_MEMBERS]
+            _cut(str(key), LONGEST_TEXT): _trim(member, str(key), level + 1)
+            for key, member in members[:MOST_MEMBERS]
         }
         return trimmed if len(members) <= MOST_MEMBERS else {**trimmed, "…": _more(len(members))}
     listed = [_trim(member, "", level + 1) for member in value[:MOST_MEMBERS]]
     return listed if len(value) <= MOST_MEMBERS else [*listed, _more(len(value))]
+
+
+def _text(value: Any) -> str:
+    return type(value).__name__ if isinstance(value, Mapping | list | tuple) else str(value)
 
 
 def _more(count: int) -> str:
@@ -131,7 +154,3 @@ def _cut(text: str, longest: int) -> str:
     note = f"\n… {len(text) - longest} characters left out …\n"
     half = (longest - len(note)) // 2
     return text[:half] + note + text[-half:]
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value, default=str))

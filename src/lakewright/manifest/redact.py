@@ -26,11 +26,12 @@ SHORTEST_ANYWHERE = 8
 
 NO_SECRETS = frozenset(("true", "false", "none", "null", "auto", "default", "yes", "no", "on", "off"))
 
-_URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]*://)[^\s/@'\"?#]*(?::[^\s/'\"?#]*)?@")
+# Nothing before what is looked for may repeat for long, so that searching a long text ends.
+_URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]{0,30}://)[^\s/'\"?#]*@")
 _ASSIGNED = re.compile(
-    r"(?P<name>\b(?:[\w.\-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|"
-    r"private[_-]?key|signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token)"
-    r"|pwd|sig|token)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
+    r"(?P<name>(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|"
+    r"signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token|\b(?:pwd|sig|token))"
+    r"\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
     re.IGNORECASE,
 )
 

@@ -8,6 +8,7 @@ Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configura
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -32,7 +33,7 @@ class Watermark:
 
     Attributes:
         type: `long`, `double`, `decimal`, `date`, `timestamp` (UTC) or `string`.
-        value: As JSON holds it: a number, or text for decimals, dates and timestamps.
+        value: As JSON holds it: a number, or text for decimals, dates, timestamps, NaN and infinities.
     """
 
     type: str
@@ -54,7 +55,9 @@ class Watermark:
             return cls("decimal", str(value))
         if isinstance(value, int):
             return cls("long", int(value))
-        return cls("double", value) if isinstance(value, float) else cls("string", value)
+        if isinstance(value, float):
+            return cls("double", value if math.isfinite(value) else str(value))
+        return cls("string", value)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Watermark:

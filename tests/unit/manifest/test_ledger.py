@@ -403,6 +403,12 @@ class TestOutcome:
         assert "s3cr3t-value" not in str(stage.store.records(ITEM))
         assert "login with *** refused" in str(stage.store.records(ITEM)[-1].payload)
 
+    def test_keeps_names_that_happen_to_be_somebodys_password(self) -> None:
+        stage = Stage(redactor=Redactor(frozenset({"regions", "2022-01-01.csv"})))
+        note = stage.ledger.item(ITEM).new
+        assert note is not None
+        assert (note.note["entity"], note.note["slice"]) == ("regions", "2022-01-01.csv")
+
 
 class TestOperator:
     def failed(self) -> Stage:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -91,6 +93,17 @@ def test_endless_nesting_ends() -> None:
     for _ in range(5_000):
         value = [value]
     assert len(json.dumps(bounded({"x": value}))) < 200
+
+
+def test_what_json_does_not_know_becomes_text() -> None:
+    content = {
+        "metrics": {"when": date(2022, 1, 1), "ratio": float("nan"), "ids": {1}, 3: Decimal("1.50")},
+        "watermarks": {"day": {"type": "date", "value": date(2022, 1, 1)}},
+    }
+    assert bounded(content) == {
+        "metrics": {"when": "2022-01-01", "ratio": "nan", "ids": "{1}", "3": "1.50"},
+        "watermarks": {"day": {"type": "date", "value": "2022-01-01"}},
+    }
 
 
 JSON = st.recursive(

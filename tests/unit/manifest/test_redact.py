@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from urllib.parse import quote
 
 import pytest
@@ -104,3 +105,28 @@ def test_a_long_secret_never_survives(secret: str, before: str, after: str) -> N
     assert secret.strip() not in Redactor(frozenset({secret})).text(before + secret + after).replace(
         "***", "\0"
     )
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "a.",
+        "a:",
+        "://",
+        "x://a:",
+        "password",
+        "password ",
+        "password='",
+        "secret.",
+        'key="',
+        "@",
+        "=",
+        " ",
+    ],
+)
+def test_long_texts_take_no_longer_than_their_length_asks_for(unit: str) -> None:
+    text = "x://" + unit * (200_000 // len(unit)) + "="
+    begun = time.process_time()
+    Redactor(frozenset({"hunter22", "aab"})).text(text)
+    assert time.process_time() - begun < 2

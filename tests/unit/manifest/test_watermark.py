@@ -62,6 +62,13 @@ def test_of_a_column_that_changed_its_type_counts_the_new_one() -> None:
     assert Watermark.of("2022-01-01").is_after(Watermark.of(date(2023, 1, 1)))
 
 
+def test_not_a_number_is_after_nothing_and_can_be_stored() -> None:
+    nan = Watermark.of(float("nan"))
+    assert nan.as_json() == {"type": "double", "value": "nan"}
+    assert not nan.is_after(Watermark.of(1.0))
+    assert Watermark.of(float("inf")).is_after(Watermark.of(1.0))
+
+
 @pytest.mark.parametrize(
     "document",
     [{"type": "uuid", "value": "x"}, {"type": "date", "value": "soon"}, {"type": "decimal", "value": "x"}],
