@@ -10,7 +10,7 @@ DIR ?= lakewright-demo
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test check format lint types bench lock clean
+.PHONY: help setup demo test check format lint types docs bench lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ lint: setup ## Find faults in the code, and imports that point up the layers
 
 types: setup ## Check the types
 	$(BIN)/mypy
+
+docs: setup ## Make the pages of docs/reference from the code and docs/examples
+	@$(BIN)/python -m lakewright.cli.reference >docs/reference/commands.md
+	@$(BIN)/python -m scripts.reference
 
 bench: setup ## Measure against the defaults, into docs/benchmarks.md; ARGS="..." as `python -m benchmarks -h` says
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -1,0 +1,200 @@
+"""The keys of a declared class, as rows of a table."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BeforeValidator
+from pydantic.fields import FieldInfo
+
+from lakewright.spec.model import KindOf, Model, Named, read_settings
+from lakewright.spec.types import Scalar
+from lakewright.spec.values import Duration
+
+__all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
+
+PAGES = {
+    "mapping": "mappings.md",
+    "relation": "relations.md",
+    "schema": "schemas.md",
+    "target": "targets.md",
+    "assertion": "targets.md#assertions",
+    "measure": "targets.md#measures",
+}
+"""Page on which a category's kinds are."""
+
+NAMES: dict[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "`true` or `false`",
+    Any: "any",
+    Duration: "duration",
+}
+PLURALS = {"text": "texts", "map": "maps", "list": "lists"}
+
+DEFAULTS = {
+    ("Entity", "name"): "the key",
+    ("Entity", "destination"): "the name",
+    ("Column", "name"): "",
+}
+"""Defaults that a class computes."""
+
+UNUSED = {
+    "Entity": ("group", "connectiongroup"),
+    "EntitySettings": ("raw_path", "bronze_table"),
+    "Field": ("default", "format", "size", "charset", "collation"),
+    "Job": ("hooks", "metadata", "metrics", "parallelism"),
+    "LakeSettings": ("name", "raw_path", "bronze_output"),
+    "Mapping": ("documentation", "metadata"),
+    "ProjectFile": ("imports",),
+    "Relation": ("documentation", "metadata"),
+    "Target": ("documentation", "retries", "timeout"),
+    "Watermark": ("operation", "operation_group"),
+}
+"""Keys that are read, for files that have them, but that nothing uses so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row: a key as it is written, what it takes, and what it is for."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
+    is_used: bool
+
+
+def keys_of(model: type[Model], *, without: type[Model] | None = None, before: str = "") -> Iterator[Key]:
+    """Yield the keys of a class and, with their paths, of the maps inside of it.
+
+    Args:
+        model: The class.
+        without: A base whose keys stand elsewhere.
+        before: Path of the map.
+    """
+    for name, field in model.model_fields.items():
+        is_elsewhere = without is not None and name in without.model_fields
+        # What every definition has, unless a class says more of it.
+        is_bare = name in Named.model_fields and not field.description
+        if is_elsewhere or is_bare:
+            continue
+        path = before + (field.alias or name)
+        is_used = not any(name in UNUSED.get(each.__name__, ()) for each in model.__mro__)
+        yield Key(path, _type_of(field), _default(model, name, field), field.description or "", is_used)
+        inner, suffix = _inner(field.annotation)
+        if inner is not None:
+            yield from keys_of(inner, before=f"{path}{suffix}.")
+
+
+def table(keys: Sequence[Key]) -> str:
+    """Return the keys as a table of Markdown, and a sentence about those that nothing uses."""
+    rows = [
+        f"| `{key.name}` | {key.type} | {key.default} | {_cell(key.meaning)} |" for key in keys if key.is_used
+    ]
+    head = ["| key | takes | default | meaning |", "|---|---|---|---|"]
+    text = "\n".join([*head, *rows]) if rows else "No keys of its own."
+    unused = ", ".join(f"`{key.name}`" for key in keys if not key.is_used)
+    return f"{text}\n\nRead, but without effect so far: {unused}." if unused else text
+
+
+def summary(model: type[Model]) -> str:
+    """Return what a class says of itself, for readers of its pages."""
+    text = inspect.cleandoc(model.__doc__ or "").partition("\n\nAttributes:")[0]
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _default(model: type[Model], name: str, field: FieldInfo) -> str:
+    if (model.__name__, name) in DEFAULTS:
+        return DEFAULTS[model.__name__, name]
+    if field.is_required():
+        return "required"
+    if field.default_factory is not None or field.default in (None, (), ""):
+        return ""
+    return f"`{_text(field.default)}`"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def _type_of(field: FieldInfo) -> str:
+    return _type(field.annotation, field.metadata)
+
+
+def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    marked = next((text for text in map(_marked, metadata) if text is not None), None)
+    if marked is not None:
+        return marked
+    origin = get_origin(annotation)
+    if origin is not None:
+        return _SHAPES[origin](get_args(annotation))
+    if inspect.isclass(annotation) and issubclass(annotation, Enum):
+        return ", ".join(f"`{member.value}`" for member in annotation)
+    return NAMES.get(annotation, "map")
+
+
+def _marked(mark: Any) -> str | None:
+    """Return what a mark beside a type says that the type doesn't."""
+    if isinstance(mark, KindOf):
+        return f"[{mark.category}]({PAGES[mark.category]})"
+    is_pairs = isinstance(mark, BeforeValidator) and mark.func is read_settings
+    return "map, or list of `key=value`" if is_pairs else None
+
+
+def _choice(arguments: Sequence[Any]) -> str:
+    if Scalar in arguments:
+        return "[type](project.md#types)"
+    return " or ".join(dict.fromkeys(_type(each) for each in arguments if each is not NoneType))
+
+
+def _list_of(arguments: Sequence[Any]) -> str:
+    inner = _type(arguments[0])
+    return "list" if inner == "any" else f"list of {_plural(inner)}"
+
+
+def _map_of(arguments: Sequence[Any]) -> str:
+    inner = _type(arguments[1])
+    return "map" if inner == "any" else f"map of names to {_plural(inner)}"
+
+
+def _plural(inner: str) -> str:
+    return " or ".join(PLURALS.get(part, part) for part in inner.split(" or "))
+
+
+def _inner(annotation: Any, suffix: str = "") -> tuple[type[Model] | None, str]:
+    """Return the class of the maps in a field, and what leads to one: `[]` in a list, `.<name>` in a map."""
+    if inspect.isclass(annotation) and issubclass(annotation, Model):
+        return annotation, suffix
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated and any(isinstance(mark, KindOf) for mark in arguments[1:]):
+        return None, suffix
+    step = {tuple: "[]", list: "[]", dict: ".<name>"}.get(origin, "") if origin else ""
+    found = (_inner(each, suffix + step) for each in arguments)
+    return next((each for each in found if each[0] is not None), (None, suffix))
+
+
+_SHAPES: Mapping[Any, Callable[[Sequence[Any]], str]] = {
+    Annotated: lambda arguments: _type(arguments[0], arguments[1:]),
+    Literal: lambda arguments: ", ".join(f"`{value}`" for value in arguments),
+    Union: _choice,
+    UnionType: _choice,
+    dict: _map_of,
+    list: _list_of,
+    tuple: _list_of,
+}
+"""What to say of a type with arguments."""

@@ -1,0 +1,37 @@
+"""The pages of the documentation, and what stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["DOCS", "PAGES", "ROOT", "anchors", "blocks", "links"]
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+HEADING = re.compile(r"^#+ (?P<text>.*)$", re.M)
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    """Yield the fenced texts of a page in a language."""
+    for found in FENCE.finditer(page.read_text()):
+        if found["language"] == language:
+            yield found["text"]
+
+
+def links(page: Path) -> Iterator[str]:
+    """Yield where the links of a page lead to, those to other sites left out."""
+    for found in LINK.finditer(FENCE.sub("", page.read_text())):
+        if "://" not in found["target"]:
+            yield found["target"]
+
+
+def anchors(page: Path) -> frozenset[str]:
+    """Return what a link can name within a page, as GitHub makes it from headings."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return frozenset(re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings)
