@@ -39,8 +39,16 @@ def slice_name(item: Item) -> str:
     return str(noted) if noted is not None else item.item_id.rstrip("/").rpartition("/")[2]
 
 
-def sort_out(items: Iterable[Item], application: Application) -> Pending:
-    """Return what is to be done about an entity's items on behalf of an application."""
+def sort_out(
+    items: Iterable[Item], application: Application, *, takeable: frozenset[str] = frozenset()
+) -> Pending:
+    """Return what is to be done about an entity's items on behalf of an application.
+
+    Args:
+        items: Of one entity, in any order.
+        application: On whose behalf.
+        takeable: Ids of locked items whose holder is gone: they count as ready, to be taken over.
+    """
     ready: list[Item] = []
     waiting: list[Item] = []
     held: Item | None = None
@@ -50,6 +58,8 @@ def sort_out(items: Iterable[Item], application: Application) -> Pending:
     last_done = max(done, default=-1)
     for position, item in enumerate(ordered):
         verdict = item.verdict(application)
+        if verdict is Verdict.LOCKED and item.item_id in takeable:
+            verdict = Verdict.READY
         if verdict is Verdict.READY and held is not None:
             waiting.append(item)
         elif verdict is Verdict.READY:

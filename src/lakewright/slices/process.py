@@ -138,7 +138,15 @@ def look_for_slices(
         items = _unrecorded(bench, entity, slices)
     for item in _open_items(bench, places):
         items.setdefault(item.item_id, item)
-    return sort_out(items.values(), bench.application), slices
+    return sort_out(items.values(), bench.application, takeable=_takeable(bench, items.values())), slices
+
+
+def _takeable(bench: Bench, items: Iterable[Item]) -> frozenset[str]:
+    """Ids of items whose lock nobody stands behind any more, where runs may take such locks over."""
+    if bench.takeover is not Takeover.AUTO:
+        return frozenset()
+    locked = ((item, bench.ledger.lock(item)) for item in items if item.processing is not None)
+    return frozenset(item.item_id for item, lock in locked if lock is not None and lock.is_stale)
 
 
 def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -> ProcessResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from lakewright.errors import LakewrightError
 from lakewright.strategies.summary import Summary
@@ -26,6 +27,16 @@ class SliceResult:
     summary: Summary
     is_adopted: bool = False
     warnings: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the slice as commands print it: item, name, strategy and numbers."""
+        numbers = {name: value for name, value in asdict(self.summary).items() if name != "is_first"}
+        return {
+            "item": self.item_id,
+            "slice": self.name,
+            **numbers,
+            "strategy": self.summary.strategy.value,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,14 +38,14 @@ __all__ = ["EntityTarget", "application_of"]
 
 _FROM_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
 _COUNTS = (
-    "recordsInSlice",
+    "records_in_slice",
     "inserted",
     "updated",
     "unchanged",
     "deleted",
     "changed",
     "closed",
-    "inferredDeletes",
+    "inferred_deletes",
 )
 
 
@@ -282,8 +281,6 @@ def _hold(bench: Bench, pending: Pending) -> Hold | None:
 
 def _metrics(result: ProcessResult) -> dict[str, Any]:
     """Return the sums over all slices, and each slice's own numbers."""
-    each = [{"slice": done.name, **done.summary.as_json()} for done in result.slices]
-    sums: Counter[str] = Counter()
-    for numbers in each:
-        sums.update({name: numbers[name] for name in _COUNTS if name in numbers})
-    return {**{name: sums[name] for name in _COUNTS if name in sums}, "slices": each}
+    each = [done.as_json() for done in result.slices]
+    sums = {name: sum(numbers[name] for numbers in each) for name in _COUNTS}
+    return {**sums, "slices": each}

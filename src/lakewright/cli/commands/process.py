@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +19,7 @@ from lakewright.errors import OperatorError
 from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
-    from lakewright.slices.result import ProcessResult, SliceResult
+    from lakewright.slices.result import ProcessResult
 
 __all__ = ["process"]
 
@@ -90,18 +89,13 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
     return {
         "entity": entity,
         "status": _status(result).value,
-        "slices": [_slice(one) for one in result.slices],
+        "slices": [one.as_json() for one in result.slices],
         "error": result.error.as_fault().as_json() if result.error is not None else None,
     }
 
 
-def _slice(one: SliceResult) -> dict[str, Any]:
-    metrics = {key: value for key, value in asdict(one.summary).items() if key != "is_first"}
-    return {"item": one.item_id, "slice": one.name, **metrics}
-
-
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
-    slices = tuple(Branch(slice_line(_slice(one))) for one in result.slices)
+    slices = tuple(Branch(slice_line(one.as_json())) for one in result.slices)
     why = "" if result.slices or result.error is not None else ": no slice is ready"
     yield Branch(line(status(_status(result).value), " ", Span(entity, "bold"), why), slices)
     if result.waiting:
