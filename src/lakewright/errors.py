@@ -19,6 +19,7 @@ LakewrightError
 │   ├── DataLossError             the step would lose rows or columns without leave
 │   ├── MigrationError            the present table can't become the declared one
 │   ├── VerificationError         what a target promises doesn't hold
+│   ├── TargetTimeout             the target took longer than its `timeout`
 │   └── MetricError               a metric identity is broken
 ├── RetryableError                nobody: trying again may succeed
 │   ├── CommitConflict            another writer committed first
@@ -65,6 +66,7 @@ __all__ = [
     "SpecError",
     "StoreUnavailable",
     "TargetError",
+    "TargetTimeout",
     "UsageError",
     "VerificationError",
 ]
@@ -79,9 +81,7 @@ class Location:
     column: int | None = None
 
     def __str__(self) -> str:
-        return ":".join(
-            str(part) for part in (self.file, self.line) if part is not None
-        )
+        return ":".join(str(part) for part in (self.file, self.line) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,7 @@ class LakewrightError(Exception):
 
     def as_fault(self) -> Fault:
         """Return this error as a value that can be kept, printed or sent."""
-        return Fault(
-            self.message, location=self.location, remedy=self.remedy, code=self.code
-        )
+        return Fault(self.message, location=self.location, remedy=self.remedy, code=self.code)
 
 
 class SpecError(LakewrightError):
@@ -232,9 +230,7 @@ class NullKeyError(TargetError):
     """A record has no value in a column of its business key."""
 
     code = "null_key"
-    default_remedy = (
-        "Correct the slice, or set null_keys: allow if null is a value of this key."
-    )
+    default_remedy = "Correct the slice, or set null_keys: allow if null is a value of this key."
 
 
 class DeleteBrakeError(TargetError):
@@ -260,9 +256,7 @@ class DataLossError(TargetError):
     """The step would lose rows or columns that hold values."""
 
     code = "data_loss"
-    default_remedy = (
-        "Look at what would be lost, then run again with --allow-data-loss."
-    )
+    default_remedy = "Look at what would be lost, then run again with --allow-data-loss."
 
 
 class MigrationError(TargetError):
@@ -275,6 +269,13 @@ class VerificationError(TargetError):
     """What the target promises doesn't hold."""
 
     code = "verification"
+
+
+class TargetTimeout(TargetError):
+    """The target took longer than it is allowed to; its Spark jobs were cancelled."""
+
+    code = "timeout"
+    default_remedy = "Give it a longer `timeout`, or find out what it waits for."
 
 
 class MetricError(TargetError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakewright.lake.session import SessionSettings, build_session
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from lakewright.spec.lake import LakeSettings
 
 __all__ = ["Lake"]
+
+_PATIENCE = 2.0
+"""Seconds to wait for a thread that starts the session."""
 
 
 class Lake:
@@ -36,11 +40,23 @@ class Lake:
         self._start = start
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
+        self._work = _Work()
 
     @property
     def is_started(self) -> bool:
         """Whether the session runs; asking doesn't start it."""
         return self._spark is not None
+
+    @property
+    def has_catalog_in_memory(self) -> bool:
+        """Whether tables and views of the catalog end with the session."""
+        conf = self.session.conf
+        is_plain = conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
+        return (
+            is_plain
+            and not any(key.startswith("spark.sql.catalog.") for key in conf)
+            and "spark.remote" not in conf
+        )
 
     @property
     def spark(self) -> SparkSession:
@@ -52,15 +68,68 @@ class Lake:
         with self._lock:
             if self._spark is None:
                 self._spark = self._start(self.session)
+            self._mark(self._spark)
             return self._spark
 
     def isolated(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
         return self.spark.newSession()
 
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        """Have the Spark jobs that this thread starts inside carry a tag, for `cancel`.
+
+        Threads share Spark fairly: each has a pool of its own. Nothing is marked on Spark Connect, whose
+        sessions can't see each other's jobs.
+        """
+        self._work.tag, self._work.is_marked = tag, False
+        if self._spark is not None:
+            self._mark(self._spark)
+        try:
+            yield
+        finally:
+            self._work.tag = None
+            if self._work.is_marked and self._spark is not None:
+                self._spark.sparkContext.removeJobTag(tag)
+
+    def _mark(self, spark: SparkSession) -> None:
+        tag = self._work.tag
+        if tag is None or self._work.is_marked or self._is_remote:
+            return
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+        spark.sparkContext.addJobTag(tag)
+        self._work.is_marked = True
+
+    def cancel(self, tag: str | None = None) -> None:
+        """End the Spark jobs that carry a tag, or all; whoever waits for them gets an error."""
+        # Not under the lock: whoever starts the session holds it for seconds.
+        spark = self._spark
+        if spark is None or self._is_remote:
+            return
+        if tag is None:
+            spark.sparkContext.cancelAllJobs()
+        else:
+            spark.sparkContext.cancelJobsWithTag(tag)
+
+    @property
+    def _is_remote(self) -> bool:
+        return "spark.remote" in self.session.conf
+
     def stop(self) -> None:
         """End the session, if it was started; the next use starts another."""
-        with self._lock:
+        # One that is only being started can't be ended; its JVM ends with this process.
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
+        try:
             spark, self._spark = self._spark, None
+        finally:
+            self._lock.release()
         if spark is not None:
             spark.stop()
+
+
+class _Work(threading.local):
+    """What a thread is at: the tag of its Spark jobs, and whether Spark knows it."""
+
+    tag: str | None = None
+    is_marked: bool = False

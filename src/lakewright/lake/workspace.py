@@ -59,6 +59,10 @@ class Source(Protocol):
         """Return a text that differs whenever its content does; None where that can't be told."""
         ...
 
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return how a query names it, or None where none can."""
+        ...
+
 
 class Flow(Protocol):
     """A mapping, as relations, schemas and the workspace see it."""
@@ -77,6 +81,10 @@ class Flow(Protocol):
 
     def build(self, workspace: Workspace) -> DataFrame:
         """Return its frame."""
+        ...
+
+    def sql_text(self, workspace: Workspace) -> str:
+        """Return a query over tables that gives the same rows."""
         ...
 
     def model_dump_json(self) -> str:
@@ -234,9 +242,14 @@ class Workspace:
                 if any(ours.intersects(theirs) for ours in self.required(name) for theirs in resources)
             ]
             for name in stale:
-                frame = self._frames.pop(name)
-                if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-                    frame.unpersist()
+                _let_go(self._frames.pop(name))
+
+    def close(self) -> None:
+        """Let go of the frames and of what Spark keeps for them, once the instance has ended."""
+        with self._lock:
+            while self._frames:
+                _let_go(self._frames.popitem()[1])
+            self.__dict__.pop("spark", None)
 
     def file(self, path: str) -> Path:
         """Return the path of one of the project's files; a relative one is below the project's folder."""
@@ -269,6 +282,11 @@ class Workspace:
             yield
         finally:
             self._path.pop()
+
+
+def _let_go(frame: DataFrame) -> None:
+    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+        frame.unpersist()
 
 
 def _find(category: str, name: str, definitions: Mapping[str, T]) -> T:

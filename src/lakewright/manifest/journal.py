@@ -1,6 +1,6 @@
-"""The journal: what ran, how each target ended, and what was left undone or last built, over any back end.
+"""The journal: what ran, how each target ended, and what was left undone, over any back end.
 
-A run is two writes, and one more for each target.
+A run is two writes, and one more for each target that did something.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; keeping it beside the manifest is Lakewright's own.
 """
@@ -24,7 +24,7 @@ from lakewright.manifest.store import Document, Put, Store, Write
 
 __all__ = ["ABORTED", "RUNNING", "Journal", "Place", "Run", "Taint"]
 
-RUN, RUN_KEY, RUN_TARGET, TAINT, FINGERPRINT = "run", "run_key", "run_target", "taint", "fingerprint"
+RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
@@ -81,7 +81,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A target in one phase, for one set of parameters: what is tainted, or was built with some inputs."""
+    """A target in one phase, for one set of parameters: what can be tainted."""
 
     project: str
     target: str
@@ -90,7 +90,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The key of the documents about it."""
+        """The key of the document about it."""
         named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
@@ -101,14 +101,6 @@ class Place:
     def untainted(self) -> Put:
         """Return the put that lets the next run decide by what it finds."""
         return Put(TAINT, self.key, None)
-
-    def built(self, fingerprint: Mapping[str, Any]) -> Put:
-        """Return the put that remembers with which definition and inputs this was built."""
-        return Put(FINGERPRINT, self.key, fingerprint)
-
-    def forgotten(self) -> Put:
-        """Return the put that forgets how this was built."""
-        return Put(FINGERPRINT, self.key, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +124,11 @@ class Journal:
     redactor: Redactor = field(default_factory=Redactor)
     is_dead: IsDead = knows_of_no_death
 
-    def start_run(self, run: Run) -> Run:
-        """Put down that a run has begun, and return it as it is kept."""
+    def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
+        """Put down that a run has begun, with taints, and return it as it is kept."""
         run = replace(run, parameters=self.redactor.entries(run.parameters), facts=self._kept(run.facts))
-        self.store.write(
-            Write(puts=(Put(RUN, run.key, run.as_json()), Put(RUN_KEY, run.run_id, {"key": run.key})))
-        )
+        pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
+        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *puts)))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
@@ -146,20 +137,24 @@ class Journal:
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
 
-    def target_done(self, run: Run, number: int, result: Mapping[str, Any], puts: Sequence[Put] = ()) -> None:
-        """Put down how a target ended, in one write with what follows from it.
+    def targets_done(
+        self, run: Run, results: Mapping[int, Mapping[str, Any]], puts: Sequence[Put] = ()
+    ) -> None:
+        """Put down how targets ended, in one write with what follows from it.
 
         Args:
             run: The run.
-            number: Counts the run's targets, in the order in which they are to be shown.
-            result: What is to be kept of it; JSON-able.
-            puts: Taints and fingerprints, as `Place` makes them.
+            results: What is to be kept of each, JSON-able; numbers are the order in which they are shown.
+            puts: Taints, as `Place` makes them.
         """
-        key = f"{run.run_id}/{number:08d}"
-        self.store.write(Write(puts=(Put(RUN_TARGET, key, self._kept(result)), *puts)))
+        entries = [
+            Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._kept(result))
+            for number, result in results.items()
+        ]
+        self.store.write(Write(puts=(*entries, *puts)))
 
     def note(self, *puts: Put) -> None:
-        """Put down taints or fingerprints outside of a run."""
+        """Put down taints outside of a run."""
         self.store.write(Write(puts=puts))
 
     def run(self, run_id: str) -> Run | None:
@@ -194,11 +189,6 @@ class Journal:
             taint = Taint(Place(**document.value["place"]), document.value["reason"])
             if taint.place.project == project:
                 yield taint
-
-    def fingerprint(self, place: Place) -> Mapping[str, Any] | None:
-        """Return with which definition and inputs a place was last built, or None."""
-        document = self.store.document(FINGERPRINT, place.key)
-        return None if document is None else document.value
 
     def _run(self, document: Document) -> Run:
         run = Run.from_json(document.value)

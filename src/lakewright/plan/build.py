@@ -9,30 +9,33 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" and "Dirtiness".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from lakewright.plan.dirty import Dirtiness
 from lakewright.plan.executions import active_patterns
 from lakewright.plan.graph import Graph, Node, build_graph
-from lakewright.plan.observation import Change, Observation
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.select import Choice
 from lakewright.plan.status import Planned
-from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.job import Execution
 
-__all__ = ["Candidate", "Instance", "Selection", "build_plan"]
+__all__ = ["Candidate", "Instance", "Selection", "build_plan", "choices"]
 
 _TAINTING = (Phase.CREATE, Phase.BUILD)
+_BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
-    """One target of one instance, observed.
+    """One target of one instance.
 
     Attributes:
         nodes: Its place in each phase in which it takes part.
+        look: Observes it; called once, and only if the target is chosen.
         dirty: Pure: whether it must run in a phase, given what is found then.
         leftover: Phases in which an earlier run left it undone, with the reason.
         labels: `key` and `key=value` of each of its labels.
@@ -41,10 +44,15 @@ class Candidate:
     name: str
     kind: str
     nodes: Mapping[Phase, Node]
-    observation: Observation
+    look: Callable[[], Observation]
     dirty: Callable[[Phase, Observation], Dirtiness]
     leftover: Mapping[Phase, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+
+    @cached_property
+    def observation(self) -> Observation:
+        """What was found about it before anything runs."""
+        return self.look()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +62,18 @@ class Instance:
     parameters: Mapping[str, str]
     candidates: tuple[Candidate, ...]
 
-    def choices(self) -> tuple[Choice, ...]:
-        """Return the targets for `select`; what one depends on in any phase of building counts."""
-        phases = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
-        sources: dict[str, frozenset[str]] = {}
-        for phase in phases:
-            nodes = [each.nodes[phase] for each in self.candidates if phase in each.nodes]
-            for name, found in build_graph(nodes, phase).sources.items():
-                sources[name] = sources.get(name, frozenset()) | found
-        return tuple(
-            Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
-            for each in self.candidates
-        )
+
+def choices(instance: Instance) -> tuple[Choice, ...]:
+    """Return an instance's targets for `select`; what one depends on in any phase of building counts."""
+    sources: dict[str, frozenset[str]] = {}
+    for phase in _BUILDING:
+        nodes = [each.nodes[phase] for each in instance.candidates if phase in each.nodes]
+        for name, found in build_graph(nodes, phase).sources.items():
+            sources[name] = sources.get(name, frozenset()) | found
+    return tuple(
+        Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
+        for each in instance.candidates
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,8 @@ class Selection:
     Attributes:
         targets: Only these targets; None for all.
         dirty: Targets to run though they are clean.
-        only: Exactly these (instance, phase, target) steps, for `--resume`; None for all.
+        only: Exactly these steps, for `--resume`; None for all.
+        keep_going: Whether what doesn't depend on something blocked runs after it.
     """
 
     phases: tuple[Phase, ...]
@@ -83,136 +92,149 @@ class Selection:
     targets: frozenset[str] | None = None
     dirty: tuple[re.Pattern[str], ...] = ()
     is_forced: bool = False
-    only: frozenset[tuple[int, Phase, str]] | None = None
+    only: Container[StepKey] | None = None
+    keep_going: bool = False
 
 
-def build_plan(project: str, job: str, instances: Sequence[Instance], selection: Selection) -> Plan:
+def build_plan(
+    project: str, job: str, instances: Iterable[Instance], selection: Selection, *, count: int
+) -> Plan:
     """Return what running `job` would do.
+
+    Args:
+        project: Its name.
+        job: Its name.
+        instances: One after the other; none is asked for again once the next one has been.
+        selection: What the caller asked for.
+        count: How many instances there are.
 
     Raises:
         SpecError: The targets form a cycle.
     """
-    expected: dict[str, Observation] = {}
-    planned = tuple(
-        InstancePlan(
-            instance.parameters,
-            tuple(
-                plan
-                for phase in selection.phases
-                if (
-                    plan := _plan_phase(
-                        _Turn(instance, index, len(instances), phase, selection),
-                        expected,
-                    )
-                )
-            ),
-        )
-        for index, instance in enumerate(instances)
-    )
+    planner = _Planner(selection, count)
+    planned = tuple(planner.instance(index, instance) for index, instance in enumerate(instances))
     return Plan(project, job, selection.phases[-1], planned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    instance: Instance
-    index: int
-    count: int
-    phase: Phase
+@dataclass(slots=True)
+class _Planner:
+    """A plan while it is made.
+
+    Attributes:
+        expected: By subject, what will be found once the steps planned so far have run, and which of them
+            changes it last.
+        obstacle: Why nothing of later phases and instances will be reached, once something is blocked.
+    """
+
     selection: Selection
+    count: int
+    expected: dict[str, tuple[Observation, StepKey]] = field(default_factory=dict)
+    obstacle: str | None = None
 
-    def is_selected(self, name: str, patterns: tuple[re.Pattern[str], ...]) -> bool:
-        only = self.selection.only
-        if only is not None and (self.index, self.phase, name) not in only:
+    def instance(self, index: int, instance: Instance) -> InstancePlan:
+        turn = _Turn(self, index, instance)
+        planned = [turn.phase(phase) for phase in self.selection.phases]
+        return InstancePlan(instance.parameters, tuple(phase for phase in planned if phase is not None))
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One instance while it is planned.
+
+    Attributes:
+        blocked: Targets that are blocked, with the first phase in which they are.
+    """
+
+    planner: _Planner
+    index: int
+    of: Instance
+    blocked: dict[str, Phase] = field(default_factory=dict)
+
+    def phase(self, phase: Phase) -> PhasePlan | None:
+        selection, count = self.planner.selection, self.planner.count
+        patterns = active_patterns(selection.executions, phase, index=self.index, count=count)
+        if not patterns:
+            return None
+        takes_part = [candidate for candidate in self.of.candidates if phase in candidate.nodes]
+        graph = build_graph([candidate.nodes[phase] for candidate in takes_part], phase)
+        by_name = {candidate.name: candidate for candidate in takes_part}
+        steps: dict[str, Step] = {}
+        for name in graph.order:
+            if self._is_selected(phase, name, patterns):
+                steps[name] = self._step(phase, by_name[name], _upstream(steps, graph, name))
+        self._note_blocked(phase, steps.values())
+        note = None if steps else f"no target takes part in {phase}"
+        return PhasePlan(phase, tuple(steps.values()), graph.sources, graph.nearest(steps.keys()), note)
+
+    def _is_selected(self, phase: Phase, name: str, patterns: tuple[re.Pattern[str], ...]) -> bool:
+        selection = self.planner.selection
+        if selection.only is not None and (self.index, phase, name) not in selection.only:
             return False
-        chosen = self.selection.targets
-        return _matches(name, patterns) and (chosen is None or name in chosen)
+        return _matches(name, patterns) and (selection.targets is None or name in selection.targets)
 
+    def _note_blocked(self, phase: Phase, steps: Iterable[Step]) -> None:
+        blocked = [step.target for step in steps if step.status is Planned.BLOCKED]
+        for name in blocked:
+            self.blocked.setdefault(name, phase)
+        if blocked and not self.planner.selection.keep_going and self.planner.obstacle is None:
+            self.planner.obstacle = f"not reached while {blocked[0]} is blocked in {phase}"
 
-def _plan_phase(turn: _Turn, expected: dict[str, Observation]) -> PhasePlan | None:
-    phase = turn.phase
-    patterns = active_patterns(turn.selection.executions, phase, index=turn.index, count=turn.count)
-    if not patterns:
-        return None
-    takes_part = [candidate for candidate in turn.instance.candidates if phase in candidate.nodes]
-    graph = build_graph([candidate.nodes[phase] for candidate in takes_part], phase)
-    by_name = {candidate.name: candidate for candidate in takes_part}
-    steps: list[Step] = []
-    for name in graph.order:
-        if turn.is_selected(name, patterns):
-            steps.append(_plan_step(turn, by_name[name], _upstream(steps, graph, name), expected))
-    note = None if steps else f"no target takes part in {phase}"
-    predecessors = {step.target: graph.ancestors(step.target) for step in steps}
-    return PhasePlan(phase, tuple(steps), graph.sources, predecessors, note)
-
-
-def _upstream(steps: Sequence[Step], graph: Graph, name: str) -> list[Step]:
-    return [step for step in steps if step.target in graph.sources[name]]
-
-
-def _plan_step(
-    turn: _Turn,
-    candidate: Candidate,
-    upstream: Sequence[Step],
-    expected: dict[str, Observation],
-) -> Step:
-    phase = turn.phase
-    observation = expected.get(candidate.observation.subject, candidate.observation)
-    dirtiness = _dirtiness(turn, candidate, observation, upstream)
-    blocked = [step.target for step in upstream if step.status is Planned.BLOCKED]
-    if blocked:
-        return _step(
-            phase,
-            candidate,
-            Planned.BLOCKED,
-            tuple(f"{name} is blocked" for name in blocked),
+    def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
+        found = candidate.observation
+        observation, relies_on = self.planner.expected.get(found.subject, (found, None))
+        step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
+        if blocked := self._blocked(candidate.name, upstream):
+            return replace(step, reasons=blocked)
+        if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
+            return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
+        own = candidate.dirty(phase, observation)
+        forced = self._forced(phase, candidate, upstream)
+        if not own.is_to_run and not forced:
+            is_needed = relies_on is not None and candidate.dirty(phase, found).is_to_run
+            return replace(
+                step,
+                status=Planned.CLEAN,
+                reasons=own.reasons,
+                relies_on=relies_on if is_needed else None,
+            )
+        if self.planner.obstacle:
+            return replace(step, reasons=(self.planner.obstacle,))
+        self.planner.expected[found.subject] = observation.after(phase), (self.index, phase, candidate.name)
+        return replace(
+            step,
+            status=Planned.WOULD_RUN,
+            reasons=(*(own.reasons if own.is_to_run else ()), *forced),
+            changes=observation.changes if phase is Phase.CREATE else (),
+            requires=candidate.nodes[phase].requires,
+            provides=candidate.nodes[phase].provides,
+            is_noted=not own.is_to_run,
         )
-    if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
-        hold = observation.hold
-        return Step(
-            phase,
-            candidate.name,
-            candidate.kind,
-            Planned.BLOCKED,
-            (hold.message,),
-            hold,
-        )
-    if not dirtiness.is_to_run:
-        return _step(phase, candidate, Planned.CLEAN, dirtiness.reasons)
-    expected[observation.subject] = observation.after(phase)
-    changes = observation.changes if phase is Phase.CREATE else ()
-    return _step(phase, candidate, Planned.WOULD_RUN, dirtiness.reasons, changes)
+
+    def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
+        """Return why a target can't run: it was blocked before, or what it depends on is."""
+        own = (f"its {self.blocked[name]} is blocked",) if name in self.blocked else ()
+        others = (f"{step.target} is blocked" for step in upstream if step.status is Planned.BLOCKED)
+        return (*own, *others)
+
+    def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
+        """Return why a target must run whatever is found."""
+        selection = self.planner.selection
+        reasons: list[str] = []
+        if selection.is_forced:
+            reasons.append("--force")
+        if _matches(candidate.name, selection.dirty):
+            reasons.append("--dirty")
+        if phase in candidate.leftover:
+            reasons.append(candidate.leftover[phase])
+        if phase in _TAINTING:
+            ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
+            reasons.extend(f"tainted by {name}" for name in ran)
+        return tuple(reasons)
 
 
-def _step(
-    phase: Phase,
-    candidate: Candidate,
-    status: Planned,
-    reasons: tuple[str, ...],
-    changes: tuple[Change, ...] = (),
-) -> Step:
-    return Step(phase, candidate.name, candidate.kind, status, reasons, changes=changes)
-
-
-def _dirtiness(
-    turn: _Turn,
-    candidate: Candidate,
-    observation: Observation,
-    upstream: Sequence[Step],
-) -> Dirtiness:
-    own = candidate.dirty(turn.phase, observation)
-    forced: list[str] = []
-    if turn.selection.is_forced:
-        forced.append("--force")
-    if turn.selection.dirty and _matches(candidate.name, turn.selection.dirty):
-        forced.append("--dirty")
-    if turn.phase in candidate.leftover:
-        forced.append(candidate.leftover[turn.phase])
-    if turn.phase in _TAINTING:
-        ran = [step.target for step in upstream if step.status is Planned.WOULD_RUN]
-        forced.extend(f"tainted by {name}" for name in ran)
-    if not forced:
-        return own
-    return Dirtiness.yes(*(own.reasons if own.is_to_run else ()), *forced)
+def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:
+    found = graph.sources[name] & steps.keys()
+    return [step for other, step in steps.items() if other in found] if found else []
 
 
 def _matches(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:

@@ -5,11 +5,13 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
 
 from lakewright.errors import SpecError
+from lakewright.plan.index import ResourceIndex
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 
@@ -42,16 +44,16 @@ class Graph:
     predecessors: Mapping[str, frozenset[str]]
     sources: Mapping[str, frozenset[str]]
 
-    def ancestors(self, name: str) -> frozenset[str]:
-        """Return every target that runs before `name`, through any chain."""
-        seen: set[str] = set()
-        waiting = [*self.predecessors[name]]
-        while waiting:
-            current = waiting.pop()
-            if current not in seen:
-                seen.add(current)
-                waiting.extend(self.predecessors[current])
-        return frozenset(seen)
+    def nearest(self, names: Collection[str]) -> dict[str, frozenset[str]]:
+        """Return, for each of these names, those of them that must have ended right before it.
+
+        A name that isn't among them carries order through.
+        """
+        before: dict[str, frozenset[str]] = {}
+        for name in self.order:
+            parts = ({n} if n in names else before[n] for n in self.predecessors[name])
+            before[name] = frozenset().union(*parts)
+        return {name: before[name] for name in names}
 
 
 def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
@@ -63,7 +65,7 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
         SpecError: The targets form a cycle; the message shows it.
     """
     names = {node.name for node in nodes}
-    sources = {node.name: _sources(node, nodes, names) for node in nodes}
+    sources = _sources(nodes, names)
     edges = {node.name: set(sources[node.name]) for node in nodes}
     for node in nodes:
         for later in set(node.before) & names:
@@ -74,14 +76,16 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
     return Graph(tuple(order), {name: frozenset(edges[name]) for name in names}, sources)
 
 
-def _sources(node: Node, nodes: Iterable[Node], names: set[str]) -> frozenset[str]:
-    by_resource = {
-        other.name
-        for other in nodes
-        if other.name != node.name
-        and any(ours.intersects(theirs) for ours in node.requires for theirs in other.provides)
-    }
-    return frozenset(by_resource | (set(node.after) & names))
+def _sources(nodes: Sequence[Node], names: set[str]) -> dict[str, frozenset[str]]:
+    writers: ResourceIndex[str] = ResourceIndex()
+    for node in nodes:
+        for resource in node.provides:
+            writers.add(resource, node.name)
+    sources: dict[str, frozenset[str]] = {}
+    for node in nodes:
+        needed = {name for resource in node.requires for name in writers.touching(resource)}
+        sources[node.name] = frozenset((needed - {node.name}) | (names & set(node.after)))
+    return sources
 
 
 def _stable_order(names: Sequence[str], edges: Mapping[str, set[str]]) -> list[str]:
@@ -95,15 +99,21 @@ def _stable_order(names: Sequence[str], edges: Mapping[str, set[str]]) -> list[s
             remedy="Remove one of the links: a `before`, an `after`, or what one of them reads.",
         ) from cycle
     position = {name: index for index, name in enumerate(names)}
-    ready = sorted(sorter.get_ready(), key=position.__getitem__)
+    ready = [position[name] for name in sorter.get_ready()]
+    heapify(ready)
     order: list[str] = []
     while ready:
-        name = ready.pop(0)
+        name = names[heappop(ready)]
         order.append(name)
         sorter.done(name)
-        ready = sorted([*ready, *sorter.get_ready()], key=position.__getitem__)
+        for following in sorter.get_ready():
+            heappush(ready, position[following])
     return order
 
 
 def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
-    return {name: frozenset(other for other, before in edges.items() if name in before) for name in edges}
+    after: dict[str, set[str]] = {name: set() for name in edges}
+    for name, before in edges.items():
+        for other in before:
+            after[other].add(name)
+    return {name: frozenset(found) for name, found in after.items()}

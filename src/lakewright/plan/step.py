@@ -8,9 +8,13 @@ from typing import Any
 
 from lakewright.plan.observation import Change, Hold
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 
-__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step"]
+__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step", "StepKey"]
+
+StepKey = tuple[int, Phase, str]
+"""A step by its instance's number, its phase and its target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,10 @@ class Step:
         reasons: Why it would run, is clean or is blocked; never empty.
         hold: What blocks it, where that is a lock or an unresolved failure.
         changes: What CREATE would change about the present table.
+        requires: What it reads, if it would run.
+        provides: What it writes or removes, if it would run.
+        relies_on: An earlier step but for which a clean one would run.
+        is_noted: Whether nothing that can be found later tells that it must run: force or taint do.
     """
 
     phase: Phase
@@ -30,6 +38,10 @@ class Step:
     reasons: tuple[str, ...]
     hold: Hold | None = None
     changes: tuple[Change, ...] = ()
+    requires: frozenset[Resource] = frozenset()
+    provides: frozenset[Resource] = frozenset()
+    relies_on: StepKey | None = None
+    is_noted: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""
@@ -50,7 +62,7 @@ class PhasePlan:
     Attributes:
         steps: In the order of execution.
         sources: For each target, those whose failure blocks it.
-        predecessors: For each target, those that run before it, whatever the reason.
+        predecessors: For each target, those that must have ended right before it, whatever the reason.
         note: Why the phase has no steps, if it has none.
     """
 

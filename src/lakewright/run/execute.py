@@ -1,7 +1,8 @@
-"""Executing a plan, step by step, and saying of every step how it ended.
+"""Executing a plan, and saying of every step how it ended.
 
-What a step does is a function passed in; this module decides only whether it is called and what follows
-from its end: dependents of a failure are blocked, the rest goes on with `keep_going` or is skipped.
+What a step does is a function passed in, called in a thread of its own; this module decides when. One after
+the other it is the plan's order; with several jobs all steps run side by side, of one instance or of many,
+that nothing orders (`lakewright.plan.order`).
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -9,22 +10,31 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from signal import SIGINT
 from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, LakewrightError, OperatorError
+from lakewright.plan.order import order
 from lakewright.plan.outcome import Outcome
-from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.plan.status import Status
+from lakewright.plan.step import Plan, Step
+from lakewright.run.agenda import Agenda, InOrder, SideBySide
+from lakewright.run.progress import Progress, Turn
+from lakewright.run.result import RunResult, TargetResult
+from lakewright.run.workers import Workers
+from lakewright.spec.job import Execution
 
 __all__ = ["Interruption", "Listener", "Runner", "execute"]
 
 log = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""Seconds that work which was cut off is given to end; its process ends then."""
 
 
 class Interruption(Protocol):
@@ -37,7 +47,7 @@ class Interruption(Protocol):
 
 
 class Listener(Protocol):
-    """Is told how a run goes on; must not raise."""
+    """Is told how a run goes on, by one thread; must not raise."""
 
     def step_started(self, instance: int, step: Step) -> None:
         """Take note that a step begins."""
@@ -48,14 +58,21 @@ class Listener(Protocol):
         ...
 
 
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runner:
     """What execution needs of the outside.
 
     Attributes:
         perform: Does one step of the instance with that index; raises what it meets.
-        jobs: How many targets of a phase run side by side, where nothing orders them.
+        jobs: How many steps run side by side, where nothing orders them.
+        executions: The job's, for the barriers between instances.
         isolated_kinds: Kinds whose failure stops nothing but what depends on it.
+        release: Is told of each instance that has ended.
+        cut_off: Makes whatever the steps at hand wait for end at once.
     """
 
     run_id: str
@@ -65,16 +82,17 @@ class Runner:
     interruption: Interruption
     keep_going: bool = False
     jobs: int = 1
+    executions: Sequence[Execution] = ()
     isolated_kinds: frozenset[str] = frozenset({"entity"})
+    release: Callable[[int], None] = _nothing
+    cut_off: Callable[[], None] = _nothing
 
 
 def execute(plan: Plan, runner: Runner) -> RunResult:
     """Return how each step of the plan ended, after doing those that would run."""
     started = runner.clock()
-    instances: list[InstanceResult] = []
-    for index, instance in enumerate(plan.instances):
-        obstacle = _failed_instance(instances, runner)
-        instances.append(_Instance(index, instance, runner).run(obstacle))
+    execution = _Execution(plan, runner)
+    execution.run()
     return RunResult(
         run_id=runner.run_id,
         project=plan.project,
@@ -82,124 +100,100 @@ def execute(plan: Plan, runner: Runner) -> RunResult:
         phase=plan.phase,
         started=started,
         finished=runner.clock(),
-        instances=tuple(instances),
-        interrupted_by=runner.interruption.signal,
+        instances=execution.progress.results(),
+        interrupted_by=execution.interrupted_by,
     )
 
 
-def _failed_instance(done: Sequence[InstanceResult], runner: Runner) -> str | None:
-    if runner.keep_going or not done or not done[-1].status.is_failure:
-        return None
-    failed = next(instance for instance in done if instance.status.is_failure)
-    named = ", ".join(f"{name}={value}" for name, value in failed.parameters.items())
-    return f"not reached: the instance {named or 'before'} failed"
+class _Execution:
+    """A run while it goes on; all but the work itself is done by the thread that called `execute`."""
 
-
-@dataclass(slots=True)
-class _Instance:
-    index: int
-    plan: InstancePlan
-    runner: Runner
-
-    def run(self, obstacle: str | None) -> InstanceResult:
-        phases: list[PhaseResult] = []
-        for phase in self.plan.phases:
-            result = _Phase(self.index, phase, self.runner, obstacle).run()
-            phases.append(result)
-            if result.status.is_failure and not self.runner.keep_going:
-                obstacle = obstacle or f"not reached: {phase.phase} failed"
-        return InstanceResult(self.plan.parameters, tuple(phases))
-
-
-@dataclass(slots=True)
-class _Phase:
-    """One phase while it runs; only the thread that runs it changes anything here."""
-
-    index: int
-    plan: PhasePlan
-    runner: Runner
-    obstacle: str | None
-    results: dict[str, TargetResult] = field(default_factory=dict)
-
-    def run(self) -> PhaseResult:
-        if self.runner.jobs == 1:
-            for step in self.plan.steps:
-                self._settle(step, self._refusal(step) or self._perform(step))
-        else:
-            with ThreadPoolExecutor(self.runner.jobs, thread_name_prefix="target") as pool:
-                self._run_side_by_side(pool)
-        in_order = tuple(self.results[step.target] for step in self.plan.steps)
-        return PhaseResult(self.plan.phase, in_order, self.plan.note)
-
-    def _run_side_by_side(self, pool: ThreadPoolExecutor) -> None:
-        waiting = list(self.plan.steps)
-        running: dict[Future[TargetResult], Step] = {}
-        while waiting or running:
-            for step in [step for step in waiting if self._is_next(step, waiting, running.values())]:
-                refusal = self._refusal(step)
-                if refusal is None and len(running) >= self.runner.jobs:
-                    break
-                waiting.remove(step)
-                if refusal is not None:
-                    self._settle(step, refusal)
-                else:
-                    self.runner.listener.step_started(self.index, step)
-                    running[pool.submit(self._work, step)] = step
-            for done in wait(running, return_when=FIRST_COMPLETED).done if running else ():
-                self._settle(running.pop(done), done.result())
-
-    def _is_next(self, step: Step, waiting: Sequence[Step], running: Iterable[Step]) -> bool:
-        unsettled = {other.target for other in (*waiting, *running)}
-        return not unsettled & self.plan.predecessors.get(step.target, frozenset())
-
-    def _settle(self, step: Step, result: TargetResult) -> None:
-        self.results[step.target] = result
-        self.runner.listener.step_finished(self.index, step, result)
-        if self._stops_phase(result):
-            self.obstacle = self.obstacle or f"not reached: {step.target} failed"
-
-    def _stops_phase(self, result: TargetResult) -> bool:
-        is_isolated = result.kind in self.runner.isolated_kinds or result.status is Status.BLOCKED
-        return result.status.is_failure and not self.runner.keep_going and not is_isolated
-
-    def _refusal(self, step: Step) -> TargetResult | None:
-        """Return how the step ends without being done, or None if it is to be done."""
-        obstacle = self.obstacle
-        if obstacle is None and self.runner.interruption.signal is not None:
-            obstacle = "not reached: the run was interrupted"
-        sources = self.plan.sources.get(step.target, frozenset())
-        failed = [r for name, r in self.results.items() if name in sources and r.status.is_failure]
-        if obstacle is None and failed:
-            reasons = tuple(f"depends on {source.name}, which {_ended(source)}" for source in failed)
-            return _result(step, Status.BLOCKED, reasons)
-        if step.status is Planned.BLOCKED and obstacle is None:
-            error = step.hold.error if step.hold else None
-            return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
-        if step.status is Planned.CLEAN:
-            return _result(step, Status.SKIPPED, step.reasons)
-        return _result(step, Status.SKIPPED, (obstacle,)) if obstacle is not None else None
-
-    def _perform(self, step: Step) -> TargetResult:
-        self.runner.listener.step_started(self.index, step)
-        return self._work(step)
-
-    def _work(self, step: Step) -> TargetResult:
-        begin = monotonic()
-        outcome = self._outcome(step)
-        return TargetResult(
-            name=step.target,
-            kind=step.kind,
-            phase=step.phase,
-            status=outcome.status,
-            reasons=(*step.reasons, *outcome.reasons),
-            seconds=monotonic() - begin,
-            metrics=outcome.metrics,
-            error=outcome.error,
+    def __init__(self, plan: Plan, runner: Runner) -> None:
+        self.runner = runner
+        self.progress = Progress(
+            plan,
+            keep_going=runner.keep_going,
+            isolated_kinds=runner.isolated_kinds,
+            is_interrupted=lambda: self.interrupted_by is not None,
         )
+        self.workers: Workers[Turn, TargetResult] = Workers(runner.jobs)
+        self.agenda: Agenda = (
+            InOrder(self.progress.turns())
+            if runner.jobs == 1
+            else SideBySide(self.progress.turns(), order(plan, runner.executions))
+        )
+        self.is_cut_off = False
+        self.untold: tuple[Turn, TargetResult] | None = None
 
-    def _outcome(self, step: Step) -> Outcome:
+    @property
+    def interrupted_by(self) -> int | None:
+        """The signal by which the run was asked to stop, or None."""
+        return self.runner.interruption.signal or (SIGINT if self.is_cut_off else None)
+
+    def run(self) -> None:
         try:
-            return self.runner.perform(self.index, step)
+            while self.agenda or self.workers.running:
+                self._begin_next()
+                if self.workers.running and (done := self.workers.next_done()):
+                    self._settle(*done)
+        except KeyboardInterrupt:
+            self._cut_off()
+        finally:
+            self.workers.close()
+
+    def _begin_next(self) -> None:
+        while (turn := self.agenda.next()) is not None:
+            refusal = self.progress.refusal(turn)
+            if refusal is not None:
+                self._settle(turn, refusal)
+            elif self.workers.has_room:
+                self._begin(turn)
+            else:
+                self.agenda.put_back(turn)
+                return
+
+    def _begin(self, turn: Turn) -> None:
+        self.progress.begin(turn)
+        self.runner.listener.step_started(turn.instance, turn.step)
+        self.workers.begin(turn, partial(self._work, turn))
+
+    def _settle(self, turn: Turn, result: TargetResult) -> None:
+        self.progress.settle(turn, result)
+        self.untold = (turn, result)
+        self.agenda.done(turn)
+        self._tell()
+        if self.progress.is_complete(turn.instance):
+            self.runner.release(turn.instance)
+
+    def _tell(self) -> None:
+        if self.untold is not None:
+            turn, result = self.untold
+            self.runner.listener.step_finished(turn.instance, turn.step, result)
+            self.untold = None
+
+    def _cut_off(self) -> None:
+        """End what is being done at once, and refuse the rest."""
+        self.is_cut_off, self.agenda = True, InOrder(())
+        # First the threads, so that they don't take the end of what they wait for as an error of their own.
+        self.workers.interrupt()
+        self.runner.cut_off()
+        self._tell()
+        deadline = monotonic() + PATIENCE
+        while self.workers.running and (done := self.workers.next_done(max(0.0, deadline - monotonic()))):
+            self._settle(*done)
+        for turn in self.progress.turns():
+            if not self.progress.is_settled(turn):
+                refusal = None if turn in self.workers.running else self.progress.refusal(turn)
+                self._settle(turn, refusal or _aborted(turn.step))
+
+    def _work(self, turn: Turn) -> TargetResult:
+        begin = monotonic()
+        outcome = self._outcome(turn)
+        return _ended(turn.step, outcome, monotonic() - begin)
+
+    def _outcome(self, turn: Turn) -> Outcome:
+        try:
+            return self.runner.perform(turn.instance, turn.step)
         except OperatorError as held:
             return Outcome(Status.BLOCKED, reasons=(held.message,), error=held.as_fault())
         except LakewrightError as error:
@@ -207,18 +201,27 @@ class _Phase:
         except KeyboardInterrupt:
             return Outcome(Status.ABORTED, reasons=("interrupted",))
         except Exception as error:  # a target's failure is recorded here, whatever it is
-            log.exception("%s failed in %s", step.target, step.phase)
+            log.exception("%s failed in %s", turn.step.target, turn.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
+
+
+def _aborted(step: Step) -> TargetResult:
+    return _ended(step, Outcome(Status.ABORTED, reasons=("interrupted",)), 0.0)
+
+
+def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
+    return TargetResult(
+        name=step.target,
+        kind=step.kind,
+        phase=step.phase,
+        status=outcome.status,
+        reasons=(*step.reasons, *outcome.reasons),
+        seconds=seconds,
+        metrics=outcome.metrics,
+        error=outcome.error,
+    )
 
 
 def _unexpected(error: Exception) -> Fault:
     message = str(error).strip() or type(error).__name__
     return Fault(f"{type(error).__name__}: {message}", code="unexpected")
-
-
-def _ended(result: TargetResult) -> str:
-    return {Status.FAILED: "failed", Status.BLOCKED: "is blocked"}.get(result.status, "was interrupted")
-
-
-def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:
-    return TargetResult(step.target, step.kind, step.phase, status, reasons)

@@ -9,32 +9,33 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
-from lakewright.errors import UsageError
+from lakewright.errors import SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.plan.build import Instance, Selection, build_plan
-from lakewright.plan.outcome import Outcome
+from lakewright.plan.build import Selection, build_plan, choices
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.range import expand
 from lakewright.plan.select import select
-from lakewright.plan.step import Plan, Step
+from lakewright.plan.step import Plan
+from lakewright.run.attempts import Attempts
+from lakewright.run.contexts import Contexts
 from lakewright.run.execute import Interruption, Listener, Runner, execute
-from lakewright.run.observe import observe
-from lakewright.run.recorder import Recorder
+from lakewright.run.observe import Observer
+from lakewright.run.recorder import Recorder, notes
 from lakewright.run.result import RunResult
-from lakewright.run.resume import is_undone, unfinished
+from lakewright.run.resume import Leftovers, is_entry_undone
 from lakewright.spec.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.values import render_value
 from lakewright.targets.context import Context
-from lakewright.targets.target import Target
 
 __all__ = ["JobRequest", "JobRun"]
+
+_PARALLELISM = "lakewright.execution.executor.parallelism"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class JobRequest:
         targets: Only targets that one of these chooses take part; see `lakewright.plan.select`.
         dirty: Regular expressions of whole names; these targets run though they are clean.
         resume: Only what the last run with these arguments left undone.
-        jobs: How many targets of a phase run side by side, where nothing orders them.
+        jobs: How many targets run side by side, where nothing orders them; None leaves it to the job and the
+            configuration.
     """
 
     job: str
@@ -63,7 +65,7 @@ class JobRequest:
     allow_data_loss: bool = False
     allow_backdated: bool = False
     wait: bool = False
-    jobs: int = 1
+    jobs: int | None = None
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ class JobRun:
         Raises:
             SpecError: The job or its arguments are wrong, a definition is, or targets form a cycle.
         """
-        return self._planned()[0]
+        return self._planned(self.project.job(self.request.job))[0]
 
     def run(
         self,
@@ -99,54 +101,67 @@ class JobRun:
         facts: Mapping[str, Any],
     ) -> RunResult:
         """Return how the run ended; it is in the history from its start on."""
-        plan, contexts = self._planned()
-        run = self.journal.start_run(
-            Run(
-                run_id=run_id,
-                project=self.project.name,
-                job=self.request.job,
-                phase=self.request.phase.value,
-                parameters=_argument_map(self.request.arguments),
-                started=clock(),
-                holder=holder,
-                facts=facts,
-            )
+        job = self.project.job(self.request.job)
+        jobs = self._jobs(job)
+        plan, contexts = self._planned(job)
+        run = Run(
+            run_id=run_id,
+            project=self.project.name,
+            job=job.name,
+            phase=self.request.phase.value,
+            parameters=_argument_map(self.request.arguments),
+            started=clock(),
+            holder=holder,
+            facts={**facts, **({"targets": list(self.request.targets)} if self.request.targets else {})},
         )
-        parameters = [instance.parameters for instance in plan.instances]
+        run = self.journal.start_run(run, tuple(notes(run, plan)))
+        recorder = Recorder(self.journal, run, plan, [listener])
         runner = Runner(
             run_id=run_id,
-            perform=partial(_perform, contexts),
+            perform=Attempts(contexts, self.lake, run_id).perform,
             clock=clock,
-            listener=Recorder(self.journal, run, parameters, listener),
+            listener=recorder,
             interruption=interruption,
             keep_going=self.request.keep_going,
-            jobs=self.request.jobs,
+            jobs=jobs,
+            executions=job.executions,
+            release=contexts.release,
+            cut_off=self.lake.cancel,
         )
         result = execute(plan, runner)
+        recorder.flush()
         self.journal.finish_run(
             run, result.status.value, finished=result.finished, exit_code=result.exit_code
         )
         return replace(result, started=run.started)
 
-    def _planned(self) -> tuple[Plan, list[Context]]:
-        job = self.project.job(self.request.job)
-        instances = self._instances(job)
-        contexts = [context for _, context in instances]
-        observed = observe(
-            job.target_names(self.project.scope.instance(job.environment)), instances, self._leftovers()
-        )
-        plan = build_plan(self.project.name, job.name, observed, self._selection(job, observed))
+    def _jobs(self, job: Job) -> int:
+        """Return how many targets run side by side: as asked for, as the job says, as is configured."""
+        configured = self.project.config.get(_PARALLELISM, "1")
+        try:
+            return self.request.jobs or job.parallelism or max(1, int(configured))
+        except ValueError as error:
+            raise SpecError.of(f"configuration {_PARALLELISM}: {configured!r} is no number") from error
+
+    def _planned(self, job: Job) -> tuple[Plan, Contexts]:
+        contexts = self._contexts(job)
+        names = job.target_names(self.project.scope.instance(job.environment))
+        observer = Observer(contexts, names, self._leftovers())
+        selection = self._selection(job, observer)
+        plan = build_plan(self.project.name, job.name, observer.instances(), selection, count=len(contexts))
+        observer.refuse_faults()
         return plan, contexts
 
-    def _instances(self, job: Job) -> list[tuple[Mapping[str, str], Context]]:
+    def _contexts(self, job: Job) -> Contexts:
         scope = self.project.scope.instance(job.environment)
-        made: list[tuple[Mapping[str, str], Context]] = []
-        for values in expand(job.parameters, self.request.arguments, scope):
-            within = self.project.scope.instance(job.environment, values)
-            workspace = Workspace(self.project.within(within), within, self.lake)
-            texts = {name: render_value(value) for name, value in values.items()}
-            made.append((texts, self.context(workspace)))
-        return made
+        instances = [dict(values) for values in expand(job.parameters, self.request.arguments, scope)]
+
+        def make(index: int) -> Context:
+            within = self.project.scope.instance(job.environment, instances[index])
+            return self.context(Workspace(self.project.within(within), within, self.lake))
+
+        texts = [{name: render_value(value) for name, value in values.items()} for values in instances]
+        return Contexts(texts, make)
 
     def _leftovers(self) -> Callable[[str, Mapping[str, str]], Mapping[Phase, str]]:
         taints: dict[tuple[str, tuple[tuple[str, str], ...]], dict[Phase, str]] = {}
@@ -155,51 +170,44 @@ class JobRun:
             taints.setdefault(key, {})[Phase(taint.place.phase)] = taint.reason
         return lambda target, parameters: taints.get((target, tuple(sorted(parameters.items()))), {})
 
-    def _selection(self, job: Job, instances: Sequence[Instance]) -> Selection:
+    def _selection(self, job: Job, observer: Observer) -> Selection:
         request = self.request
+        texts, only = request.targets, None
+        if request.resume:
+            last, only = self._left(observer.contexts)
+            texts = texts or tuple(last.facts.get("targets", ()))
         return Selection(
             phases=phases_until(request.phase, is_alone=request.is_alone),
             executions=job.executions,
-            targets=self._chosen(instances) if request.targets else None,
+            targets=self._chosen(texts, observer) if texts else None,
             dirty=_patterns("--dirty", request.dirty),
             is_forced=request.force,
-            only=self._unfinished(instances) if request.resume else None,
+            only=only,
+            keep_going=request.keep_going,
         )
 
-    def _chosen(self, instances: Sequence[Instance]) -> frozenset[str]:
+    def _chosen(self, texts: Sequence[str], observer: Observer) -> frozenset[str]:
         last = next(self.journal.runs(1, project=self.project.name, job=self.request.job), None)
-        undone = frozenset(
-            entry["name"]
-            for entry in (self.journal.targets(last.run_id) if last is not None else ())
-            if is_undone(entry)
-        )
+        entries = self.journal.targets(last.run_id) if last is not None else iter(())
+        undone = frozenset(entry["name"] for entry in entries if is_entry_undone(entry))
         chosen: frozenset[str] = frozenset()
-        for instance in instances:
-            chosen |= select(self.request.targets, instance.choices(), undone=undone)
+        for instance in observer.instances():
+            chosen |= select(texts, choices(instance), undone=undone)
         return chosen
 
-    def _unfinished(self, instances: Sequence[Instance]) -> frozenset[tuple[int, Phase, str]]:
+    def _left(self, contexts: Contexts) -> tuple[Run, Leftovers]:
+        """Return the last run with the same arguments, and what it left undone."""
+        given = _argument_map(self.request.arguments)
         last = next(
-            self.journal.runs(
-                1,
-                project=self.project.name,
-                job=self.request.job,
-                parameters=_argument_map(self.request.arguments),
-            ),
-            None,
+            self.journal.runs(1, project=self.project.name, job=self.request.job, parameters=given), None
         )
         if last is None:
             raise UsageError(
                 f"there is no run of {self.request.job} with these arguments to resume",
                 remedy="Run it without --resume; `lakewright history` lists the runs there were.",
             )
-        parameters = [instance.parameters for instance in instances]
-        return unfinished(self.journal.targets(last.run_id), parameters)
-
-
-def _perform(contexts: Sequence[Context], instance: int, step: Step) -> Outcome:
-    context = contexts[instance]
-    return Target.named(context.workspace, step.target).execute(context, step.phase)
+        entries = self.journal.targets(last.run_id)
+        return last, Leftovers.of(entries, contexts.parameters, is_whole=last.finished is not None)
 
 
 def _argument_map(arguments: Sequence[str]) -> dict[str, str]:

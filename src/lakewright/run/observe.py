@@ -6,69 +6,95 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (each target is checked 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
-from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.plan.build import Candidate, Instance
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
+from lakewright.run.contexts import Contexts
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
-__all__ = ["observe"]
+__all__ = ["Observer"]
 
 log = logging.getLogger(__name__)
 
 
-def observe(
-    targets: Sequence[str],
-    contexts: Iterable[tuple[Mapping[str, str], Context]],
-    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, str]],
-) -> tuple[Instance, ...]:
-    """Return each instance with its targets as they are found.
+@dataclass(slots=True)
+class Observer:
+    """Looks at the targets of instances, and gathers what is wrong with them.
 
-    Args:
+    Attributes:
         targets: Names in the order written.
-        contexts: For each instance its parameters, as text, and the context of its targets.
         leftover: For a target and parameters, the phases in which an earlier run left it undone, and why.
-
-    Raises:
-        SpecError: A definition is wrong once its expressions have values. All such faults come together.
+        faults: What turned out to be wrong once expressions had values.
     """
-    instances: list[Instance] = []
-    faults: list[SpecError] = []
-    for parameters, context in contexts:
-        candidates: list[Candidate] = []
-        for name in targets:
-            try:
-                candidate = _candidate(name, context, partial(leftover, name, parameters))
-            except SpecError as error:
-                faults.append(error)
-                continue
-            if candidate is not None:
-                candidates.append(candidate)
-        instances.append(Instance(parameters, tuple(candidates)))
-    if faults:
-        raise SpecError(dict.fromkeys(fault for error in faults for fault in error.faults))
-    return tuple(instances)
 
+    contexts: Contexts
+    targets: Sequence[str]
+    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, str]]
+    faults: dict[Fault, None] = field(default_factory=dict)
 
-def _candidate(name: str, context: Context, leftover: Callable[[], Mapping[Phase, str]]) -> Candidate | None:
-    target = Target.named(context.workspace, name)
-    if not target.enabled:
-        return None
-    nodes = {phase: _node(target, context, phase) for phase in sorted(target.phases())}
-    return Candidate(
-        name=name,
-        kind=target.kind,
-        nodes=nodes,
-        observation=_observation(target, context),
-        dirty=lambda phase, found: target.dirty(phase, found, context.settings),
-        leftover=leftover(),
-        labels=_labels(target),
-    )
+    def instances(self) -> Iterator[Instance]:
+        """Yield each instance; what is kept for one is let go when the next one is asked for.
+
+        Targets are observed when the plan asks for it.
+        """
+        for index in range(len(self.contexts)):
+            yield self.instance(index)
+            if len(self.contexts) > 1:
+                self.contexts.release(index)
+
+    def instance(self, index: int) -> Instance:
+        """Return one instance."""
+        parameters = self.contexts.parameters[index]
+        context = self.contexts.of(index)
+        found = (self._candidate(name, context, parameters) for name in self.targets)
+        return Instance(parameters, tuple(each for each in found if each is not None))
+
+    def refuse_faults(self) -> None:
+        """Return where nothing was wrong.
+
+        Raises:
+            SpecError: Definitions are wrong; all faults come together.
+        """
+        if self.faults:
+            raise SpecError(self.faults)
+
+    def _candidate(self, name: str, context: Context, parameters: Mapping[str, str]) -> Candidate | None:
+        try:
+            target = Target.named(context.workspace, name)
+            if not target.enabled:
+                return None
+            nodes = {phase: _node(target, context, phase) for phase in sorted(target.phases())}
+        except SpecError as error:
+            self.faults.update(dict.fromkeys(error.faults))
+            return None
+        return Candidate(
+            name=name,
+            kind=target.kind,
+            nodes=nodes,
+            look=partial(self._look, target, context),
+            dirty=lambda phase, found: target.dirty(phase, found, context.settings),
+            leftover=self.leftover(name, parameters),
+            labels=_labels(target),
+        )
+
+    def _look(self, target: Target, context: Context) -> Observation:
+        try:
+            return target.observe(context)
+        except SpecError as error:
+            self.faults.update(dict.fromkeys(error.faults))
+            return Observation(f"target:{target.name}", error=error.message)
+        except LakewrightError as error:
+            return Observation(f"target:{target.name}", error=error.message)
+        except Exception as error:  # asking must not break a plan: what is unknown runs, and says why
+            log.warning("%s could not be observed: %s", target.name, error)
+            return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
 
 
 def _labels(target: Target) -> frozenset[str]:
@@ -84,15 +110,3 @@ def _node(target: Target, context: Context, phase: Phase) -> Node:
         requires=target.requires(context.workspace, phase),
         provides=target.provides(context.workspace, phase),
     )
-
-
-def _observation(target: Target, context: Context) -> Observation:
-    try:
-        return target.observe(context)
-    except SpecError:
-        raise
-    except LakewrightError as error:
-        return Observation(f"target:{target.name}", error=error.message)
-    except Exception as error:  # asking must not break a plan: what is unknown runs, and says why
-        log.warning("%s could not be observed: %s", target.name, error)
-        return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")

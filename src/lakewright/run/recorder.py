@@ -5,57 +5,100 @@ Source: `lifecycles-and-phases.md`, "Dirtiness"; that a failed target stays dirt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from lakewright.manifest.journal import Journal, Place, Run
 from lakewright.manifest.store import Put
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Step
+from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import Listener
 from lakewright.run.result import TargetResult
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "notes"]
 
 _STAYS_DIRTY = (Phase.CREATE, Phase.BUILD)
+_KEPT_ELSEWHERE = frozenset({"entity"})
+"""Kinds whose dirtiness the manifest keeps."""
+
+MOST_WAITING = 500
+"""Entries that wait for the next write, at most."""
+
+
+def notes(run: Run, plan: Plan) -> Iterator[Put]:
+    """Yield the taints with which a run begins.
+
+    A step that nothing to be found in the lake tells to be dirty must not be forgotten if the run is killed.
+    """
+    for index, instance in enumerate(plan.instances):
+        for phase in instance.phases:
+            for step in phase.steps:
+                if step.is_noted and _is_kept_here(step):
+                    yield _place(run, plan, index, step).tainted(f"was left undone in run {run.run_id}")
 
 
 @dataclass(slots=True)
 class Recorder:
     """Writes a run into the journal as its steps end, and passes the news on.
 
-    Attributes:
-        parameters: Of each instance, as text.
-        independent: Kinds whose dirtiness is kept elsewhere: entities have the manifest.
+    What had nothing to do is written with what comes next, or by `flush`.
     """
 
     journal: Journal
     run: Run
-    parameters: Sequence[Mapping[str, str]]
-    listener: Listener
-    independent: frozenset[str] = frozenset({"entity"})
-    _count: int = field(default=0, init=False)
+    plan: Plan
+    listeners: Sequence[Listener]
+    _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
+    _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        number = 0
+        for index, instance in enumerate(self.plan.instances):
+            for phase in instance.phases:
+                self._numbers[index, phase.phase] = number
+                number += len(phase.steps)
 
     def step_started(self, instance: int, step: Step) -> None:
         """Pass on that a step begins."""
-        self.listener.step_started(instance, step)
+        for listener in self.listeners:
+            listener.step_started(instance, step)
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Record how a step ended, with what the next run must know, in one write."""
-        entry = {**result.as_json(), "phase": step.phase.value, "instance": dict(self.parameters[instance])}
-        self.journal.target_done(self.run, self._count, entry, self._consequences(instance, step, result))
-        self._count += 1
-        self.listener.step_finished(instance, step, result)
+        number = self._number(instance, step)
+        parameters = dict(self.plan.instances[instance].parameters)
+        self._waiting[number] = {**result.as_json(), "phase": step.phase.value, "instance": parameters}
+        consequences = self._consequences(instance, step, result)
+        if consequences or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
+            self.flush(consequences)
+        for listener in self.listeners:
+            listener.step_finished(instance, step, result)
+
+    def flush(self, puts: Sequence[Put] = ()) -> None:
+        """Write down what waits."""
+        if self._waiting:
+            self.journal.targets_done(self.run, self._waiting, puts)
+            self._waiting.clear()
+
+    def _number(self, instance: int, step: Step) -> int:
+        phase = next(each for each in self.plan.instances[instance].phases if each.phase is step.phase)
+        return self._numbers[instance, step.phase] + phase.steps.index(step)
 
     def _consequences(self, instance: int, step: Step, result: TargetResult) -> tuple[Put, ...]:
-        if step.phase not in _STAYS_DIRTY or step.kind in self.independent:
+        if step.status is Planned.CLEAN or not _is_kept_here(step):
             return ()
-        place = Place(self.run.project, step.target, step.phase.value, dict(self.parameters[instance]))
-        if result.status.is_success:
-            return (place.untainted(),)
-        is_undone = result.status.is_failure or step.status is Planned.WOULD_RUN
-        return (place.tainted(_reason(self.run, result)),) if is_undone else ()
+        place = _place(self.run, self.plan, instance, step)
+        return (place.tainted(_reason(self.run, result)) if result.is_undone else place.untainted(),)
+
+
+def _is_kept_here(step: Step) -> bool:
+    return step.phase in _STAYS_DIRTY and step.kind not in _KEPT_ELSEWHERE
+
+
+def _place(run: Run, plan: Plan, instance: int, step: Step) -> Place:
+    return Place(run.project, step.target, step.phase.value, dict(plan.instances[instance].parameters))
 
 
 def _reason(run: Run, result: TargetResult) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,18 @@ from lakewright.manifest.record import format_instant
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
 
-__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult"]
+__all__ = ["NOT_REACHED", "InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone"]
+
+NOT_REACHED = "not reached"
+"""How the reason begins of a step that was left out because of others."""
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
+
+
+def is_undone(status: Status, reasons: Iterable[str]) -> bool:
+    """Return whether a target that ended so failed, was blocked, interrupted or not reached."""
+    is_unreached = any(reason.startswith(NOT_REACHED) for reason in reasons)
+    return status.is_failure or (status is Status.SKIPPED and is_unreached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,11 @@ class TargetResult:
     seconds: float = 0.0
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: Fault | None = None
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether it failed, was blocked, interrupted or not reached."""
+        return is_undone(self.status, self.reasons)
 
     @property
     def is_held(self) -> bool:
@@ -51,11 +65,17 @@ class TargetResult:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """How a phase of one instance ended; `note` says why it has no targets."""
+    """How a phase of one instance ended.
+
+    Attributes:
+        note: Why it has no targets.
+        seconds: From its first step's start to its last one's end; 0 where none was done.
+    """
 
     phase: Phase
     targets: tuple[TargetResult, ...]
     note: str | None = None
+    seconds: float = 0.0
 
     @property
     def status(self) -> Status:

@@ -6,36 +6,60 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright'
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.plan.step import StepKey
+from lakewright.run.result import is_undone
 
-__all__ = ["is_undone", "unfinished"]
-
-_NOT_REACHED = "not reached"
+__all__ = ["Leftovers", "is_entry_undone"]
 
 
-def unfinished(
-    entries: Iterable[Mapping[str, Any]], instances: Sequence[Mapping[str, str]]
-) -> frozenset[tuple[int, Phase, str]]:
-    """Return the steps that failed, were blocked, interrupted or not reached, by instance, phase and target.
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Which steps a run to come has to take up again.
 
-    Args:
-        entries: The run's targets as they were recorded.
-        instances: Parameters of the instances of the run to come; what the recorded run had besides is left.
+    Attributes:
+        done: Steps that the recorded run ended.
+        undone: Steps that failed, were blocked, interrupted or not reached in it.
+        is_whole: Whether the recorded run told of every step; one that was killed didn't.
     """
-    index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
-    found: set[tuple[int, Phase, str]] = set()
-    for entry in entries:
-        number = index.get(tuple(sorted(entry["instance"].items())))
-        if number is not None and is_undone(entry):
-            found.add((number, Phase(entry["phase"]), entry["name"]))
-    return frozenset(found)
+
+    done: frozenset[StepKey] = field(default=frozenset())
+    undone: frozenset[StepKey] = field(default=frozenset())
+    is_whole: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        entries: Iterable[Mapping[str, Any]],
+        instances: Sequence[Mapping[str, str]],
+        *,
+        is_whole: bool,
+    ) -> Leftovers:
+        """Return what a run left, by the numbers of these instances.
+
+        Args:
+            entries: The run's targets as they were recorded.
+            instances: Parameters of the instances of the run to come; what the recorded run had besides is
+                left out.
+            is_whole: Whether that run came to its end.
+        """
+        index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
+        found: dict[bool, set[StepKey]] = {True: set(), False: set()}
+        for entry in entries:
+            number = index.get(tuple(sorted(entry["instance"].items())))
+            if number is not None:
+                found[is_entry_undone(entry)].add((number, Phase(entry["phase"]), entry["name"]))
+        return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
+
+    def __contains__(self, step: object) -> bool:
+        """Return whether a step is to be taken up again."""
+        return step in self.undone or (not self.is_whole and step not in self.done)
 
 
-def is_undone(entry: Mapping[str, Any]) -> bool:
+def is_entry_undone(entry: Mapping[str, Any]) -> bool:
     """Return whether a recorded target failed, was blocked, interrupted or not reached."""
-    status = Status(entry["status"])
-    is_unreached = any(reason.startswith(_NOT_REACHED) for reason in entry["reasons"])
-    return status.is_failure or (status is Status.SKIPPED and is_unreached)
+    return is_undone(Status(entry["status"]), entry["reasons"])

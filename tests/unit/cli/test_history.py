@@ -29,7 +29,7 @@ def a_history() -> FakeApp:
         )
         for month in ("2022-01", "2022-02"):
             entry = {**ended(reasons=("empty",)).as_json(), "phase": "BUILD", "instance": {"month": month}}
-            app.journal.target_done(run, int(month[-1]), entry)
+            app.journal.targets_done(run, {int(month[-1]): entry})
         if status:
             finished = run.started + timedelta(seconds=75)
             app.journal.finish_run(run, status, finished=finished, exit_code=0, versions={"lakewright": "1"})

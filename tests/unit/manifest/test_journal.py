@@ -1,4 +1,4 @@
-"""History of runs, taints and fingerprints: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
+"""History of runs, and taints: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_run_is_two_writes_and_one_for_each_target() -> None:
     journal = Journal(store)
     begun = journal.start_run(run(1))
     for number, name in enumerate(["regions", "countries"]):
-        journal.target_done(begun, number, {"name": name, "status": "SUCCESS"})
+        journal.targets_done(begun, {number: {"name": name, "status": "SUCCESS"}})
     journal.finish_run(begun, "SUCCESS", finished=START + timedelta(hours=1), exit_code=0)
     assert store.writes == 4
     kept = journal.run("run-1")
@@ -53,8 +53,8 @@ def test_targets_are_shown_in_the_order_of_their_numbers() -> None:
     journal = Journal(MemoryStore())
     begun = journal.start_run(run(1))
     for number in (10, 2, 1):
-        journal.target_done(begun, number, {"number": number})
-    journal.target_done(journal.start_run(run(11, run_id="run-11")), 0, {"number": 99})
+        journal.targets_done(begun, {number: {"number": number}})
+    journal.targets_done(journal.start_run(run(11, run_id="run-11")), {0: {"number": 99}})
     assert [target["number"] for target in journal.targets("run-1")] == [1, 2, 10]
 
 
@@ -87,7 +87,7 @@ def test_secrets_and_size_are_kept_out() -> None:
         run(1, parameters={"db_password": "x", "day": "1"}, facts={"url": "s3://a:b@c"})
     )
     assert begun.parameters == {"db_password": "***", "day": "1"}
-    journal.target_done(begun, 0, {"error": {"message": "hunter22 " + "x" * 100_000}})
+    journal.targets_done(begun, {0: {"error": {"message": "hunter22 " + "x" * 100_000}}})
     journal.finish_run(begun, "FAILED", finished=START, note="hunter22")
     kept = str([journal.run("run-1"), *journal.targets("run-1")])
     assert "hunter22" not in kept
@@ -111,7 +111,7 @@ def test_a_taint_stays_until_it_is_lifted(is_of_a_run: bool) -> None:
     begun = journal.start_run(run(1))
     before = store.writes
     if is_of_a_run:
-        journal.target_done(begun, 0, {}, [PLACE.tainted("it failed"), PLACE.forgotten()])
+        journal.targets_done(begun, {0: {}}, [PLACE.tainted("it failed")])
     else:
         journal.note(PLACE.tainted("it failed"))
     assert store.writes == before + 1
@@ -119,13 +119,3 @@ def test_a_taint_stays_until_it_is_lifted(is_of_a_run: bool) -> None:
     assert list(journal.taints("dem")) == []
     journal.note(Place("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"}).untainted())
     assert list(journal.taints("demo")) == []
-
-
-def test_a_fingerprint_is_of_one_target_phase_and_set_of_parameters() -> None:
-    journal = Journal(MemoryStore())
-    journal.note(PLACE.built({"version": 3}))
-    assert journal.fingerprint(PLACE) == {"version": 3}
-    assert journal.fingerprint(Place("demo", "regions", "BUILD", {"day": "2022-01-02", "zone": "a"})) is None
-    assert journal.fingerprint(Place("demo", "regions", "VERIFY", PLACE.parameters)) is None
-    journal.note(PLACE.forgotten())
-    assert journal.fingerprint(PLACE) is None

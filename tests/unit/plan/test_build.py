@@ -48,7 +48,7 @@ def target(
         name,
         "relation",
         dict.fromkeys(phases, place),
-        found,
+        lambda: found,
         dirty,
         {Phase.BUILD: leftover} if leftover else {},
     )
@@ -56,7 +56,7 @@ def target(
 
 def plan_of(*candidates: Candidate, selection: Selection = BUILD_ONLY, count: int = 1) -> Plan:
     instances = [Instance({"day": str(n)}, candidates) for n in range(count)]
-    return build_plan("p", "j", instances, selection)
+    return build_plan("p", "j", instances, selection, count=count)
 
 
 def verdicts(plan: Plan) -> Mapping[str, Planned]:
@@ -141,7 +141,7 @@ def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
         "entity",
         "entity",
         {Phase.BUILD: place},
-        Observation("entity:e", exists=Answer.YES, filled=Answer.YES, hold=hold),
+        lambda: Observation("entity:e", exists=Answer.YES, filled=Answer.YES, hold=hold),
         lambda phase, found: entity_dirty(found),
     )
 

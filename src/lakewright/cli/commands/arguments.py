@@ -44,7 +44,7 @@ class RunOptions:
     allow_data_loss: bool = False
     allow_backdated: bool = False
     wait: bool = False
-    jobs: int = 1
+    jobs: int | None = None
 
     def request(self, job: str, phase: Phase, arguments: tuple[str, ...]) -> JobRequest:
         """Return the request that these options make of a job and its arguments."""
@@ -96,7 +96,7 @@ _RUN_OPTIONS = (
     click.option(
         "--resume", is_flag=True, help="Only what the last run left failed, blocked or not reached."
     ),
-    click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run so many targets at once."),
+    click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run so many targets at once."),
     click.option("--wait", is_flag=True, help="Wait for what another run holds."),
     click.option("--allow-data-loss", is_flag=True, help="Let migrations drop what holds rows."),
     click.option("--allow-backdated", is_flag=True, help="Let a processing time be before the table's."),
