@@ -1,0 +1,175 @@
+"""One step's work: tried again where that may help, and cut off where it takes too long.
+
+Source: `lifecycles-and-phases.md`, "Execution Phases"; `retries` and `timeout` are Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from itertools import count
+from threading import Event, Thread
+
+from lakewright.errors import (
+    CommitConflict,
+    LeaseLost,
+    RetryableError,
+    SpecError,
+    StoreUnavailable,
+    TargetTimeout,
+)
+from lakewright.lake.lake import Lake
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.status import Status
+from lakewright.plan.step import Step
+from lakewright.run.contexts import Contexts
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+__all__ = ["Attempts"]
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds before the second attempt, which double with each, and at most."""
+
+PASSING = frozenset(each.code for each in (CommitConflict, LeaseLost, RetryableError, StoreUnavailable))
+"""Codes of errors that may pass by themselves."""
+
+BREATH = 0.2
+"""Seconds between two looks at whether to stop, or at whether what was cancelled has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Does steps, each as often and as long as its target allows.
+
+    Attributes:
+        sleep: Waits so many seconds.
+    """
+
+    contexts: Contexts
+    lake: Lake
+    run_id: str
+    sleep: Callable[[float], None] = time.sleep
+
+    def perform(self, instance: int, step: Step) -> Outcome:
+        """Return how a step's work ended.
+
+        Raises:
+            TargetTimeout: It took longer than the target's `timeout`.
+            Exception: What its last attempt met.
+        """
+        context = self.contexts.of(instance)
+        target = Target.named(context.workspace, step.target)
+        # Spark takes no commas in tags.
+        tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
+        with self.lake.tagged(tag), _limited(_allowed(target), partial(self.lake.cancel, tag)) as limit:
+            within = replace(context, is_stopping=lambda: limit.is_over or context.is_stopping())
+            try:
+                outcome = self._tried(target, within, step)
+            except Exception as error:
+                if limit.is_over:
+                    raise _timeout(target, step) from error
+                raise
+        if limit.is_over and not outcome.status.is_success:
+            return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
+        return outcome
+
+    def _tried(self, target: Target, context: Context, step: Step) -> Outcome:
+        met: list[str] = []
+        for attempt in count(1):
+            is_last = attempt > target.retries
+            try:
+                outcome = target.execute(context, step.phase)
+                if is_last or context.is_stopping() or not _may_pass(outcome):
+                    return replace(outcome, reasons=(*met, *outcome.reasons))
+                message = outcome.error.message if outcome.error else str(outcome.status)
+            except Exception as error:
+                if is_last or context.is_stopping() or not _passes(error):
+                    raise
+                message = str(error)
+            met.append(f"attempt {attempt} of {target.retries + 1} failed: {message}")
+            self._pause(min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE), context, step, met[-1])
+        raise AssertionError("the last attempt returns or raises")
+
+    def _pause(self, seconds: float, context: Context, step: Step, why: str) -> None:
+        about = {"run_id": self.run_id, "phase": step.phase.value, "target": step.target}
+        log.warning("%s; trying again in %.0f s", why, seconds, extra=about)
+        left = seconds
+        while left > 0 and not context.is_stopping():
+            self.sleep(min(BREATH, left))
+            left -= BREATH
+
+
+@dataclass(slots=True)
+class _Limit:
+    """Whether the time that a step may take is over."""
+
+    is_over: bool = False
+
+
+@contextmanager
+def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[_Limit]:
+    """Have what is done inside cancelled once it takes longer than allowed, and again until it has ended."""
+    limit = _Limit()
+    if allowed is None:
+        yield limit
+        return
+    done = Event()
+
+    def watch() -> None:
+        if done.wait(allowed.total_seconds()):
+            return
+        limit.is_over = True
+        while True:
+            _cancel_quietly(cancel)
+            if done.wait(BREATH):
+                return
+
+    Thread(target=watch, name="timeout", daemon=True).start()
+    try:
+        yield limit
+    finally:
+        done.set()
+
+
+def _cancel_quietly(cancel: Callable[[], None]) -> None:
+    try:
+        cancel()
+    except Exception as error:  # the step ends by itself then, and fails for being late
+        log.warning("Spark jobs could not be cancelled: %s", error)
+
+
+def _allowed(target: Target) -> timedelta | None:
+    try:
+        return None if target.timeout is None else target.timeout.exact
+    except ValueError as error:
+        raise SpecError.of(f"{target.label}: timeout: {error}", remedy="Write PT30M or P1D.") from error
+
+
+def _timeout(target: Target, step: Step) -> TargetTimeout:
+    return TargetTimeout(
+        f"{target.label}: {step.phase} took longer than {target.timeout}",
+        details={"timeout": str(target.timeout)},
+    )
+
+
+def _passes(error: Exception) -> bool:
+    """Return whether an error may pass by itself; Delta's conflicts with other writers do."""
+    names = {each.__name__ for each in type(error).__mro__}
+    return (
+        bool(getattr(error, "is_retryable", False))
+        or isinstance(error, (ConnectionError, TimeoutError))
+        or "DeltaConcurrentModificationException" in names
+    )
+
+
+def _may_pass(outcome: Outcome) -> bool:
+    is_failed = outcome.status is Status.FAILED and outcome.error is not None
+    return is_failed and outcome.error is not None and outcome.error.code in PASSING

@@ -1,0 +1,201 @@
+"""How far a run is: which steps have ended how, and what that means for those to come.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; that what depends on a failure is blocked, and not
+tried, is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned, Status
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
+from lakewright.run.result import NOT_REACHED, InstanceResult, PhaseResult, TargetResult
+
+__all__ = ["Progress", "Turn"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """One step of a plan, with where it stands."""
+
+    instance: int
+    phase: PhasePlan
+    step: Step
+
+    @property
+    def key(self) -> tuple[int, Phase, str]:
+        """What tells it from all other steps of the plan."""
+        return (self.instance, self.step.phase, self.step.target)
+
+
+@dataclass(slots=True)
+class _PhaseState:
+    results: dict[str, TargetResult] = field(default_factory=dict)
+    failed: list[TargetResult] = field(default_factory=list)
+    begun: float | None = None
+    ended: float = 0.0
+
+    def result(self, plan: PhasePlan) -> PhaseResult:
+        in_order = tuple(self.results[step.target] for step in plan.steps)
+        seconds = 0.0 if self.begun is None else self.ended - self.begun
+        return PhaseResult(plan.phase, in_order, plan.note, seconds)
+
+
+@dataclass(slots=True)
+class _InstanceState:
+    """An instance while it runs.
+
+    Attributes:
+        failed: Targets that failed or were blocked, with the first phase in which they did.
+        stopped: The phase whose rest is left out, and why.
+    """
+
+    phases: dict[Phase, _PhaseState] = field(default_factory=dict)
+    failed: dict[str, Phase] = field(default_factory=dict)
+    stopped: tuple[Phase, str] | None = None
+
+
+class Progress:
+    """Results of a run while it goes on; only one thread changes them.
+
+    Args:
+        plan: What is done.
+        keep_going: Whether what doesn't depend on a failure goes on after it.
+        isolated_kinds: Kinds whose failure stops nothing in their phase but what depends on it.
+        is_interrupted: Whether somebody has asked the run to stop.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        keep_going: bool,
+        isolated_kinds: frozenset[str],
+        is_interrupted: Callable[[], bool],
+    ) -> None:
+        self.plan = plan
+        self._keep_going = keep_going
+        self._isolated_kinds = isolated_kinds
+        self._is_interrupted = is_interrupted
+        self._instances = [
+            _InstanceState({phase.phase: _PhaseState() for phase in instance.phases})
+            for instance in plan.instances
+        ]
+        self._first_failed: int | None = None
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield every step of the plan, in its order."""
+        for index, instance in enumerate(self.plan.instances):
+            for phase in instance.phases:
+                yield from (Turn(index, phase, step) for step in phase.steps)
+
+    def refusal(self, turn: Turn) -> TargetResult | None:
+        """Return how a step ends without being done, or None if it is to be done."""
+        step = turn.step
+        if failed := self._failed_sources(turn):
+            return _result(step, Status.BLOCKED, failed)
+        obstacle = self._obstacle(turn)
+        if obstacle is None and (failed := self._failed_before(turn)):
+            return _result(step, Status.BLOCKED, failed)
+        if obstacle is None and step.status is Planned.BLOCKED:
+            error = step.hold.error if step.hold else None
+            return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
+        if step.status is Planned.CLEAN and (obstacle is None or step.relies_on is None):
+            return _result(step, Status.SKIPPED, step.reasons)
+        return None if obstacle is None else _result(step, Status.SKIPPED, (obstacle,))
+
+    def begin(self, turn: Turn) -> None:
+        """Note that a step is being done."""
+        phase = self._instances[turn.instance].phases[turn.step.phase]
+        phase.begun = monotonic() if phase.begun is None else phase.begun
+
+    def settle(self, turn: Turn, result: TargetResult) -> None:
+        """Note how a step ended."""
+        instance = self._instances[turn.instance]
+        phase = instance.phases[turn.step.phase]
+        phase.results[turn.step.target] = result
+        phase.ended = monotonic()
+        if not result.status.is_failure:
+            return
+        phase.failed.append(result)
+        instance.failed.setdefault(result.name, result.phase)
+        earlier = turn.instance if self._first_failed is None else self._first_failed
+        self._first_failed = min(turn.instance, earlier)
+        is_isolated = result.kind in self._isolated_kinds or result.status is Status.BLOCKED
+        if not is_isolated and instance.stopped is None:
+            instance.stopped = (result.phase, f"{NOT_REACHED}: {result.name} failed")
+
+    def is_settled(self, turn: Turn) -> bool:
+        """Return whether it is known how a step ended."""
+        return turn.step.target in self._instances[turn.instance].phases[turn.step.phase].results
+
+    def is_complete(self, index: int) -> bool:
+        """Return whether every step of an instance has ended."""
+        state, plan = self._instances[index], self.plan.instances[index]
+        return all(len(state.phases[phase.phase].results) == len(phase.steps) for phase in plan.phases)
+
+    def results(self) -> tuple[InstanceResult, ...]:
+        """Return how each instance ended, once every step has."""
+        return tuple(
+            InstanceResult(plan.parameters, _phase_results(plan, state))
+            for plan, state in zip(self.plan.instances, self._instances, strict=True)
+        )
+
+    def _obstacle(self, turn: Turn) -> str | None:
+        """Return why a step isn't reached, whatever it depends on."""
+        if self._is_interrupted():
+            return f"{NOT_REACHED}: the run was interrupted"
+        if self._keep_going:
+            return None
+        if self._first_failed is not None and self._first_failed < turn.instance:
+            return f"{NOT_REACHED}: the instance {_named(self.plan.instances[self._first_failed])} failed"
+        instance = self._instances[turn.instance]
+        for phase, state in instance.phases.items():
+            if phase is turn.step.phase:
+                break
+            if state.failed:
+                return f"{NOT_REACHED}: {phase} failed"
+        is_stopped = instance.stopped is not None and instance.stopped[0] is turn.step.phase
+        return instance.stopped[1] if instance.stopped and is_stopped else None
+
+    def _failed_sources(self, turn: Turn) -> tuple[str, ...]:
+        """Return which of those that a step depends on failed in its phase."""
+        sources = turn.phase.sources.get(turn.step.target, frozenset())
+        failed = self._instances[turn.instance].phases[turn.step.phase].failed
+        return tuple(
+            f"depends on {each.name}, which {_ended(each)}" for each in failed if each.name in sources
+        )
+
+    def _failed_before(self, turn: Turn) -> tuple[str, ...]:
+        """Return what a step can't do without and failed in an earlier phase or instance."""
+        instance, step = self._instances[turn.instance], turn.step
+        reasons: list[str] = []
+        if (phase := instance.failed.get(step.target)) is not None:
+            reasons.append(f"its {phase} {_ended(instance.phases[phase].results[step.target])}")
+        if step.relies_on is not None:
+            number, phase, name = step.relies_on
+            earlier = self._instances[number].phases[phase].results[name]
+            if earlier.status.is_failure:
+                of = _named(self.plan.instances[number])
+                reasons.append(f"{phase} of {name} for {of}, on which it relies, {_ended(earlier)}")
+        return tuple(reasons)
+
+
+def _phase_results(plan: InstancePlan, state: _InstanceState) -> tuple[PhaseResult, ...]:
+    return tuple(state.phases[phase.phase].result(phase) for phase in plan.phases)
+
+
+def _named(instance: InstancePlan) -> str:
+    return ", ".join(f"{name}={value}" for name, value in instance.parameters.items()) or "before"
+
+
+def _ended(result: TargetResult) -> str:
+    return {Status.FAILED: "failed", Status.BLOCKED: "is blocked"}.get(result.status, "was interrupted")
+
+
+def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:
+    return TargetResult(step.target, step.kind, step.phase, status, reasons)
