@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["mapping_names", "query_requires", "run_query", "table_names"]
+__all__ = ["all_rows", "mapping_names", "query_requires", "run_query", "table_names", "table_resources"]
 
 _TOKEN = re.compile(
     r"""
@@ -81,6 +81,22 @@ def query_requires(workspace: Workspace, sql: str) -> frozenset[Resource]:
     """Return every resource that a query's result is made of, through all mappings."""
     tables = frozenset(_resource(name) for name in table_names(sql) if len(name) > 1)
     return tables.union(*(workspace.required(name) for name in mapping_names(sql)))
+
+
+def all_rows(source: str, condition: str | None = None) -> str:
+    """Return the query of all rows of a table, or of a query in parentheses, that meet a condition.
+
+    Example:
+        >>> all_rows("t", "x > 1"), all_rows("(SELECT 1)")
+        ('SELECT * FROM t WHERE x > 1', 'SELECT * FROM (SELECT 1)')
+    """
+    where = [] if condition is None else ["WHERE", condition]
+    return " ".join(["SELECT * FROM", source, *where])
+
+
+def table_resources(sql: str) -> frozenset[Resource]:
+    """Return the resources of a query all of whose tables are the catalog's, as in a view."""
+    return frozenset(map(_resource, table_names(sql)))
 
 
 def run_query(workspace: Workspace, sql: str) -> DataFrame:

@@ -21,3 +21,7 @@ class AliasMapping(InputMapping):
         """Return the input unchanged."""
         del workspace
         return frame
+
+    def plain_sql(self, workspace: Workspace) -> str:
+        """Return the input's query."""
+        return workspace.mapping(self.input).sql_text(workspace)

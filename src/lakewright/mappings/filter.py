@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
+from lakewright.lake.query import all_rows
 from lakewright.mappings.mapping import InputMapping
 
 if TYPE_CHECKING:
@@ -25,3 +26,7 @@ class FilterMapping(InputMapping):
         """Return the rows that meet the condition."""
         del workspace
         return frame.where(self.condition)
+
+    def plain_sql(self, workspace: Workspace) -> str:
+        """Return the input's query with the condition."""
+        return all_rows(f"({workspace.mapping(self.input).sql_text(workspace)})", self.condition)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
+from lakewright.errors import SpecError
+from lakewright.lake.query import all_rows
 from lakewright.plan.resource import Resource
 from lakewright.spec.model import Named, Reference
 
@@ -70,6 +72,23 @@ class Mapping(Named):
     def versions(self, workspace: Workspace) -> dict[str, str] | None:  # noqa: ARG002 - for kinds that read more
         """Return what tells one state of this mapping's own sources from another; None where nothing can."""
         return {}
+
+    def sql_text(self, workspace: Workspace) -> str:
+        """Return a query over tables of the catalog that gives the same rows.
+
+        Raises:
+            SpecError: This kind of mapping has none.
+        """
+        query = self.plain_sql(workspace)
+        return query if self.filter is None else all_rows(f"({query})", self.filter)
+
+    def plain_sql(self, workspace: Workspace) -> str:
+        """Return the query without the mapping's filter."""
+        del workspace
+        raise SpecError.of(
+            f"a view can't be made of mapping {self.name!r}, which is of kind {self.kind!r}",
+            remedy="Make it of mappings of kind sql, filter, alias and relation.",
+        )
 
     def build(self, workspace: Workspace) -> DataFrame:
         """Return the frame: what the kind makes, filtered, with the asked-for cache and hint."""

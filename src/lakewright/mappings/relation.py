@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import conform
 from lakewright.lake.partition import Selection, expand_selection
+from lakewright.lake.query import all_rows
 from lakewright.lake.reference import RelationReference, referenced
 from lakewright.lake.workspace import Source
 from lakewright.mappings.mapping import Mapping
@@ -26,6 +27,8 @@ __all__ = ["RelationMapping"]
 
 class RelationMapping(Mapping):
     """Reads a relation, or some of its partitions."""
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
     partitions: Selection = Declared(
@@ -65,3 +68,14 @@ class RelationMapping(Mapping):
         if self.columns is None:
             return frame
         return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])
+
+    def plain_sql(self, workspace: Workspace) -> str:
+        """Return all of the relation as a query.
+
+        Raises:
+            SpecError: Only a part of it is read, or it isn't a table that a query can name.
+        """
+        table = self.source(workspace).table_sql(workspace)
+        if table is None or self.partitions or self.columns:
+            return super().plain_sql(workspace)
+        return all_rows(table)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.query import mapping_names, query_requires, run_query, table_names
+from lakewright.lake.query import all_rows, mapping_names, query_requires, run_query, table_names
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expression import has_expression
 from lakewright.spec.model import Reference
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,3 +66,12 @@ class SqlMapping(Mapping):
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the query's rows."""
         return run_query(workspace, self.query(workspace))
+
+    def plain_sql(self, workspace: Workspace) -> str:
+        """Return the query with each mapping's own query before it, under the mapping's name."""
+        query = self.query(workspace)
+        parts = [
+            f"{name_sql(name)} AS ({workspace.mapping(name).sql_text(workspace)})"
+            for name in mapping_names(query)
+        ]
+        return " ".join(["WITH", ", ".join(parts), all_rows(f"({query})")]) if parts else query

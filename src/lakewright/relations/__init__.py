@@ -12,16 +12,20 @@ KINDS = {
     "empty": "lakewright.relations.empty:EmptyRelation",
     "entity": "lakewright.relations.entity:EntityRelation",
     "file": "lakewright.relations.file:FileRelation",
+    "generic": "lakewright.relations.generic:GenericRelation",
+    "hiveTable": "lakewright.relations.table:TableRelation",
     "hiveView": "lakewright.relations.view:ViewRelation",
     "mock": "lakewright.relations.mock:MockRelation",
     "null": "lakewright.relations.empty:EmptyRelation",
+    "provided": "lakewright.relations.provided:ProvidedRelation",
+    "table": "lakewright.relations.table:TableRelation",
     "values": "lakewright.relations.values:ValuesRelation",
     "view": "lakewright.relations.view:ViewRelation",
 }
 """Class of each kind, imported on first use."""
 
 NOT_OFFERED = {
-    "hiveQuery": "Use a sql mapping.",
+    "hiveQuery": "Use a view relation, or a sql mapping.",
     "hiveUnionTable": "Use a delta relation: its table takes new columns.",
     "jdbcQuery": "Use a generic relation with format: jdbc.",
     "jdbcTable": "Use a generic relation with format: jdbc.",

@@ -85,6 +85,10 @@ class DeltaRelation(StoredRelation):
         path = str(self.location).rstrip("/") if local is None else str(workspace.file(str(local)))
         return Address(location=path)
 
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the table's address as SQL."""
+        return self.address(workspace).sql
+
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the table, or a partition of it."""
         address = self.address(workspace)

@@ -17,6 +17,7 @@ from lakewright.spec.values import Value
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, DataFrameWriter
 
     from lakewright.lake.workspace import Workspace
@@ -65,7 +66,7 @@ def write_table(
     if mode is OutputMode.UPDATE and state.exists:
         rows = _merge(workspace, frame, target, partition)
     else:
-        rows = _save(frame, target, state, partition=partition, mode=mode)
+        rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
     return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
 
 
@@ -82,7 +83,13 @@ def _outgoing(
 
 
 def _save(
-    frame: DataFrame, target: WriteTarget, state: TableState, *, partition: Partition, mode: OutputMode
+    workspace: Workspace,
+    frame: DataFrame,
+    target: WriteTarget,
+    state: TableState,
+    *,
+    partition: Partition,
+    mode: OutputMode,
 ) -> int:
     from pyspark.sql import Observation, functions
 
@@ -94,9 +101,19 @@ def _save(
     writer = _with_mode(writer, target, partition, mode) if state.exists else writer.mode("append")
     if target.address.location is not None:
         writer.save(target.address.location)
-    else:
-        writer.saveAsTable(target.address.sql)
-    return int(observation.get["rows"])
+        return int(observation.get["rows"])
+    writer.saveAsTable(target.address.sql)
+    # Delta writes a table of the catalog by a query of its own, whose observations Spark doesn't hand on.
+    last = _table(workspace, target.address).history(1).select("operationMetrics.numOutputRows").first()
+    return int(last[0]) if last and last[0] is not None else 0
+
+
+def _table(workspace: Workspace, address: Address) -> DeltaTable:
+    from delta.tables import DeltaTable
+
+    if address.location is not None:
+        return DeltaTable.forPath(workspace.spark, address.location)
+    return DeltaTable.forName(workspace.spark, address.sql)
 
 
 def _with_mode(
@@ -115,20 +132,16 @@ def _with_mode(
 
 
 def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partition: Partition) -> int:
-    from delta.tables import DeltaTable
-
-    spark, address = workspace.spark, target.address
-    table = (
-        DeltaTable.forPath(spark, address.location)
-        if address.location is not None
-        else DeltaTable.forName(spark, address.sql)
-    )
     same = [f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in target.merge_key]
     fixed = [
         f"target.{each}"
         for name, text in partition.items()
         if (each := partition_sql(target.partitions, {name: text}))
     ]
-    merge = table.alias("target").merge(frame.alias("source"), " AND ".join([*fixed, *same]))
+    merge = (
+        _table(workspace, target.address)
+        .alias("target")
+        .merge(frame.alias("source"), " AND ".join([*fixed, *same]))
+    )
     row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
     return int(row["num_affected_rows"]) if row else 0

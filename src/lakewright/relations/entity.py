@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, TargetError
-from lakewright.lake.columns import column
 from lakewright.lake.partition import Partition
+from lakewright.lake.query import all_rows
 from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -17,6 +17,7 @@ from lakewright.relations.relation import Relation
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.model import Reference
 from lakewright.spec.types import Field
+from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class EntityRelation(Relation):
     def address(self, workspace: Workspace) -> Address:
         """Return where the silver table is."""
         return self.found(workspace).places(workspace.lake.settings).silver
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the table's address as SQL; its current rows as a query in parentheses."""
+        table = self.address(workspace).sql
+        return f"({all_rows(table, self._current_sql(workspace))})" if self.current else table
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the silver table, which is always read as a whole."""
@@ -85,12 +91,15 @@ class EntityRelation(Relation):
         frame = read_table(workspace.spark, self.address(workspace))
         if not self.current:
             return frame
+        return frame.where(self._current_sql(workspace))
+
+    def _current_sql(self, workspace: Workspace) -> str:
         entity = self.found(workspace)
         system = SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
         if entity.strategy is Strategy.HISTORIC:
             # A count of nulls tells which files hold open versions; a flag wouldn't.
-            return frame.where(column(system.valid_to).isNull())
-        return frame.where(~column(system.deleted))
+            return f"{name_sql(system.valid_to)} IS NULL"
+        return f"NOT {name_sql(system.deleted)}"
 
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))

@@ -138,6 +138,11 @@ class Relation(Named):
         del workspace, partitions
         return None
 
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return how a query of the catalog names it, or None where none can."""
+        del workspace
+        return None
+
     @abstractmethod
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return what writing it, or a partition of it, provides and reading it requires."""

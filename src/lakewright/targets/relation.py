@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
@@ -45,6 +45,8 @@ class RelationTarget(Target):
 
     Without a mapping it only creates, checks and removes the relation.
     """
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     mapping: str | None = Declared(default=None, description="Mapping whose rows are written.")
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")

@@ -1,0 +1,99 @@
+"""The `generic` relation: any data source that Spark has, by its format and options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field as Declared
+
+from lakewright.errors import TargetError
+from lakewright.lake.columns import conform, reader_schema
+from lakewright.lake.partition import Partition, partition_condition
+from lakewright.plan.observation import Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.spec.model import TextMap
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["GenericRelation"]
+
+_SAVE_MODES = {OutputMode.OVERWRITE: "overwrite", OutputMode.APPEND: "append"}
+
+
+class GenericRelation(StoredRelation):
+    """Reads and writes by Spark's own reader and writer, of which nothing more is known.
+
+    Whether a write is one step for readers is the data source's to say. What is there can't be looked at
+    beforehand, and nothing is created or removed.
+    """
+
+    modes: ClassVar[frozenset[OutputMode]] = frozenset(_SAVE_MODES)
+
+    format: str = Declared(description="Name of the data source, jdbc for one.")
+    options: TextMap = Declared(default_factory=dict, description="Options of the data source.")
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table of another database, or the path, that the options name."""
+        del workspace, partition
+        options = {name.lower(): value for name, value in self.options.items()}
+        if "path" in options:
+            return frozenset({Resource.file(options["path"])})
+        if "url" in options:
+            return frozenset({Resource.jdbc(f"{options['url']}/{options.get('dbtable', '')}")})
+        return frozenset({Resource.table(self.name)} if self.name else ())
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return that nothing is known."""
+        del workspace, partition
+        return Observation(f"generic:{self.format}:{self.name}")
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return what the data source gives."""
+        fields = self.declared(workspace)
+        reader = workspace.spark.read.format(self.format).options(**self.options)
+        is_described = fields is not None and self.format.lower() != "jdbc"
+        frame = (reader.schema(reader_schema(fields or ())) if is_described else reader).load()
+        frame = frame if fields is None else conform(frame, fields)
+        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+
+    def create(self, workspace: Workspace) -> None:
+        """Do nothing: the data source has its own ways."""
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Do nothing: the data source has its own ways."""
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Do nothing: the data source has its own ways."""
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Write no rows over those that are there."""
+        if partition:
+            raise self._undivided()
+        empty = workspace.spark.createDataFrame([], self.read(workspace).schema)
+        self.write(workspace, empty, partition={}, mode=OutputMode.OVERWRITE)
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Hand the rows to the data source."""
+        from pyspark.sql import Observation as Observed
+        from pyspark.sql import functions
+
+        if partition:
+            raise self._undivided()
+        fields = self.declared(workspace)
+        outgoing = frame if fields is None else conform(frame, fields)
+        observed = Observed()
+        outgoing = outgoing.observe(observed, functions.count(functions.lit(1)).alias("rows"))
+        outgoing.write.format(self.format).options(**self.options).mode(_SAVE_MODES[mode]).save()
+        return WriteSummary(int(observed.get["rows"]))
+
+    def _undivided(self) -> TargetError:
+        return TargetError(
+            f"{self.label}: a single partition of it can't be written", remedy="Leave out the `partition`."
+        )

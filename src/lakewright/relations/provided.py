@@ -1,0 +1,47 @@
+"""The `provided` relation: a table or view that something else has put into the session or the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.lake.catalog import find_entry, quoted
+from lakewright.lake.partition import Partition, partition_condition
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ProvidedRelation"]
+
+
+class ProvidedRelation(Relation):
+    """Reads a table of the catalog that the project doesn't manage."""
+
+    table: str = Declared(description="Name, with its database.")
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the table's name as SQL."""
+        del workspace
+        return quoted(self.table)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table."""
+        del workspace, partition
+        return frozenset({Resource.table(self.table)})
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table is there."""
+        (subject,) = self.resources(workspace, partition)
+        return Observation(str(subject), exists=Answer.of(find_entry(workspace.lake, self.table) is not None))
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the table's rows."""
+        frame = workspace.spark.table(quoted(self.table))
+        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame

@@ -1,0 +1,240 @@
+"""The `table` relation: a table of the catalog in a format other than Delta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import TargetError
+from lakewright.lake.alter import Step
+from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.columns import conform
+from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_sql
+from lakewright.lake.query import all_rows
+from lakewright.lake.table import ensure_database
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.migration import (
+    Migration,
+    MigrationPolicyText,
+    MigrationStrategyText,
+    Shape,
+    default_policy,
+    default_strategy,
+    find_steps,
+)
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.spec.model import TextMap
+from lakewright.spec.places import Address
+from lakewright.spec.types import Field
+from lakewright.transform.sql import name_sql, text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["TableRelation"]
+
+_ROWS = "__rows_to_insert"
+
+
+def _lower(declared: object) -> object:
+    return declared.lower() if isinstance(declared, str) else declared
+
+
+TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"], BeforeValidator(_lower)]
+
+
+class TableRelation(StoredRelation):
+    """A table that Spark writes as files; its catalog must outlive the session to be of use.
+
+    A write isn't one step for readers: Spark moves files one after the other. Delta tables don't have that.
+    """
+
+    database: str | None = Declared(default=None, description="Database of the catalog.")
+    table: str = Declared(description="Name in the catalog.")
+    format: TableFormat = Declared(default="parquet", description="Format of the files.")
+    location: str | None = Declared(
+        default=None, description="Where the files are; the catalog's choice unless given."
+    )
+    external: bool = Declared(default=False, description="Whether the files stay when the table is removed.")
+    options: TextMap = Declared(default_factory=dict, description="Options of the format.")
+    properties: TextMap = Declared(default_factory=dict, description="Properties of a table made here.")
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+    )
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+    )
+
+    def qualified(self) -> str:
+        """Return the table's name with its database."""
+        return full_name(self.database, self.table)
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the table's name as SQL."""
+        del workspace
+        return quoted(self.qualified())
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table, or a partition of it."""
+        del workspace
+        return frozenset(
+            {Resource.table(self.qualified(), canonical_partition(self.partitions, partition or {}))}
+        )
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table is there, filled and as declared."""
+        (subject,) = self.resources(workspace, partition)
+        entry = find_entry(workspace.lake, self.qualified())
+        if entry is None:
+            return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
+        is_empty = self.read(workspace, [partition] if partition else []).isEmpty()
+        changes = self._migration(workspace, entry).changes(is_filled=not is_empty)
+        return Observation(str(subject), exists=Answer.YES, filled=Answer.of(not is_empty), changes=changes)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the table's rows.
+
+        Raises:
+            TargetError: There is no table.
+        """
+        if find_entry(workspace.lake, self.qualified()) is None:
+            raise TargetError(
+                f"{self.label}: there is no table {self.qualified()}", remedy="Run the phase that creates it."
+            )
+        workspace.spark.catalog.refreshTable(quoted(self.qualified()))
+        frame = workspace.spark.table(quoted(self.qualified()))
+        wanted = [canonical_partition(self.partitions, each) for each in partitions]
+        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+
+    def create(self, workspace: Workspace) -> None:
+        """Make the table; one without a declared schema must be there already."""
+        fields = self.declared(workspace)
+        if fields is None:
+            return
+        ensure_database(workspace.lake.isolated(), Address(name=self.qualified()))
+        columns = ", ".join(_column_sql(field) for field in fields)
+        parts = [f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.format}"]
+        if self.options:
+            parts.append(f"OPTIONS ({_pairs(self.options)})")
+        if self.partitions:
+            parts.append(f"PARTITIONED BY ({', '.join(name_sql(each.name) for each in self.partitions)})")
+        if self.location is not None:
+            parts.append(f"LOCATION {text_sql(self.location)}")
+        if self.description:
+            parts.append(f"COMMENT {text_sql(self.description)}")
+        if self.properties:
+            parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
+        run_statement(workspace.lake, " ".join(parts))
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Add columns and change comments; anything else replaces the table, if the strategy says so.
+
+        Raises:
+            MigrationError: That can't be done by the strategy.
+            DataLossError: Rows would be lost, without leave.
+        """
+        entry = find_entry(workspace.lake, self.qualified())
+        if entry is None:
+            return
+        migration = self._migration(workspace, entry)
+        if not migration.steps:
+            return
+        is_filled = not self.read(workspace).isEmpty()
+        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
+        if migration.replaces:
+            self.destroy(workspace)
+            self.create(workspace)
+        elif migration.is_needed:
+            for step in migration.steps:
+                run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Remove all rows, or a partition's."""
+        wanted = canonical_partition(self.partitions, partition or {})
+        empty = workspace.spark.createDataFrame([], self.read(workspace).schema)
+        self.write(workspace, empty, partition=wanted, mode=OutputMode.OVERWRITE)
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the table; its files too, unless it is external."""
+        if find_entry(workspace.lake, self.qualified()) is not None:
+            run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Insert the rows; `OVERWRITE` replaces partition or table, `OVERWRITE_DYNAMIC` partitions met."""
+        from pyspark.sql import Observation as Observed
+        from pyspark.sql import functions
+
+        self.create(workspace)
+        wanted = canonical_partition(self.partitions, partition)
+        observed = Observed()
+        rows = conform(frame, self._outgoing(workspace, wanted))
+        rows = rows.observe(observed, functions.count(functions.lit(1)).alias("rows"))
+        overwrite_mode = "dynamic" if mode is OutputMode.OVERWRITE_DYNAMIC else "static"
+        # The mode is the session's, which other targets of the instance use too.
+        with workspace.views(()) as session:
+            rows.createOrReplaceTempView(_ROWS)
+            session.conf.set("spark.sql.sources.partitionOverwriteMode", overwrite_mode)
+            session.sql(self._insert_sql(wanted, mode))
+            session.catalog.dropTempView(_ROWS)
+        return WriteSummary(int(observed.get["rows"]))
+
+    def _outgoing(self, workspace: Workspace, partition: Partition) -> list[Field]:
+        """Return the columns to insert: partition columns without a given value come last."""
+        entry = find_entry(workspace.lake, self.qualified())
+        fields = self.declared(workspace) or (() if entry is None else entry.columns)
+        divided_by = {each.name.lower() for each in self.partitions}
+        given = {name.lower() for name in partition}
+        plain = [field for field in fields if field.name.lower() not in divided_by]
+        open_columns = [each.as_field() for each in self.partitions if each.name.lower() not in given]
+        return [*plain, *open_columns]
+
+    def _insert_sql(self, partition: Partition, mode: OutputMode) -> str:
+        verb = "INTO" if mode is OutputMode.APPEND else "OVERWRITE"
+        given = [partition_sql(self.partitions, {name: text}) for name, text in partition.items()]
+        names = [name_sql(each.name) for each in self.partitions if each.name not in partition]
+        spec = ", ".join(part for part in [*given, *names] if part)
+        clause = [f"PARTITION ({spec})"] if given else []
+        return " ".join(["INSERT", verb, "TABLE", quoted(self.qualified()), *clause, all_rows(_ROWS)])
+
+    def _migration(self, workspace: Workspace, entry: CatalogEntry) -> Migration:
+        config = workspace.project.config
+        strategy = self.migration_strategy or default_strategy(config)
+        declared = self.declared(workspace)
+        if declared is None:
+            return Migration((), strategy)
+        # These formats don't keep whether a column may be null.
+        columns = tuple(field.model_copy(update={"nullable": True}) for field in declared)
+        steps = find_steps(
+            Shape(
+                tuple(field.model_copy(update={"nullable": True}) for field in entry.columns),
+                entry.partition_columns,
+            ),
+            Shape(columns, tuple(each.name for each in self.partitions)),
+            self.migration_policy or default_policy(config),
+        )
+        return Migration(tuple(map(_by_catalog, steps)), strategy)
+
+
+def _by_catalog(step: Step) -> Step:
+    """Return the step as the catalog can do it: it adds columns and changes comments, and nothing else."""
+    sql = step.sql or ""
+    is_possible = sql.startswith("ADD COLUMNS") or (" COMMENT " in sql and sql.startswith("ALTER COLUMN"))
+    return step if is_possible else replace(step, sql=None)
+
+
+def _column_sql(field: Field) -> str:
+    comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
+    return f"{name_sql(field.name)} {field.type.ddl}{comment}"
+
+
+def _pairs(entries: TextMap) -> str:
+    return ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in entries.items())

@@ -1,0 +1,167 @@
+"""Relations of the catalog: tables, views, and what others provide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.projects import make_workspace
+
+from lakewright.errors import MigrationError, SpecError
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.observation import Answer
+from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+from lakewright.relations.view import ViewRelation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROJECT = """
+relations:
+  plain:
+    kind: table
+    database: kinds
+    table: plain
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  wider:
+    kind: table
+    database: kinds
+    table: plain
+    migrationPolicy: STRICT
+    partitions: [{name: day, type: date}]
+    schema:
+      fields: [{name: id, type: int, description: Key}, {name: name, type: string}, {name: n, type: int}]
+  other: {kind: table, database: kinds, table: plain, schema: {fields: {name: id, type: date}}}
+  delta: {kind: deltaTable, database: kinds, table: d, mergeKey: id, schema: {fields: {name: id, type: int}}}
+  view: {kind: view, database: kinds, view: v, sql: "SELECT id FROM kinds.plain"}
+  changed: {kind: view, database: kinds, view: v, sql: "SELECT id + 1 AS id FROM kinds.plain"}
+  kept: {kind: view, database: kinds, view: v, sql: SELECT 1, migrationStrategy: NEVER}
+  mapped: {kind: hiveView, database: kinds, view: m, mapping: joined}
+  unmapped: {kind: view, view: u, mapping: values}
+  provided: {kind: provided, table: kinds.plain}
+  generic:
+    kind: generic
+    format: json
+    options: {path: PLACE/generic}
+    schema: {fields: {name: id, type: int}}
+mappings:
+  plain: {kind: relation, relation: plain, filter: id > 0}
+  few: {kind: filter, input: plain, condition: id < 9}
+  joined: {kind: sql, sql: "WITH few AS (SELECT * FROM few) SELECT id, count(*) AS n FROM few GROUP BY id"}
+  values: {kind: values, columns: {x: int}}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, spark: SparkSession) -> Iterator[Workspace]:
+    yield make_workspace(tmp_path, PROJECT.replace("PLACE", str(tmp_path)), start=lambda _: spark)
+    spark.sql("DROP DATABASE IF EXISTS kinds CASCADE")
+
+
+def stored(workspace: Workspace, name: str) -> StoredRelation:
+    found = Relation.named(workspace, name)
+    assert isinstance(found, StoredRelation)
+    return found
+
+
+def rows(frame: DataFrame) -> list[tuple[object, ...]]:
+    return sorted(
+        tuple(row) for row in frame.select(*(frame[n].cast("string") for n in frame.columns)).collect()
+    )
+
+
+def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:
+    plain, day = stored(workspace, "plain"), {"day": "2022-01-01"}
+    assert plain.observe(workspace).exists is Answer.NO
+    plain.create(workspace)
+    assert plain.observe(workspace, day).filled is Answer.NO
+
+    def write(query: str, mode: OutputMode, **partition: str) -> int:
+        frame = workspace.spark.sql(query)
+        return plain.write(workspace, frame, partition=partition, mode=mode).rows
+
+    assert write("SELECT 1 AS id, 'a' AS name", OutputMode.OVERWRITE, **day) == 1
+    write("SELECT 2 AS id, 'b' AS name", OutputMode.APPEND, **day)
+    write("SELECT 3 AS id, DATE'2022-01-02' AS day", OutputMode.OVERWRITE_DYNAMIC)
+    assert [row[0] for row in rows(plain.read(workspace))] == ["1", "2", "3"]
+    plain.truncate(workspace, day)
+    assert rows(plain.read(workspace)) == [("3", None, "2022-01-02")]
+    assert plain.observe(workspace, day).filled is Answer.NO
+    assert plain.observe(workspace).changes == ()
+    assert rows(workspace.relation("provided").read(workspace)) == [("3", None, "2022-01-02")]
+
+    wider = stored(workspace, "wider")
+    changes = [change.description for change in wider.observe(workspace).changes]
+    assert changes == ["change the comment of column id", "add column n int"]
+    wider.migrate(workspace, allow_data_loss=False)
+    assert wider.observe(workspace).changes == ()
+    with pytest.raises(MigrationError, match="partition by nothing in place of day"):
+        stored(workspace, "other").migrate(workspace, allow_data_loss=False)
+    wider.destroy(workspace)
+    assert wider.observe(workspace).exists is Answer.NO
+
+
+def test_a_delta_table_of_the_catalog_is_written_by_name(workspace: Workspace) -> None:
+    delta = stored(workspace, "delta")
+    delta.create(workspace)
+    one = workspace.spark.sql("SELECT 1 AS id")
+    for mode, count in ((OutputMode.OVERWRITE, 1), (OutputMode.APPEND, 2), (OutputMode.OVERWRITE, 1)):
+        delta.write(workspace, one, partition={}, mode=mode)
+        assert delta.read(workspace).count() == count
+    two = workspace.spark.sql("SELECT explode(array(1, 2)) AS id")
+    assert delta.write(workspace, two, partition={}, mode=OutputMode.UPDATE).rows == 2
+    assert rows(delta.read(workspace)) == [("1",), ("2",)]
+    delta.destroy(workspace)
+    assert delta.observe(workspace).exists is Answer.NO
+
+
+def view(workspace: Workspace, name: str) -> ViewRelation:
+    found = Relation.named(workspace, name)
+    assert isinstance(found, ViewRelation)
+    return found
+
+
+def test_a_view_is_replaced_when_its_query_differs(workspace: Workspace) -> None:
+    plain = stored(workspace, "plain")
+    plain.create(workspace)
+    plain.write(
+        workspace,
+        workspace.spark.sql("SELECT 1 AS id, DATE'2022-01-01' AS day"),
+        partition={},
+        mode=OutputMode.APPEND,
+    )
+    first = view(workspace, "view")
+    assert [str(each) for each in first.requires(workspace)] == ["table:kinds.plain"]
+    assert first.observe(workspace).exists is Answer.NO
+    first.create(workspace)
+    assert first.observe(workspace).changes == ()
+    assert rows(first.read(workspace)) == [("1",)]
+    assert view(workspace, "kept").observe(workspace).changes == ()
+    changed = view(workspace, "changed")
+    assert changed.observe(workspace).changes[0].description == "replace the view's query"
+    changed.migrate(workspace, allow_data_loss=False)
+    assert rows(first.read(workspace)) == [("2",)]
+    first.destroy(workspace)
+    assert first.observe(workspace).exists is Answer.NO
+
+    mapped = view(workspace, "mapped")
+    assert [str(each) for each in mapped.requires(workspace)] == ["table:kinds.plain"]
+    mapped.create(workspace)
+    assert rows(mapped.read(workspace)) == [("1", "1")]
+    mapped.destroy(workspace)
+    with pytest.raises(
+        SpecError, match="a view can't be made of mapping 'values', which is of kind 'values'"
+    ):
+        view(workspace, "unmapped").create(workspace)
+
+
+def test_any_data_source_can_be_written_and_read(workspace: Workspace) -> None:
+    generic = stored(workspace, "generic")
+    frame = workspace.spark.sql("SELECT '5' AS id, 'x' AS other")
+    for mode in (OutputMode.OVERWRITE, OutputMode.APPEND):
+        assert generic.write(workspace, frame, partition={}, mode=mode).rows == 1
+    assert rows(generic.read(workspace)) == [("5",), ("5",)]
+    assert generic.observe(workspace).exists is Answer.UNKNOWN
