@@ -1,0 +1,107 @@
+"""`process`: one entity's slices, without a job."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.cli.surroundings import FakeApp, call_with
+
+from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError
+from lakewright.slices.result import ProcessResult, SliceResult
+from lakewright.spec.entity import Strategy
+from lakewright.strategies.summary import Summary
+
+SUMMARY = Summary(
+    Strategy.MERGE, records_in_slice=3, inserted=2, updated=1, changed=1, delta_version=4, seconds=1.5
+)
+DONE = SliceResult("s1", "file:///bronze/s1", SUMMARY)
+
+
+class Processing(FakeApp):
+    """Answers `process` with a result, or raises."""
+
+    answer: ProcessResult | LakewrightError = ProcessResult()
+
+    def process(self, entity: str, slice: str | None = None, **options: Any) -> ProcessResult:
+        self.asked.append((entity, slice, options))
+        if isinstance(self.answer, LakewrightError):
+            raise self.answer
+        return self.answer
+
+
+def app(answer: ProcessResult | LakewrightError) -> Processing:
+    made = Processing()
+    made.answer = answer
+    return made
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [
+        (ProcessResult((DONE,)), "SUCCESS", 0),
+        (ProcessResult(), "SKIPPED", 0),
+        (ProcessResult((DONE,), ("s2",), (NullKeyError("null in id"),), ("s3",)), "FAILED", 1),
+        (ProcessResult(errors=(ItemFailed("s1 failed"),), waiting=("s2",)), "BLOCKED", 4),
+    ],
+)
+def test_it_ends_as_its_slices_do(answer: ProcessResult, status: str, code: int) -> None:
+    answered = call_with(app(answer), "process", "regions", "-o", "json")
+    assert answered.code == code
+    document = json.loads(answered.out)
+    assert list(document) == ["entity", "status", "slices", "error"]
+    assert (document["entity"], document["status"]) == ("regions", status)
+    assert (document["error"] is None) == (code == 0)
+
+
+def test_a_slice_has_the_keys_that_are_documented() -> None:
+    """Rules of the command line, `metrics`."""
+    answered = call_with(app(ProcessResult((DONE,))), "process", "regions", "-o", "json")
+    assert json.loads(answered.out)["slices"] == [
+        {
+            "item": "file:///bronze/s1",
+            "slice": "s1",
+            "strategy": "merge",
+            "records_in_slice": 3,
+            "inserted": 2,
+            "updated": 1,
+            "deleted": 0,
+            "unchanged": 0,
+            "touched": 0,
+            "changed": 1,
+            "closed": 0,
+            "inferred_deletes": 0,
+            "delta_version": 4,
+            "seconds": 1.5,
+        }
+    ]
+
+
+def test_its_page_is_a_line_a_slice() -> None:
+    answered = call_with(app(ProcessResult((DONE,), waiting=("s2", "s3"))), "process", "regions")
+    assert answered.out.splitlines() == [
+        "SUCCESS regions",
+        "  s1 merge 3 records: 2 inserted, 1 updated, 1 changed (version 4, 1.5 s)",
+        "2 slices left: s2, s3",
+        "Done. PROCESSED=1 FAILED=0 WAITING=2 in 0.0 s",
+    ]
+
+
+def test_options_reach_the_application() -> None:
+    options = ("--strategy", "FULL", "--processing-time", "2022-01-01", "--late", "--allow-data-loss")
+    answered = call_with(app(ProcessResult()), "process", "regions", "s1", *options)
+    entity, name, given = answered.app.asked[0]
+    assert (entity, name, given["strategy"], given["processing_time"]) == (
+        "regions",
+        "s1",
+        "full",
+        "2022-01-01",
+    )
+    flags = ("allow_late", "allow_data_loss", "allow_backdated", "wait")
+    assert [given[flag] for flag in flags] == [True, True, False, False]
+
+
+def test_a_time_that_lies_too_early_is_wrong_usage() -> None:
+    """Rules of entities, "Historic": refused before anything is locked, exit 2."""
+    assert call_with(app(BackdatedError("too early")), "process", "regions").code == 2
