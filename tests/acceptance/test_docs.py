@@ -1,0 +1,68 @@
+"""The commands of the documentation do what it shows.
+
+In a block of console, lines after `$` are typed, those after `>` go on with them, others are printed. `…` stands
+for anything, and a line of it alone for any lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.acceptance.command import Lakewright
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass
+class Typed:
+    """A command, and the lines that it is shown to print."""
+
+    command: str
+    shown: list[str] = field(default_factory=list)
+
+    def missing(self, printed: str) -> list[str]:
+        """Return the shown lines that aren't printed, or not in that order."""
+        lines = iter([_squeezed(line) for line in printed.splitlines()])
+        expected = [line for line in self.shown if line.strip() != "…"]
+        return [line for line in expected if not any(_pattern(line).fullmatch(found) for found in lines)]
+
+
+def _squeezed(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _pattern(shown: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in _squeezed(shown).split("…")]
+    return re.compile(".*".join(parts).replace(r"\ .*", r"\ ?.*"))
+
+
+def typed_in(page: Path) -> Iterator[Typed]:
+    for block in BLOCK.finditer(page.read_text()):
+        commands: list[Typed] = []
+        for line in block["text"].splitlines():
+            if line.startswith("$ "):
+                commands.append(Typed(line[2:]))
+            elif line.startswith("> "):
+                commands[-1].command += "\n" + line[2:]
+            else:
+                commands[-1].shown.append(line)
+        yield from commands
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path) -> None:
+    folder = tmp_path
+    for page in (DOCS / "quickstart.md", DOCS / "manifest.md"):
+        for typed in typed_in(page):
+            if typed.command.startswith("cd "):
+                folder = folder / typed.command.removeprefix("cd ")
+                continue
+            done = Lakewright(folder).shell(typed.command)
+            assert typed.missing(done.out) == [], f"$ {typed.command}\n{done.all}"

@@ -1,0 +1,33 @@
+"""The YAML of each page is a project that loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.projects import KINDS
+from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
+
+from lakewright.spec.load import load_project
+
+WRITTEN = [page for page in PAGES if DOCS / "reference" not in page.parents and any(blocks(page, "yaml"))]
+PROJECT = "name: page\nmodules: [model]\nlake: {root_folder: lake}\n"
+
+
+def write_project(folder: Path, texts: list[str]) -> None:
+    """Write the blocks of a page: the one with `modules` is the project's file, the others its modules."""
+    for name in ("model", "jobs"):
+        (folder / name).mkdir()
+    (folder / "project.yml").write_text(PROJECT)
+    for number, text in enumerate(texts):
+        is_project = "modules" in yaml.safe_load(text)
+        (folder / ("project.yml" if is_project else f"model/{number}.yml")).write_text(text)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_yaml_of_a_page_loads(page: Path, tmp_path: Path) -> None:
+    write_project(tmp_path, list(blocks(page, "yaml")))
+    project = load_project(tmp_path, kinds=KINDS, environ={})
+    assert project.warnings == ()
+    assert all(project.entities[name].places(project.lake) for name in project.entities)
