@@ -118,18 +118,15 @@ class Column(SnakeModel):
 
 
 class Injection(Model):
-    """One step of the transformations: what a slice's columns become.
+    """One step of the transformations: what a slice's columns become."""
 
-    Attributes:
-        select: Spark SQL expressions that make the columns, `*` among them for all present ones; empty where
-            one column is added or replaced.
-        column: That column.
-        expression: Its Spark SQL expression.
-    """
-
-    select: tuple[str, ...] = ()
-    column: str | None = None
-    expression: str | None = None
+    select: tuple[str, ...] = Field(
+        default=(), description="Spark SQL expressions that make the columns; * keeps all that are there."
+    )
+    column: str | None = Field(
+        default=None, description="In place of those: one column to be added or replaced."
+    )
+    expression: str | None = Field(default=None, description="Its Spark SQL expression.")
 
     @model_validator(mode="before")
     @classmethod
