@@ -11,10 +11,11 @@ from lakewright import mappings, relations, schemas, targets
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings
 from lakewright.lake.workspace import Workspace
+from lakewright.run import hooks
 from lakewright.spec.load import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
-from lakewright.targets import assertions, measures
+from lakewright.targets import assertions, datasets, measures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +27,8 @@ PACKAGES = {
     "target": targets,
     "assertion": assertions,
     "measure": measures,
+    "dataset": datasets,
+    "hook": hooks,
 }
 
 KINDS = Registry(

@@ -39,6 +39,7 @@ __all__ = [
     "partition_folder",
     "partition_of_folder",
     "partition_sql",
+    "typed_columns",
     "typed_partition",
 ]
 
@@ -95,13 +96,21 @@ def typed_partition(columns: Iterable[PartitionField], partition: Partition) -> 
     return {name: parse_value(types[name], text) for name, text in partition.items()}
 
 
-def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[Partition]) -> Column:
-    """Return the condition that a row is in one of the partitions; values are compared as their types say."""
-    from lakewright.lake.columns import cast_column, column, literal
+def typed_columns(columns: Iterable[PartitionField], partition: Partition) -> dict[str, Column]:
+    """Return the values as columns of their types."""
+    from lakewright.lake.columns import cast_column, literal
 
     types = {field.name: field.type for field in columns}
+    return {name: cast_column(literal(text), types[name]) for name, text in partition.items()}
+
+
+def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[Partition]) -> Column:
+    """Return the condition that a row is in one of the partitions; values are compared as their types say."""
+    from lakewright.lake.columns import column
+
+    fields = list(columns)
     alternatives = [
-        reduce(and_, (column(name) == cast_column(literal(text), types[name]) for name, text in each.items()))
+        reduce(and_, (column(name) == value for name, value in typed_columns(fields, each).items()))
         for each in partitions
     ]
     return reduce(or_, alternatives)

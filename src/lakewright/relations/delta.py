@@ -18,6 +18,7 @@ from lakewright.lake.partition import (
     canonical_partition,
     partition_condition,
     partition_sql,
+    typed_columns,
     typed_partition,
 )
 from lakewright.lake.table import (
@@ -30,7 +31,8 @@ from lakewright.lake.table import (
 )
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.delta_write import WriteTarget, has_partition, write_table
+from lakewright.relations.delta_merge import Clause, merge_rows, same_key
+from lakewright.relations.delta_write import WriteTarget, delta_table, has_partition, write_table
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicyText,
@@ -174,6 +176,29 @@ class DeltaRelation(StoredRelation):
             return write_table(
                 workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
             )
+
+    def merge(
+        self,
+        workspace: Workspace,
+        frame: DataFrame,
+        *,
+        key: Sequence[str],
+        condition: str | None,
+        clauses: Sequence[Clause],
+        partition: Partition,
+    ) -> dict[str, int]:
+        """Merge rows by clauses in one commit, and return how many were inserted, updated and deleted.
+
+        Rows match by `condition`, else by `key`, else by the relation's own key.
+        """
+        address = self.address(workspace)
+        self.create(workspace)
+        self._present(workspace)
+        for name, value in typed_columns(self.partitions, partition).items():
+            frame = frame.withColumn(name, value)
+        matches = condition or same_key(key or self._merge_key())
+        with guarded(address, _holder()):
+            return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
     def _merge_key(self) -> tuple[str, ...]:
         key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())

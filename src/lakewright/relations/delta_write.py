@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.lake.columns import cast_column, conform, literal
-from lakewright.lake.partition import Partition, partition_sql
+from lakewright.lake.columns import conform
+from lakewright.lake.partition import Partition, partition_sql, typed_columns
 from lakewright.lake.table import TableState, observe_table, open_file
+from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.spec.places import Address
 from lakewright.spec.types import Field, PartitionField
 from lakewright.spec.values import Value
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["WriteTarget", "has_partition", "write_table"]
+__all__ = ["WriteTarget", "delta_table", "has_partition", "write_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,8 @@ def write_table(
 def _outgoing(
     frame: DataFrame, target: WriteTarget, state: TableState, partition: Partition, mode: OutputMode
 ) -> DataFrame:
-    types = {each.name: each.type for each in target.partitions}
-    for name, text in partition.items():
-        frame = frame.withColumn(name, cast_column(literal(text), types[name]))
+    for name, value in typed_columns(target.partitions, partition).items():
+        frame = frame.withColumn(name, value)
     if target.declared is not None:
         return conform(frame, target.declared)
     is_replaced = mode is OutputMode.OVERWRITE and not partition
@@ -104,11 +103,12 @@ def _save(
         return int(observation.get["rows"])
     writer.saveAsTable(target.address.sql)
     # Delta writes a table of the catalog by a query of its own, whose observations Spark doesn't hand on.
-    last = _table(workspace, target.address).history(1).select("operationMetrics.numOutputRows").first()
+    last = delta_table(workspace, target.address).history(1).select("operationMetrics.numOutputRows").first()
     return int(last[0]) if last and last[0] is not None else 0
 
 
-def _table(workspace: Workspace, address: Address) -> DeltaTable:
+def delta_table(workspace: Workspace, address: Address) -> DeltaTable:
+    """Return Delta's own handle of a table."""
     from delta.tables import DeltaTable
 
     if address.location is not None:
@@ -132,16 +132,15 @@ def _with_mode(
 
 
 def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partition: Partition) -> int:
-    same = [f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in target.merge_key]
     fixed = [
         f"target.{each}"
         for name, text in partition.items()
         if (each := partition_sql(target.partitions, {name: text}))
     ]
     merge = (
-        _table(workspace, target.address)
+        delta_table(workspace, target.address)
         .alias("target")
-        .merge(frame.alias("source"), " AND ".join([*fixed, *same]))
+        .merge(frame.alias("source"), " AND ".join([*fixed, same_key(target.merge_key)]))
     )
     row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
     return int(row["num_affected_rows"]) if row else 0

@@ -5,9 +5,18 @@ from __future__ import annotations
 __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {
+    "compare": "lakewright.targets.compare:CompareTarget",
+    "console": "lakewright.targets.console:ConsoleTarget",
+    "copy": "lakewright.targets.copy:CopyTarget",
+    "count": "lakewright.targets.count:CountTarget",
+    "drop": "lakewright.targets.drop:DropTarget",
+    "empty": "lakewright.targets.empty:EmptyTarget",
     "entity": "lakewright.targets.entity:EntityTarget",
+    "file": "lakewright.targets.file:FileTarget",
     "measure": "lakewright.targets.measure:MeasureTarget",
+    "merge": "lakewright.targets.merge:MergeTarget",
     "relation": "lakewright.targets.relation:RelationTarget",
+    "truncate": "lakewright.targets.truncate:TruncateTarget",
     "validate": "lakewright.targets.validate:ValidateTarget",
     "verify": "lakewright.targets.verify:VerifyTarget",
 }

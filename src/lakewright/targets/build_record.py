@@ -12,7 +12,7 @@ from lakewright.plan.observation import Observation
 from lakewright.targets.context import Context
 
 if TYPE_CHECKING:
-    from lakewright.targets.relation import RelationTarget
+    from lakewright.targets.writing import WritingTarget
 
 __all__ = ["BUILT", "fingerprint", "record_built", "with_fingerprints"]
 
@@ -20,19 +20,19 @@ BUILT = "built"
 """The kind of the documents that hold what targets were last built from."""
 
 
-def with_fingerprints(context: Context, target: RelationTarget, observation: Observation) -> Observation:
+def with_fingerprints(context: Context, target: WritingTarget, observation: Observation) -> Observation:
     """Return the observation with what the target is made of now, and was when it was last built."""
     document = context.ledger.store.document(BUILT, _key(context, target))
     built = None if document is None else dict(document.value)
     return replace(observation, fingerprint=fingerprint(context, target), built=built)
 
 
-def record_built(context: Context, target: RelationTarget, made_of: dict[str, str] | None) -> None:
+def record_built(context: Context, target: WritingTarget, made_of: dict[str, str] | None) -> None:
     """Put down what the target has just been built from, as it was before the build."""
     context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), made_of),)))
 
 
-def fingerprint(context: Context, target: RelationTarget) -> dict[str, str] | None:
+def fingerprint(context: Context, target: WritingTarget) -> dict[str, str] | None:
     """Return what the target is made of: its own definition, its mappings' and the state of all they read.
 
     None where the state of an input can't be told.
@@ -44,6 +44,6 @@ def fingerprint(context: Context, target: RelationTarget) -> dict[str, str] | No
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
 
 
-def _key(context: Context, target: RelationTarget) -> str:
+def _key(context: Context, target: WritingTarget) -> str:
     partition = json.dumps(target.partition, sort_keys=True)
     return f"{context.workspace.project.name}/{target.name}/{partition}"

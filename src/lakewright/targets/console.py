@@ -1,0 +1,78 @@
+"""The `console` target: some rows, shown to whoever runs the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import column
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.spec.model import KindOf, Reference, Texts
+from lakewright.targets.context import Context
+from lakewright.targets.datasets.dataset import Dataset
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ConsoleTarget"]
+
+_WIDEST = 60
+
+
+class ConsoleTarget(Target):
+    """Shows rows in BUILD, as a table."""
+
+    input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(description="Dataset to show.")
+    limit: int = Declared(default=100, ge=0, description="Rows to show at most.")
+    columns: Texts = Declared(default=(), description="Columns to show; all unless given.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return what the dataset names."""
+        return [
+            Reference(each.category, each.name, ("input", *each.path)) for each in self.input.references()
+        ]
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD."""
+        return frozenset({Phase.BUILD})
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the dataset is made of."""
+        del phase
+        return self.input.requires(workspace)
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return that it must run."""
+        del observation, settings
+        return Dirtiness.yes("showing always runs")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Show the rows."""
+        del phase
+        frame = self.input.read(context.workspace)
+        names = list(self.columns) or frame.columns
+        rows = frame.select(*(column(name).cast("string") for name in names)).limit(self.limit).collect()
+        for line in _table([names, *(["null" if v is None else v for v in row] for row in rows)]):
+            context.say(line)
+        return Outcome(metrics={"records": len(rows)})
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Yield lines in which columns stand below each other; long texts are cut."""
+    cells = [[_cut(value) for value in row] for row in rows]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))]
+    for row in cells:
+        yield "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _cut(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"

@@ -1,0 +1,138 @@
+"""The `copy` target: one dataset's rows in another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import VerificationError
+from lakewright.lake.columns import fields_of
+from lakewright.plan.dirty import Dirtiness, build_dirty
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import OutputMode
+from lakewright.schemas.spark import as_spark_json
+from lakewright.spec.model import KindOf, Model, Reference
+from lakewright.targets.context import Context
+from lakewright.targets.datasets.dataset import Dataset
+from lakewright.targets.datasets.file import FileDataset
+from lakewright.targets.lease import leases_held
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+from lakewright.targets.writing import OutputModeText, spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["CopyTarget", "SchemaFile"]
+
+
+def _lower(declared: object) -> object:
+    return declared.lower() if isinstance(declared, str) else declared
+
+
+class SchemaFile(Model):
+    """A file that describes the columns of what was copied."""
+
+    format: Annotated[Literal["spark"], BeforeValidator(_lower)] = Declared(
+        default="spark", description="Form of the description."
+    )
+    file: str = Declared(description="The file, below the project's folder.")
+
+
+class CopyTarget(Target):
+    """Copies in BUILD; TRUNCATE and DESTROY remove what was copied."""
+
+    source: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to copy.")
+    target: Annotated[Dataset, KindOf("dataset")] = Declared(
+        description="Dataset to copy to: file or relation."
+    )
+    mode: OutputModeText | None = Declared(default=None, description="What happens to rows that are there.")
+    schema_file: SchemaFile | None = Declared(
+        default=None, alias="schema", description="File to write a description of the columns to."
+    )
+    parallelism: int | None = Declared(
+        default=None, description="Files to write at most; 0 leaves it to Spark."
+    )
+    rebalance: bool | None = Declared(default=None, description="Spread the rows evenly over the files.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return what the datasets name."""
+        return [
+            Reference(each.category, each.name, (side, *each.path))
+            for side, dataset in (("source", self.source), ("target", self.target))
+            for each in dataset.references()
+        ]
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD, VERIFY, TRUNCATE and DESTROY."""
+        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY})
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the source is made of, or in VERIFY the target."""
+        return (self.target if phase is Phase.VERIFY else self.source).requires(workspace)
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return where the target's rows are."""
+        if phase is Phase.VERIFY:
+            return frozenset()
+        relation, partition = self.target.stored(workspace)
+        return relation.resources(workspace, partition)
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether the target is there and filled."""
+        relation, partition = self.target.stored(context.workspace)
+        return relation.observe(context.workspace, partition)
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in BUILD, by its policy."""
+        mode = self.mode or settings.output_mode
+        policy = self.build_policy or settings.build_policy
+        return build_dirty(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Copy, see that it is there, or remove it."""
+        if phase is Phase.VERIFY:
+            found = self.observe(context)
+            if found.exists is Answer.NO:
+                raise VerificationError(f"{self.label}: {found.subject} doesn't exist", remedy="Run BUILD.")
+            return Outcome()
+        workspace, resources = context.workspace, self.provides(context.workspace, phase)
+        with leases_held(context, resources):
+            outcome = self._build(context) if phase is Phase.BUILD else self._remove(workspace, phase)
+        workspace.written(resources)
+        return outcome
+
+    def _build(self, context: Context) -> Outcome:
+        workspace = context.workspace
+        relation, partition = self.target.stored(workspace)
+        frame = self.source.read(workspace)
+        mode = self.mode or context.settings.output_mode
+        if self.schema_file is not None:
+            self._describe(workspace, frame)
+        frame = spread(frame, self.parallelism, self.rebalance, context.settings)
+        summary = relation.write(workspace, frame, partition=partition, mode=mode)
+        return Outcome(metrics={"target_records": summary.rows})
+
+    def _describe(self, workspace: Workspace, frame: DataFrame) -> None:
+        file = workspace.file(self.schema_file.file if self.schema_file else "")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
+
+    def _remove(self, workspace: Workspace, phase: Phase) -> Outcome:
+        relation, partition = self.target.stored(workspace)
+        if phase is Phase.DESTROY and isinstance(self.target, FileDataset):
+            relation.destroy(workspace)
+        else:
+            relation.truncate(workspace, partition)
+        if phase is Phase.DESTROY and self.schema_file is not None:
+            workspace.file(self.schema_file.file).unlink(missing_ok=True)
+        return Outcome()

@@ -1,0 +1,55 @@
+"""The `count` target: how many rows a mapping gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.mappings.mapping import Input
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.spec.model import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["CountTarget"]
+
+
+class CountTarget(Target):
+    """Counts in BUILD, and says the number."""
+
+    mapping: Input = Declared(description="Mapping whose rows are counted.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mapping."""
+        return [Reference("mapping", self.mapping, ("mapping",))]
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD."""
+        return frozenset({Phase.BUILD})
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the mapping is made of."""
+        del phase
+        return workspace.required(self.mapping)
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return that it must run."""
+        del observation, settings
+        return Dirtiness.yes("counting always runs")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Count the rows."""
+        del phase
+        rows = context.workspace.frame(self.mapping).count()
+        context.say(f"{self.mapping}: {rows} rows")
+        return Outcome(metrics={"records": rows})

@@ -1,0 +1,37 @@
+"""The `values` dataset: rows written in the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field as Declared
+
+from lakewright.relations.values import ValuesRelation
+from lakewright.schemas.schema import Schema
+from lakewright.spec.model import KindOf
+from lakewright.spec.types import TypeText
+from lakewright.targets.datasets.dataset import RelationLike
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["ValuesDataset"]
+
+
+class ValuesDataset(RelationLike):
+    """Gives its records, with the columns of `columns` or of `schema`."""
+
+    records: list[list[Any] | dict[str, Any]] = Declared(
+        default_factory=list, description="Rows: lists of values, or maps of column to value."
+    )
+    columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
+        default=None, alias="schema", description="Columns, in place of `columns`."
+    )
+
+    def source(self, workspace: Workspace) -> ValuesRelation:
+        """Return the records as a relation."""
+        del workspace
+        return ValuesRelation(
+            kind="values", records=self.records, columns=self.columns, declared_schema=self.declared_schema
+        )

@@ -1,0 +1,107 @@
+"""The `drop` target: a relation that isn't used any more, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field as Declared
+
+from lakewright.errors import DataLossError, SpecError, VerificationError
+from lakewright.lake.reference import RelationReference, referenced
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import ManagedRelation, Relation
+from lakewright.spec.model import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.lease import leases_held
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["DropTarget"]
+
+_OPPOSITE = {Answer.YES: Answer.NO, Answer.NO: Answer.YES, Answer.UNKNOWN: Answer.UNKNOWN}
+
+
+class DropTarget(Target):
+    """Removes a relation in CREATE and in DESTROY; VERIFY fails while it is there."""
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
+
+    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return referenced(self.relation)
+
+    def phases(self) -> frozenset[Phase]:
+        """Return CREATE, VERIFY and DESTROY."""
+        return frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+
+    def managed(self, workspace: Workspace) -> ManagedRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: It is of a kind that can only be read.
+        """
+        relation = Relation.named(workspace, self.relation)
+        if not isinstance(relation, ManagedRelation):
+            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} can't be removed")
+        return relation
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the relation, where it is removed."""
+        return frozenset() if phase is Phase.VERIFY else self.managed(workspace).resources(workspace)
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether the relation is gone: `exists` says so, as this target wants it.
+
+        `filled` says whether it is there, which is what DESTROY leaves as no.
+        """
+        found = self.managed(context.workspace).observe(context.workspace)
+        if found.error is not None:
+            return Observation(f"drop {found.subject}", error=found.error)
+        return Observation(f"drop {found.subject}", exists=_OPPOSITE[found.exists], filled=found.exists)
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether there is anything to remove."""
+        if phase is Phase.VERIFY:
+            return super().dirty(phase, observation, settings)
+        if observation.error is not None:
+            return Dirtiness.unknown(observation.error)
+        is_there = _OPPOSITE[observation.exists] if phase is Phase.CREATE else observation.filled
+        if is_there is Answer.UNKNOWN:
+            return Dirtiness.unknown("whether it exists is unknown")
+        return (
+            Dirtiness.yes("exists, and is to be removed")
+            if is_there is Answer.YES
+            else Dirtiness.no("is gone")
+        )
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the relation, or see that it is gone.
+
+        Raises:
+            DataLossError: It holds rows, and CREATE has no leave to lose them.
+        """
+        workspace = context.workspace
+        relation = self.managed(workspace)
+        found = relation.observe(workspace)
+        if phase is Phase.VERIFY:
+            if found.exists is not Answer.NO:
+                raise VerificationError(f"{self.label}: {found.subject} exists", remedy="Run CREATE.")
+            return Outcome()
+        is_loss = found.exists is not Answer.NO and found.filled is not Answer.NO
+        if phase is Phase.CREATE and is_loss and not context.options.allow_data_loss:
+            raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
+        resources = relation.resources(workspace)
+        with leases_held(context, resources):
+            relation.destroy(workspace)
+        workspace.written(resources)
+        return Outcome()

@@ -1,0 +1,31 @@
+"""The `empty` target: takes part in every phase and does nothing."""
+
+from __future__ import annotations
+
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.targets.context import Context
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+__all__ = ["EmptyTarget"]
+
+
+class EmptyTarget(Target):
+    """Stands for a target in an order; it is never dirty."""
+
+    def phases(self) -> frozenset[Phase]:
+        """Return all but VALIDATE."""
+        return frozenset(Phase) - {Phase.VALIDATE}
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return that there is nothing to do."""
+        del phase, observation, settings
+        return Dirtiness.no("is never dirty")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Do nothing."""
+        del context, phase
+        return Outcome()

@@ -1,0 +1,37 @@
+"""The `file` target: a mapping's rows in files that no relation describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.relations.file import FileFormat, FileRelation
+from lakewright.spec.model import TextMap
+from lakewright.spec.types import PartitionField, Scalar
+from lakewright.targets.writing import WritingTarget
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["FileTarget"]
+
+
+class FileTarget(WritingTarget):
+    """Writes files to a location, in a folder named after the partition where one is given."""
+
+    location: str = Declared(description="Folder; relative to the project's.")
+    format: FileFormat = Declared(default="csv", description="Format of the files.")
+    options: TextMap = Declared(default_factory=dict, description="Spark's options of the format.")
+
+    def output(self, workspace: Workspace) -> FileRelation:
+        """Return the files as a relation."""
+        del workspace
+        return FileRelation(
+            name=self.name,
+            kind="file",
+            location=self.location,
+            format=self.format,
+            options=self.options,
+            partitions=tuple(PartitionField(name=name, type=Scalar("string")) for name in self.partition),
+        )

@@ -1,0 +1,109 @@
+"""The `truncate` target: a relation, or partitions of it, emptied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError, VerificationError
+from lakewright.lake.partition import Selection, expand_selection
+from lakewright.lake.reference import RelationReference, referenced
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import Relation, StoredRelation
+from lakewright.spec.model import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.lease import leases_held
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["TruncateTarget"]
+
+
+class TruncateTarget(Target):
+    """Empties in BUILD and in TRUNCATE what it names; VERIFY fails if any of it is filled."""
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
+
+    relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
+    partitions: Selection = Declared(
+        default_factory=dict, description="Values, lists or ranges (both ends included); all unless given."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation."""
+        return referenced(self.relation)
+
+    def phases(self) -> frozenset[Phase]:
+        """Return BUILD, VERIFY and TRUNCATE."""
+        return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE})
+
+    def stored(self, workspace: Workspace) -> StoredRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: It holds no rows.
+        """
+        relation = Relation.named(workspace, self.relation)
+        if not isinstance(relation, StoredRelation):
+            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} holds no rows of its own")
+        return relation
+
+    def _selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
+        return expand_selection(self.stored(workspace).partitions, self.partitions) or ({},)
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the partitions that are emptied, or the whole."""
+        if phase is Phase.VERIFY:
+            return frozenset()
+        relation = self.stored(workspace)
+        return frozenset().union(*(relation.resources(workspace, each) for each in self._selected(workspace)))
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether there are rows left; `filled` says that there are none, as this target wants it."""
+        found = self._filled(context.workspace)
+        subject = f"truncate {self.name}: {', '.join(sorted(found))}"
+        if Answer.YES in found.values():
+            return Observation(subject, exists=Answer.YES, filled=Answer.NO)
+        unknown = Answer.UNKNOWN in found.values()
+        return Observation(subject, exists=Answer.YES, filled=Answer.UNKNOWN if unknown else Answer.YES)
+
+    def _filled(self, workspace: Workspace) -> dict[str, Answer]:
+        relation = self.stored(workspace)
+        observations = [relation.observe(workspace, each) for each in self._selected(workspace)]
+        return {each.subject: each.filled for each in observations}
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether there is anything to empty."""
+        if phase is Phase.VERIFY:
+            return super().dirty(phase, observation, settings)
+        if observation.error is not None:
+            return Dirtiness.unknown(observation.error)
+        if observation.filled is Answer.UNKNOWN:
+            return Dirtiness.unknown("whether it is filled is unknown")
+        if observation.filled is Answer.YES:
+            return Dirtiness.no("is empty")
+        return Dirtiness.yes("is filled")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Remove the rows, or see that there are none."""
+        workspace = context.workspace
+        if phase is Phase.VERIFY:
+            filled = [subject for subject, answer in self._filled(workspace).items() if answer is Answer.YES]
+            if filled:
+                raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
+            return Outcome()
+        relation, resources = self.stored(workspace), self.provides(workspace, phase)
+        with leases_held(context, resources):
+            for partition in self._selected(workspace):
+                relation.truncate(workspace, partition)
+        workspace.written(resources)
+        return Outcome()

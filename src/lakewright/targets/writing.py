@@ -1,0 +1,248 @@
+"""What targets have in common that write a mapping's rows into a relation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.errors import SpecError, TargetError, VerificationError
+from lakewright.lake.partition import canonical_partition
+from lakewright.mappings.mapping import Input
+from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
+from lakewright.spec.model import Reference, TextMap
+from lakewright.targets.build_record import fingerprint, record_built, with_fingerprints
+from lakewright.targets.context import Context
+from lakewright.targets.lease import leases_held
+from lakewright.targets.settings import Settings, VerifyPolicy
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["OutputModeText", "WritingTarget", "spread"]
+
+OutputModeText = Annotated[
+    OutputMode, BeforeValidator(lambda text: OutputMode.parse(text) if isinstance(text, str) else text)
+]
+
+_ALONE = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+_CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
+
+
+def spread(
+    frame: DataFrame, parallelism: int | None, rebalance: bool | None, settings: Settings
+) -> DataFrame:
+    """Return the rows in so many parts at most, one file each; 0 or less leaves that to Spark."""
+    wanted = settings.parallelism if parallelism is None else parallelism
+    if not wanted or wanted < 0:
+        return frame
+    is_even = settings.rebalance if rebalance is None else rebalance
+    return frame.repartition(wanted) if is_even else frame.coalesce(wanted)
+
+
+class WritingTarget(Target):
+    """Creates or migrates a relation, writes a mapping's rows into it, and sees that they are there.
+
+    Without a mapping it only creates, checks and removes the relation.
+    """
+
+    mapping: Input | None = Declared(default=None, description="Mapping whose rows are written.")
+    mode: OutputModeText | None = Declared(default=None, description="What happens to rows that are there.")
+    partition: TextMap = Declared(
+        default_factory=dict, description="Value of each partition column to write to."
+    )
+    parallelism: int | None = Declared(
+        default=None, description="Files to write at most; 0 leaves it to Spark."
+    )
+    rebalance: bool | None = Declared(default=None, description="Spread the rows evenly over the files.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mapping."""
+        return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
+
+    @abstractmethod
+    def output(self, workspace: Workspace) -> Relation:
+        """Return the relation that is written."""
+
+    def phases(self) -> frozenset[Phase]:
+        """Return all but VALIDATE; without a mapping CREATE, VERIFY and DESTROY."""
+        return _ALONE if self.mapping is None else frozenset(Phase) - {Phase.VALIDATE}
+
+    def managed(self, workspace: Workspace) -> ManagedRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: It is of a kind that can only be read.
+        """
+        relation = self.output(workspace)
+        if not isinstance(relation, ManagedRelation):
+            raise SpecError.of(
+                f"{self.label}: a relation of kind {relation.kind!r} can't be written",
+                remedy="Name one that can: file, delta or table.",
+            )
+        return relation
+
+    def stored(self, workspace: Workspace) -> StoredRelation:
+        """Return the relation.
+
+        Raises:
+            SpecError: It is of a kind that holds no rows.
+        """
+        relation = self.managed(workspace)
+        if not isinstance(relation, StoredRelation):
+            raise SpecError.of(
+                f"{self.label}: a relation of kind {relation.kind!r} holds no rows of its own",
+                remedy="Leave out the target's mapping, or name a relation that holds rows.",
+            )
+        return relation
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the relation's creation, or the mapping, is made of; to clean up, both."""
+        found: frozenset[Resource] = frozenset()
+        relation = self.managed(workspace)
+        if phase is Phase.CREATE or phase in _CLEANUP:
+            found |= relation.requires(workspace)
+        if self.mapping is not None and (phase is Phase.BUILD or phase in _CLEANUP):
+            found |= workspace.required(self.mapping)
+        if phase is Phase.VERIFY:
+            found |= relation.resources(workspace, self.partition)
+        return found
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the relation in CREATE and DESTROY, and what is written in BUILD and emptied in TRUNCATE."""
+        if phase is Phase.VERIFY:
+            return frozenset()
+        is_part = phase in (Phase.BUILD, Phase.TRUNCATE)
+        return self.managed(workspace).resources(workspace, self.partition if is_part else None)
+
+    def observe(self, context: Context) -> Observation:
+        """Return what the relation, or the partition, is like; with IF_CHANGED also what it is made of."""
+        workspace = context.workspace
+        relation = self.managed(workspace)
+        observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
+        if not self._is_fingerprinted(context.settings):
+            return observation
+        return with_fingerprints(context, self, observation)
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in BUILD, by its policy."""
+        return build_dirty(
+            self._policy(settings),
+            observation,
+            is_append=self._mode(settings) is OutputMode.APPEND,
+            is_partitioned=bool(self.partition),
+        )
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Create or migrate, write, check, empty or remove."""
+        if phase is Phase.VERIFY:
+            return self._verify(context)
+        with leases_held(context, self.provides(context.workspace, phase)):
+            outcome = self._work()[phase](context)
+        context.workspace.written(self.provides(context.workspace, phase))
+        return outcome
+
+    def _work(self) -> Mapping[Phase, Callable[[Context], Outcome]]:
+        return {
+            Phase.CREATE: self._create,
+            Phase.BUILD: self._build,
+            Phase.TRUNCATE: self._truncate,
+            Phase.DESTROY: self._destroy,
+        }
+
+    def _create(self, context: Context) -> Outcome:
+        relation, workspace = self.managed(context.workspace), context.workspace
+        if relation.observe(workspace).exists is Answer.NO:
+            relation.create(workspace)
+        else:
+            relation.migrate(workspace, allow_data_loss=context.options.allow_data_loss)
+        return Outcome()
+
+    def _build(self, context: Context) -> Outcome:
+        relation, workspace = self.stored(context.workspace), context.workspace
+        partition = canonical_partition(relation.partitions, self.partition)
+        mode = self._mode(context.settings)
+        if mode not in relation.modes:
+            raise SpecError.of(f"{self.label}: {relation.label} can't be written with mode {mode}")
+        if mode in (OutputMode.IGNORE_IF_EXISTS, OutputMode.ERROR_IF_EXISTS):
+            present = relation.observe(workspace, partition)
+            if present.filled is not Answer.NO and present.exists is not Answer.NO:
+                return self._refused(mode, present)
+            mode = OutputMode.APPEND
+        made_of = fingerprint(context, self) if self._is_fingerprinted(context.settings) else None
+        summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
+        if self._is_fingerprinted(context.settings):
+            record_built(context, self, made_of)
+        return Outcome(metrics=_metrics(summary))
+
+    def _refused(self, mode: OutputMode, present: Observation) -> Outcome:
+        if mode is OutputMode.ERROR_IF_EXISTS:
+            raise TargetError(
+                f"{self.label}: {present.subject} holds rows already",
+                remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
+            )
+        return Outcome(Status.SKIPPED, reasons=(f"{present.subject} holds rows already ({mode})",))
+
+    def _frame(self, context: Context) -> DataFrame:
+        frame = context.workspace.frame(self.mapping or "")
+        return spread(frame, self.parallelism, self.rebalance, context.settings)
+
+    def _verify(self, context: Context) -> Outcome:
+        relation = self.managed(context.workspace)
+        partition = canonical_partition(relation.partitions, self.partition)
+        found = relation.observe(context.workspace, partition)
+        if found.error is not None:
+            raise VerificationError(f"{self.label}: {found.error}")
+        if found.exists is Answer.NO:
+            raise VerificationError(
+                f"{self.label}: {found.subject} doesn't exist", remedy="Run the phase that creates it."
+            )
+        if self.mapping is None or found.filled is not Answer.NO:
+            return Outcome()
+        return self._judge_empty(found, self.verify_policy or context.settings.verify_policy)
+
+    def _judge_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
+        message = f"{found.subject} is empty"
+        if policy is VerifyPolicy.EMPTY_AS_FAILURE:
+            raise VerificationError(
+                f"{self.label}: {message}",
+                remedy="Run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty.",
+            )
+        if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
+            return Outcome(reasons=(message,))
+        return Outcome(Status.SUCCESS_WITH_ERRORS, reasons=(message,))
+
+    def _truncate(self, context: Context) -> Outcome:
+        relation = self.stored(context.workspace)
+        relation.truncate(context.workspace, canonical_partition(relation.partitions, self.partition))
+        return Outcome()
+
+    def _destroy(self, context: Context) -> Outcome:
+        self.managed(context.workspace).destroy(context.workspace)
+        return Outcome()
+
+    def _is_fingerprinted(self, settings: Settings) -> bool:
+        return self.mapping is not None and self._policy(settings) is BuildPolicy.IF_CHANGED
+
+    def _policy(self, settings: Settings) -> BuildPolicy:
+        return self.build_policy or settings.build_policy
+
+    def _mode(self, settings: Settings) -> OutputMode:
+        return self.mode or settings.output_mode
+
+
+def _metrics(summary: WriteSummary) -> dict[str, int]:
+    metrics = {"target_records": summary.rows}
+    return metrics if summary.version is None else {**metrics, "delta_version": summary.version}

@@ -1,0 +1,163 @@
+"""The smaller kinds of targets, each through what it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import DataLossError, SpecError, VerificationError
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.targets.context import RunOptions
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """
+relations:
+  t:
+    kind: delta
+    location: t
+    partitions: [{name: day, type: date}]
+    schema: {primaryKey: id, fields: [{name: id, type: int}, {name: v, type: string}]}
+  old: {kind: file, format: csv, location: copied, options: {header: true}}
+mappings:
+  some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
+  changes:
+    kind: values
+    columns: {id: int, v: string, op: string}
+    records: [[1, A, update], [2, "", delete], [3, c, insert], [4, x, ignore]]
+targets:
+  fill: {kind: relation, mapping: some, relation: t, partition: {day: 2022-01-01}}
+  merge:
+    kind: merge
+    mapping: changes
+    relation: t
+    partition: {day: 2022-01-01}
+    clauses:
+      - {action: DELETE, condition: source.op = 'delete'}
+      - {action: update, condition: source.op = 'update', columns: {v: "concat(target.v, source.v)"}}
+      - {action: insert, condition: source.op = 'insert'}
+  unmergeable: {kind: merge, mapping: changes, relation: old, clauses: {action: insert}}
+  count: {kind: count, mapping: some}
+  console: {kind: console, input: {mapping: some}, limit: 1, columns: [v]}
+  copy:
+    kind: copy
+    source: {kind: relation, relation: t, partition: {day: 2022-01-01}}
+    target: {kind: file, format: csv, location: copied, options: {header: true}}
+    schema: {file: copied.json}
+    parallelism: 1
+  same:
+    kind: compare
+    actual: {kind: relation, relation: t}
+    expected:
+      kind: values
+      columns: {id: bigint, v: string, day: date}
+      records: [[3, c, 2022-01-01], [1, aA, 2022-01-01]]
+  other:
+    kind: compare
+    actual: {kind: mapping, mapping: some}
+    expected: {kind: values, columns: {ID: int, v: string}, records: [[1, a], [1, a]]}
+  columns:
+    kind: compare
+    compareSchema: true
+    actual: {kind: mapping, mapping: some}
+    expected: {kind: values, columns: {id: bigint, w: string}, records: [[1, a]]}
+  write: {kind: file, mapping: some, format: json, location: written, partition: {day: x}}
+  truncate: {kind: truncate, relation: t, partitions: {day: {start: 2022-01-01, end: 2022-01-02}}}
+  drop: {kind: drop, relation: old}
+  nothing: {kind: empty}
+"""
+
+
+class Bench:
+    """Targets of the project, run one after the other; what they say is kept."""
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.workspace = make_workspace(folder, PROJECT, start=lambda _: spark)
+        self.said: list[str] = []
+        self.context = make_context(self.workspace, say=self.said.append)
+
+    def dirty(self, name: str, phase: Phase) -> Dirtiness:
+        target = Target.named(self.workspace, name)
+        return target.dirty(phase, target.observe(self.context), self.context.settings)
+
+    def run(self, name: str, phase: Phase = Phase.BUILD) -> Outcome:
+        return Target.named(self.workspace, name).execute(self.context, phase)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Bench:
+    return Bench(tmp_path_factory.mktemp("others"), spark)
+
+
+def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
+    folder = bench.workspace.project.basedir
+    bench.run("fill")
+    assert bench.dirty("merge", Phase.BUILD).is_to_run
+    merged = bench.run("merge").metrics
+    assert merged == {"target_records": 3, "inserted": 1, "updated": 1, "deleted": 1}
+    bench.run("same", Phase.VERIFY)
+    with pytest.raises(SpecError, match="can't be merged into a relation of kind 'file'"):
+        bench.run("unmergeable")
+
+    assert bench.dirty("copy", Phase.BUILD).is_to_run
+    assert bench.run("copy").metrics["target_records"] == 2
+    assert not bench.dirty("copy", Phase.BUILD).is_to_run
+    bench.run("copy", Phase.VERIFY)
+    assert '"name": "day"' in (folder / "copied.json").read_text()
+
+    assert bench.dirty("drop", Phase.CREATE).is_to_run
+    with pytest.raises(DataLossError):
+        bench.run("drop", Phase.CREATE)
+    with pytest.raises(VerificationError):
+        bench.run("drop", Phase.VERIFY)
+    bench.context = make_context(bench.workspace, options=RunOptions(allow_data_loss=True))
+    bench.run("drop", Phase.CREATE)
+    assert not bench.dirty("drop", Phase.CREATE).is_to_run
+    assert not bench.dirty("drop", Phase.DESTROY).is_to_run
+    bench.run("drop", Phase.VERIFY)
+    bench.run("copy", Phase.DESTROY)
+    assert not (folder / "copied.json").exists()
+
+    assert bench.dirty("truncate", Phase.BUILD).is_to_run
+    with pytest.raises(VerificationError, match=r"not empty: file:.*/t\[day=2022-01-01\]"):
+        bench.run("truncate", Phase.VERIFY)
+    bench.run("truncate")
+    assert not bench.dirty("truncate", Phase.BUILD).is_to_run
+    bench.run("truncate", Phase.VERIFY)
+
+
+def test_differences_are_shown(bench: Bench) -> None:
+    with pytest.raises(VerificationError, match=r"not expected: \(2, 'b'\); missing: \(1, 'a'\)"):
+        bench.run("other", Phase.VERIFY)
+    with pytest.raises(
+        VerificationError, match="column w is missing; column v is not expected; column id is of"
+    ):
+        bench.run("columns", Phase.VERIFY)
+
+
+def test_files_are_written_without_a_relation(bench: Bench) -> None:
+    folder = bench.workspace.project.basedir / "written"
+    bench.run("write", Phase.CREATE)
+    assert bench.dirty("write", Phase.BUILD).is_to_run
+    assert bench.run("write").metrics["target_records"] == 2
+    assert [path.name for path in folder.iterdir() if path.name[0] != "."] == ["day=x"]
+    assert not bench.dirty("write", Phase.BUILD).is_to_run
+    bench.run("write", Phase.DESTROY)
+    assert not folder.exists()
+
+
+def test_what_is_said_goes_to_whoever_listens(bench: Bench) -> None:
+    bench.context = make_context(bench.workspace, say=bench.said.append)
+    assert bench.run("count").metrics == {"records": 2}
+    assert bench.run("console").metrics == {"records": 1}
+    assert bench.said == ["some: 2 rows", "v", "a"]
+    for phase in Phase:
+        assert not bench.dirty("nothing", phase).is_to_run
