@@ -66,10 +66,10 @@ class TableRelation(StoredRelation):
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(default_factory=dict, description="Properties of a table made here.")
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+        default=None, description="Which differences call for a migration."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+        default=None, description="What is done about them."
     )
 
     def qualified(self) -> str:

@@ -63,7 +63,7 @@ class Column(SnakeModel):
         default=None, description="Type in silver: string, integer, long, decimal(10,2), date, timestamp …"
     )
     fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
-        default=(), description="businesskey, partition, calculated."
+        default=(), description="Part of the business key, partition column, made by its expression."
     )
     expression: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Spark SQL expression; it makes the column calculated."

@@ -50,7 +50,9 @@ class EntitySettings(SnakeModel):
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
     bronze_table: str | None = Field(default=None, description="Template of the catalog table of slices.")
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
-    output_method: OutputText | None = Field(default=None, description="paths or catalog, over the lake's.")
+    output_method: OutputText | None = Field(
+        default=None, description="Where its table is found, over the lake's."
+    )
     delete_missing: bool = Field(
         default=False, description="Whether records missing from a slice are soft-deleted."
     )
@@ -146,7 +148,7 @@ class Entity(Named):
     )
     connection: str = Field(min_length=1, description="The connection that it comes from.")
     processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
-        description="full, merge (also written delta) or historic."
+        description="The strategy; delta is merge."
     )
     watermark: Listed[Watermark] = Field(default=(), description="How far its slices have come.")
     columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or another name.")

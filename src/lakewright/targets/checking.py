@@ -55,7 +55,8 @@ class CheckingTarget(Target):
 
     assertions: Assertions = Declared(default_factory=dict, description="What must hold, by name.")
     mode: ErrorModeText = Declared(
-        default=ErrorMode.FAIL_AT_END, description="failFast, failAtEnd or failNever."
+        default=ErrorMode.FAIL_AT_END,
+        description="Whether a failed one ends the rest, fails the target, or is only noted.",
     )
 
     def references(self) -> Iterable[Reference]:

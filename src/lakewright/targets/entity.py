@@ -68,7 +68,7 @@ class EntityTarget(Target):
 
     entity: str = Declared(description="Name of the entity.")
     strategy: Annotated[Strategy, BeforeValidator(_lower)] | None = Declared(
-        default=None, description="full, merge or historic, in place of the entity's own."
+        default=None, description="In place of the entity's own."
     )
     processing_time: str | None = Declared(
         default=None, description="ISO 8601 time at which the slice counts as processed."

@@ -14,7 +14,8 @@ class ValidateTarget(CheckingTarget):
     """Checks assertions in VALIDATE, and stops at the first that fails unless told otherwise."""
 
     mode: ErrorModeText = Declared(
-        default=ErrorMode.FAIL_FAST, description="failFast, failAtEnd or failNever."
+        default=ErrorMode.FAIL_FAST,
+        description="Whether a failed one ends the rest, fails the target, or is only noted.",
     )
 
     def phases(self) -> frozenset[Phase]:
