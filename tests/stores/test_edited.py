@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from tests.records import ITEM, REGIONS, claim, found, ledger_of
+from tests.records import COUNTRIES, ITEM, REGIONS, claim, draft, found, ledger_of
 
-from lakewright.errors import ManifestCorrupt, StoreUnavailable
+from lakewright.errors import IllegalTransition, ManifestCorrupt, StoreUnavailable
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
-from lakewright.manifest.store import Query
+from lakewright.manifest.store import Append, Query, Write
 from lakewright.manifest.transfer import export_records, fsck
 from lakewright.stores.sql.store import SqlStore
 
@@ -94,6 +94,19 @@ def test_an_operator_skips_or_requeues_an_edited_item(ledger: Ledger, edit: Edit
     ledger.store.rebuild()
     assert ledger.item(ITEM) == mended
     assert claim(ledger).token == 2
+
+
+def test_a_write_sees_an_edit_that_nobody_has_read_yet(ledger: Ledger, edit: Edit) -> None:
+    edit(EDITS["a run"])
+    write = Write((Append(ITEM, (draft("more", "PROCESSING", application=COUNTRIES),), 3),))
+    with pytest.raises(IllegalTransition, match="of run another"):
+        ledger.store.write(write)
+
+
+def test_many_edits_are_all_seen(ledger: Ledger, edit: Edit) -> None:
+    ledger.discover(found(f"{number}") for number in range(600))
+    edit("UPDATE lakewright_records SET state = 'FAILED' WHERE sequence = 1")
+    assert ledger.store.counts() == {(REGIONS, Verdict.INVALID): 602}
 
 
 def test_an_added_item_is_seen(ledger: Ledger, edit: Edit) -> None:

@@ -351,6 +351,13 @@ class TestOutcome:
         assert again.sequence == 3
         assert stage.states() == ["NEW", "PROCESSING", outcome.upper()]
 
+    def test_told_again_after_something_else_happened_is_still_the_same(self) -> None:
+        stage = Stage()
+        claimed = claim(stage.ledger)
+        put_down(stage.store, draft("skip", "SKIPPED", application=COUNTRIES, run=None))
+        stage.ledger.processed(claimed, {})
+        assert stage.ledger.processed(claimed, {}).sequence == 4
+
     def test_a_claim_ends_in_one_way_only(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
@@ -468,6 +475,20 @@ class TestOperator:
         stage = self.locked()
         stage.clock.advance(61)
         assert stage.ledger.release(ITEM, "gone").verdict(REGIONS) is Verdict.READY
+
+    def test_release_stops_when_the_holder_comes_back_just_then(self) -> None:
+        store = Meddling(Clock())
+        clock = store._clock
+        assert isinstance(clock, Clock)
+        ledger = ledger_of(store)
+        ledger.discover([found()])
+        first = claim(ledger)
+        clock.advance(61)
+        renewed = first.lease.renewed(clock(), timedelta(seconds=60)).put(expected=first.lease.version)
+        store.before = lambda: MemoryStore.write(store, Write(puts=(renewed,)))
+        with pytest.raises(SequenceConflict):
+            ledger.release(ITEM, "gone")
+        assert ledger.item(ITEM).verdict(REGIONS) is Verdict.LOCKED
 
     def test_skip_for_everyone_or_for_one(self) -> None:
         stage = Stage()
