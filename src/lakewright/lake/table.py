@@ -109,7 +109,7 @@ def last_number(lake: Lake, address: Address, app_id: str) -> int | None:
 
 
 def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: datetime) -> datetime | None:
-    """Return the latest instant in these columns if it isn't before `at`, else None.
+    """Return the latest instant in these columns if it isn't before `at`, else None, also where they are missing.
 
     Statistics of files, which are exact to a millisecond, answer where they can; a query does otherwise.
     """
@@ -117,7 +117,8 @@ def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: dateti
     table = None if path is None else open_file(path)
     if table is not None and _are_all_before(table, columns, at):
         return None
-    if not observe_table(lake, address).exists:
+    state = observe_table(lake, address)
+    if not all(state.column(name) for name in columns):
         return None
     frame = read_table(lake.spark, address)
     instant = instant_sql(at)

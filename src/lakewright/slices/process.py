@@ -174,7 +174,7 @@ def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -
         errors = () if pending.held is None else (held_error(bench, pending.held),)
         return ProcessResult(errors=errors, waiting=waiting, warnings=warnings)
     run = _Run(bench, entity, strategy, pending, given)
-    run.refuse_backdated()
+    run.refuse_backdated(chosen[0])
     result = run.process(chosen)
     held = () if pending.held is None or result.errors else (held_error(bench, pending.held),)
     return replace(
@@ -204,9 +204,12 @@ class _Run:
             self._session = strict_session(self.bench.lake)
         return self._session
 
-    def refuse_backdated(self) -> None:
-        """Refuse a time that isn't later than every version's beginning and end."""
-        if self.strategy is not Strategy.HISTORIC or self.bench.wishes.backdated:
+    def refuse_backdated(self, first: Item) -> None:
+        """Refuse a time that isn't later than every version's beginning and end.
+
+        Where the first slice's commit has landed already, its versions don't count against it.
+        """
+        if self.strategy is not Strategy.HISTORIC or self.bench.wishes.backdated or self._is_in_table(first):
             return
         at = self.given or self.bench.clock()
         system = SystemColumns(self.bench.lake.settings.systemfield_prefix, self.entity.destination)
@@ -217,6 +220,12 @@ class _Run:
                 f"up to which the versions in {self.places.silver} go",
                 details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
             )
+
+    def _is_in_table(self, item: Item) -> bool:
+        """Whether an earlier attempt at an item committed."""
+        number = item.tokens.get(self.bench.application.key)
+        last = None if number is None else last_number(self.bench.lake, self.places.silver, self.app_id)
+        return number is not None and last is not None and last >= number
 
     def process(self, items: Sequence[Item]) -> ProcessResult:
         done: list[SliceResult] = []
@@ -339,7 +348,6 @@ class _Run:
         except Exception as error:
             raise translated(error, self.entity, name) from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
-        pass_point("before_processed")
         self._record(claim, summary, self._content(slice_, at, applied))
         warnings = () if applied.drift is None else applied.drift.messages
         for warning in warnings:
@@ -348,6 +356,7 @@ class _Run:
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         metrics = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
+        pass_point("before_processed")
         self.bench.ledger.processed(claim, {**content, **metrics})
 
     def _refuse_late(self, claim: Claim) -> None:

@@ -5,9 +5,8 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lakewright.errors import SliceError
 from lakewright.lake.files import local_path
 
 if TYPE_CHECKING:
@@ -23,41 +22,20 @@ _RAW = "org.apache.hadoop.fs.RawLocalFileSystem"
 _OPTIONS: dict[str, dict[str, str]] = {
     "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "escape": '"'},
     "json": {"mode": "FAILFAST"},
-    "parquet": {},
+    "parquet": {"parquet.page.verify-checksum.enabled": "true"},
     "avro": {},
     "orc": {},
 }
 
 
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
-    """Return the rows of a slice, lazily; columns of several files are brought together by name.
-
-    Raises:
-        SliceError: It can't be read.
-    """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    reader = session.read.format(entity.bronze_format).options(**_options(slice_, entity))
-    try:
-        return reader.load(slice_.path)
-    except (PySparkException, Py4JJavaError) as error:
-        raise unreadable(slice_, error) from error
-
-
-def unreadable(slice_: Slice, error: BaseException) -> SliceError:
-    """Return the error for a slice that Spark could not read."""
-    said = str(error).strip().partition("\n")[0]
-    return SliceError(
-        f"the slice {slice_.name} can't be read: {said}",
-        remedy="Deliver it again, then resolve the item; or skip it.",
-        details={"path": slice_.path},
-    )
+    """Return the rows of a slice, lazily; columns of several files are brought together by name."""
+    return session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
 
 
 def _options(slice_: Slice, entity: Entity) -> dict[str, str]:
     # Names with `*` or `[` are names, not patterns.
-    options: dict[str, Any] = {"__globPaths__": "false", **_OPTIONS[entity.bronze_format]}
+    options = {"__globPaths__": "false", **_OPTIONS[entity.bronze_format]}
     if len(slice_.files) > 1 and entity.bronze_format in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
     if local_path(slice_.path) is not None and any(

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import TableState, observe_table
+from lakewright.lake.table import TableState, observe_table, read_table
 from lakewright.manifest.watermark import Watermark
 from lakewright.spec.entity import Strategy
+from lakewright.strategies.drift import Alignment, Drift, align
 from lakewright.strategies.facts import Facts, take_facts
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
@@ -21,7 +22,7 @@ from lakewright.strategies.pruning import ranged_columns
 from lakewright.strategies.silver import refuse_misfit
 from lakewright.strategies.work import Leave, Work
 from lakewright.transform.hash import HASH_VERSION
-from lakewright.transform.pipeline import prepare
+from lakewright.transform.pipeline import Prepared, prepare
 from lakewright.transform.safety import refuse_unsafe
 from lakewright.transform.system import SystemColumns
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.entity import Entity
-    from lakewright.strategies.drift import Drift
     from lakewright.strategies.summary import Summary
 
 __all__ = ["Applied", "Order", "apply"]
@@ -126,6 +126,7 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged_columns(entity, prepared)
     )
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
+    alignment = _alignment(read_table(session, address) if state.exists else None, entity, state, prepared)
     work = Work(
         lake=lake,
         session=session,
@@ -134,6 +135,7 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         state=state,
         prepared=prepared,
         facts=facts,
+        alignment=alignment,
         at=order.at,
         app_id=order.app_id,
         number=order.number,
@@ -144,8 +146,18 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         leave=order.leave,
     )
     summary = _STRATEGIES[order.strategy](work)
-    drift = work.aligned(prepared.frame)[1].drift if state.exists else None
-    return Applied(summary, facts.watermarks, drift or None)
+    drift = alignment.drift if alignment is not None and alignment.drift else None
+    return Applied(summary, facts.watermarks, drift)
+
+
+def _alignment(
+    table: DataFrame | None, entity: Entity, state: TableState, prepared: Prepared
+) -> Alignment | None:
+    """How the slice's columns fit those of the table, where there is one."""
+    if table is None:
+        return None
+    fixed = [*prepared.system.all, *state.partition_columns]
+    return align(prepared.frame.schema, table.schema, policy=entity.schema_drift, fixed=fixed)
 
 
 def _tune(session: SparkSession, size: int, state: TableState) -> None:

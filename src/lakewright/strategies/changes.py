@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.strategies.drift import Alignment
+from lakewright.errors import VerificationError
 from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -92,24 +92,22 @@ class Changes:
             where it only inserts.
         counts: Label to number of rows, of every label.
         window: Rows of the target that could have been missing.
-        alignment: How the slice's columns fit the table's.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     window: int
-    alignment: Alignment
 
 
 def compare(work: Work, comparison: Comparison) -> Changes:
     """Return what is to be written for a slice, put down by a single query."""
     from pyspark.sql import Observation, functions
 
-    frame, alignment = work.aligned(work.prepared.frame)
+    frame = work.aligned(work.prepared.frame)
     seen, window, inferred = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
     labelled = _labelled(work, frame, comparison).observe(seen, *_label_counts(comparison))
-    changed = _changed(work, labelled, alignment, comparison)
+    changed = _changed(work, labelled, comparison)
     if comparison.missing is not None:
         expected = work.target().where(comparison.missing).observe(window, count_rows)
         changed = changed.unionByName(
@@ -117,10 +115,22 @@ def compare(work: Work, comparison: Comparison) -> Changes:
         )
     rows = changed.localCheckpoint()
     counts = {label: int(count) for label, count in seen.get.items()}
+    _refuse_doubled(work, sum(counts.values()))
     if comparison.missing is not None:
         counts[MISSING] = int(inferred.get["rows"])
     size = int(window.get["rows"]) if comparison.missing is not None else 0
-    return Changes(rows, counts, size, alignment)
+    return Changes(rows, counts, size)
+
+
+def _refuse_doubled(work: Work, labelled: int) -> None:
+    """Refuse a table in which a key of the slice matched more than one row."""
+    if labelled > work.facts.records:
+        raise VerificationError(
+            f"{work.address} holds several rows for a primary key of the slice: {work.facts.records} records "
+            f"matched {labelled} times",
+            remedy="Find out what else writes to the table; then load it anew with --strategy full --allow-data-loss.",
+            details={"records": work.facts.records, "labelled": labelled},
+        )
 
 
 def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame:
@@ -163,7 +173,7 @@ def _label_counts(comparison: Comparison) -> list[Column]:
     ]
 
 
-def _changed(work: Work, labelled: DataFrame, alignment: Alignment, comparison: Comparison) -> DataFrame:
+def _changed(work: Work, labelled: DataFrame, comparison: Comparison) -> DataFrame:
     """The rows that the write needs, each with its action, emptied of columns that it doesn't."""
     key = name_sql(work.system.key)
     cases = " ".join(
@@ -175,7 +185,7 @@ def _changed(work: Work, labelled: DataFrame, alignment: Alignment, comparison: 
     acting = acting.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
-    columns = (name_sql(name) for name in alignment.columns)
+    columns = (name_sql(name) for name in work.fit.columns)
     return acting.selectExpr(
         *(f"if({is_whole}, {column}, null) as {column}" for column in columns), ACTION, MATCH
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lakewright.errors import CommitConflict, LakewrightError, SchemaDriftError, SliceError, TargetError
+from lakewright.errors import CommitConflict, LakewrightError, NotInstalled, SchemaDriftError, SliceError, TargetError
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
@@ -48,6 +48,16 @@ def translated(error: Exception, entity: Entity, slice_name: str) -> LakewrightE
         return TargetError(
             f"a row of the slice {slice_name} breaks a constraint of the table: {constraint[0]}",
             remedy="Correct the slice, then resolve the item.",
+        )
+    if "COLUMN_ALREADY_EXISTS" in text:
+        return SchemaDriftError(
+            f"the slice {slice_name} has columns whose names differ by case only: {_said(text)}",
+            remedy="Rename one of them in the source.",
+        )
+    if "find data source" in text:
+        return NotInstalled(
+            f"this Spark has no reader of {entity.bronze_format} files",
+            remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
         )
     if _UNREADABLE.search(text):
         return SliceError(

@@ -41,5 +41,4 @@ def fill(work: Work, strategy: Strategy) -> Summary:
         return work.commit(summary, creation(work, frame))
     if not summary.inserted:
         return summary
-    aligned, alignment = work.aligned(frame)
-    return work.commit(summary, append(work, aligned, evolves=alignment.evolves), alignment=alignment)
+    return work.commit(summary, append(work, work.aligned(frame)))

@@ -12,6 +12,7 @@ from lakewright.errors import DataLossError
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.silver import creation
 from lakewright.strategies.summary import Summary
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,19 +25,25 @@ __all__ = ["apply_full"]
 def apply_full(work: Work) -> Summary:
     """Return the summary after the slice has replaced what it replaces, in one commit.
 
+    Where the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
+
     Raises:
         DataLossError: An empty slice would empty the table.
         SchemaDriftError: The slice doesn't fit.
     """
+    rows = work.prepared.frame
+    deleted = work.facts.arrived_deleted if work.prepared.shape is not Strategy.FULL else 0
+    if deleted:
+        rows = rows.where(f"not {name_sql(work.system.deleted)}")
+    records = work.facts.records
     summary = Summary(
-        Strategy.FULL, work.facts.records, inserted=work.facts.records, is_first=not work.state.exists
+        Strategy.FULL, records, inserted=records - deleted, deleted=deleted, is_first=not work.state.exists
     )
     if not work.state.exists:
-        return work.commit(summary, creation(work, work.prepared.frame))
-    if work.facts.records == 0 and not _empties(work):
+        return work.commit(summary, creation(work, rows))
+    if not summary.inserted and not _empties(work):
         return summary
-    frame, alignment = work.aligned(work.prepared.frame)
-    return work.commit(summary, _overwrite(work, frame, evolves=alignment.evolves), alignment=alignment)
+    return work.commit(summary, _overwrite(work, work.aligned(rows)))
 
 
 def _empties(work: Work) -> bool:
@@ -45,15 +52,15 @@ def _empties(work: Work) -> bool:
         return False
     if not work.entity.allow_empty:
         raise DataLossError(
-            f"the slice is empty, and would empty {work.address}",
+            f"the slice has no rows to keep, and would empty {work.address}",
             remedy="Skip the slice, or set allow_empty: true if an empty slice is meant so.",
         )
     return True
 
 
-def _overwrite(work: Work, frame: DataFrame, *, evolves: bool) -> Callable[[], None]:
+def _overwrite(work: Work, frame: DataFrame) -> Callable[[], None]:
     """Return the write that replaces the partitions of the frame, or all of an unpartitioned table."""
     writer = frame.writeTo(work.address.sql)
-    if evolves:
+    if work.fit.evolves:
         writer = writer.option("mergeSchema", "true")
     return writer.overwritePartitions

@@ -71,7 +71,7 @@ def apply_historic(work: Work) -> Summary:
     write = merge(
         work, changes, _clauses(work), target=f"{current} and {ranges}", inserts=inserts, matches=matches
     )
-    return work.commit(summary, write, alignment=changes.alignment)
+    return work.commit(summary, write)
 
 
 def _comparison(work: Work) -> Comparison:

@@ -60,7 +60,7 @@ def apply_merge(work: Work) -> Summary:
         inserts=counts["insert"],
         matches=acting - counts["insert"],
     )
-    return work.commit(summary, write, alignment=changes.alignment)
+    return work.commit(summary, write)
 
 
 def _comparison(work: Work) -> Comparison:

@@ -25,7 +25,8 @@ class Summary:
         inserted: Rows whose key the target didn't have.
         updated: Merge: matched rows that didn't arrive deleted, changed or not. Historic: new versions of
             keys that had a current one.
-        deleted: Merge: rows that arrived deleted. Historic: current rows that delete inference closed.
+        deleted: Merge, and Full where it reloads the table of Merge or Historic: rows that arrived deleted.
+            Historic: current rows that delete inference closed.
         unchanged: Historic: matched rows with the same hash.
         touched: Always 0, as the mission says.
         changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
@@ -57,7 +58,7 @@ class Summary:
             MetricError: They don't.
         """
         parts = {
-            Strategy.FULL: self.inserted,
+            Strategy.FULL: self.inserted + self.deleted,
             Strategy.MERGE: self.inserted + self.updated + self.deleted,
             Strategy.HISTORIC: self.inserted + self.updated + self.unchanged + self.closed,
         }

@@ -45,10 +45,10 @@ class Clause:
     assignments: Mapping[str, str] | None = None
 
 
-def append(work: Work, rows: DataFrame, *, evolves: bool) -> Callable[[], None]:
+def append(work: Work, rows: DataFrame) -> Callable[[], None]:
     """Return the write that adds rows with the table's columns."""
     writer = rows.writeTo(work.address.sql)
-    if evolves:
+    if work.fit.evolves:
         writer = writer.option("mergeSchema", "true")
     return writer.append
 
@@ -66,9 +66,9 @@ def merge(
         inserts: Rows with the action `insert`.
         matches: All other rows.
     """
-    columns = [name_sql(name) for name in changes.alignment.columns]
+    columns = [name_sql(name) for name in work.fit.columns]
     if not matches:
-        return append(work, changes.rows.selectExpr(*columns), evolves=changes.alignment.evolves)
+        return append(work, changes.rows.selectExpr(*columns))
     condition = f"t.{name_sql(work.system.key)} = s.{MATCH} and {target}"
 
     def write() -> None:
@@ -83,7 +83,7 @@ def merge(
         if inserts:
             values = {column: f"s.{column}" for column in columns}
             builder = builder.whenNotMatchedInsert(f"s.{ACTION} = 'insert'", dict(values))
-        if changes.alignment.evolves:
+        if work.fit.evolves:
             builder = builder.withSchemaEvolution()
         builder.execute()
 

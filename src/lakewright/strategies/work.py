@@ -19,7 +19,7 @@ from lakewright.lake.table import (
     read_table,
     set_properties,
 )
-from lakewright.strategies.drift import Alignment, align
+from lakewright.strategies.drift import Alignment
 from lakewright.strategies.facts import Facts
 from lakewright.strategies.silver import own_properties
 from lakewright.strategies.summary import Summary
@@ -55,6 +55,7 @@ class Work:
 
     Attributes:
         session: In ANSI mode, of this work alone.
+        alignment: How the slice's columns fit the table's; None where there is no table.
         at: The processing time.
         lower_ends: Watermark column, as declared, to the lower end of its window; empty where there is none.
         app_id: Under which commits to the table are numbered.
@@ -71,6 +72,7 @@ class Work:
     state: TableState
     prepared: Prepared
     facts: Facts
+    alignment: Alignment | None
     at: datetime
     app_id: str
     number: int
@@ -89,37 +91,35 @@ class Work:
         """Return the table's rows."""
         return read_table(self.session, self.address)
 
-    def aligned(self, frame: DataFrame) -> tuple[DataFrame, Alignment]:
-        """Return rows of the slice with the table's columns, and what was different.
+    def aligned(self, frame: DataFrame) -> DataFrame:
+        """Return rows of the slice with the columns of the table that is there."""
+        columns = [f"{sql} as {name_sql(name)}" for name, sql in self.fit.columns.items()]
+        return frame.selectExpr(*columns)
 
-        Raises:
-            SchemaDriftError: They don't fit.
-        """
-        fixed = [*self.system.all, *self.state.partition_columns]
-        found = align(frame.schema, self.target().schema, policy=self.entity.schema_drift, fixed=fixed)
-        columns = [f"{sql} as {name_sql(name)}" for name, sql in found.columns.items()]
-        return frame.selectExpr(*columns), found
+    @property
+    def fit(self) -> Alignment:
+        """How the slice's columns fit the table that is there."""
+        if self.alignment is None:
+            raise RuntimeError("there is no table that the slice could fit")
+        return self.alignment
 
-    def commit(
-        self, summary: Summary, write: Callable[[], None], *, alignment: Alignment | None = None
-    ) -> Summary:
+    def commit(self, summary: Summary, write: Callable[[], None]) -> Summary:
         """Write in one commit that carries the token and the summary, and return it with the commit's version.
 
         Args:
             summary: Of the work; its numbers are checked first.
             write: Makes exactly one commit to the table, through this work's session.
-            alignment: How the slice was made to fit; a wider type needs leave from the table first.
 
         Raises:
             MetricError: The numbers don't add up; nothing was written.
             CommitConflict: The table has changed since it was looked at; nothing was written.
             LeaseLost: The lock is lost, or another attempt's commit was there first.
         """
-        content = {**self.content, "metrics": summary.checked().as_json(), **_noted(alignment)}
+        content = {**self.content, "metrics": summary.checked().as_json(), **_noted(self.alignment)}
         ensure_database(self.session, self.address)
         with guarded(self.address, self.holder):
             self._refuse_moved()
-            self._adjust(alignment)
+            self._adjust()
             self.check()
             pass_point("before_commit")
             with committing(self.session, Token(self.app_id, self.number, content)):
@@ -127,12 +127,12 @@ class Work:
             pass_point("after_commit")
         return replace(summary, delta_version=self._confirmed(content).version)
 
-    def _adjust(self, alignment: Alignment | None) -> None:
+    def _adjust(self) -> None:
         """Give the table the properties that the commit needs; by themselves they change nothing."""
         if not self.state.exists:
             return
         wanted = own_properties(self.prepared)
-        if alignment is not None and alignment.widens:
+        if self.fit.widens:
             wanted["delta.enableTypeWidening"] = "true"
         missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}
         if missing:

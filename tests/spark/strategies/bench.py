@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from uuid import uuid4
 
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings
@@ -21,13 +19,21 @@ from lakewright.slices.process import Bench, Wishes, process_pending
 from lakewright.spec.entity import Entity
 from lakewright.spec.lake import LakeSettings
 from lakewright.stores.memory import MemoryStore
+from lakewright.stores.process import is_dead, this_process
+from lakewright.stores.registry import open_store
 from lakewright.strategies.summary import Summary
+from lakewright.transform.sql import name_sql
+
+# It brings no types.
+pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.errors import LakewrightError
     from lakewright.manifest.item import Item
+    from lakewright.manifest.store import Store
     from lakewright.slices.result import ProcessResult
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
@@ -47,14 +53,20 @@ class SmallLake:
     settings: Mapping[str, Any] = field(default_factory=dict)
     now: datetime = EPOCH
     warnings: list[str] = field(default_factory=list)
+    store: Store = field(default_factory=MemoryStore)
+    holder: Holder = Holder("host", 1, "then", "run-1")
 
     def __post_init__(self) -> None:
         settings = LakeSettings(root_folder=str(self.root), **self.settings)
         session = SessionSettings(self.root / "state")
         self.lake = Lake(settings, session, start=lambda _: self.spark)
-        numbers = itertools.count()
-        self.store = MemoryStore()
-        self.ledger = Ledger(self.store, Author.named("tests"), ids=lambda: f"id-{next(numbers)}")
+        self.ledger = Ledger(self.store, Author.named("tests"), ids=lambda: str(uuid4()), is_dead=is_dead)
+
+    @classmethod
+    def shared(cls, spark: SparkSession, root: Path) -> SmallLake:
+        """Return a lake that several processes work at, with a manifest on disk."""
+        store = open_store({"kind": "sqlite", "path": str(root / "manifest.db")})
+        return cls(spark, root, store=store, holder=this_process(str(uuid4())))
 
     def clock(self) -> datetime:
         self.now += timedelta(hours=1)
@@ -64,14 +76,14 @@ class SmallLake:
         return Bench(
             lake=self.lake,
             ledger=self.ledger,
-            holder=Holder("host", 1, "then", "run-1"),
+            holder=self.holder,
             application=Application.named(f"lakewright/tests/{entity.name}", entity.destination),
             clock=self.clock,
             warn=self.warnings.append,
             wishes=Wishes(**wishes),
         )
 
-    def put(self, entity: Entity, name: str, rows: Sequence[Mapping[str, Any]] | pa.Table, schema: Any = None) -> Path:
+    def put(self, entity: Entity, name: str, rows: Any, schema: Any = None) -> Path:
         """Write a slice; the schema is PyArrow's, guessed from the rows where none is given."""
         folder = Path(entity.places(self.lake.settings).bronze)
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +120,8 @@ class SmallLake:
         frame = self.table(entity)
         names = columns or tuple(frame.columns)
         kinds = {f.name: f.dataType.typeName() for f in frame.schema.fields}
-        sql = [f"unix_micros(`{n}`) as `{n}`" if kinds[n] == "timestamp" else f"`{n}`" for n in names]
+        quoted = {name: name_sql(name) for name in names}
+        sql = [f"unix_micros({quoted[n]}) as {quoted[n]}" if kinds[n] == "timestamp" else quoted[n] for n in names]
         found = [tuple(row) for row in frame.selectExpr(*sql).collect()]
         times = [n for n, name in enumerate(names) if kinds[name] == "timestamp"]
         return sorted((_with_hours(row, times) for row in found), key=repr)
@@ -116,7 +129,11 @@ class SmallLake:
     def version(self, entity: Entity) -> int:
         from deltalake import DeltaTable
 
-        return DeltaTable(entity.places(self.lake.settings).silver.location).version()
+        return DeltaTable(entity.places(self.lake.settings).silver.location or "").version()
+
+    def version_or_none(self, entity: Entity) -> int | None:
+        folder = Path(entity.places(self.lake.settings).silver.location or "")
+        return self.version(entity) if list(folder.glob("_delta_log/*.json")) else None
 
     def files(self, entity: Entity) -> set[str]:
         """Return the data files under the table's folder, live or not."""
@@ -136,7 +153,7 @@ def _with_hours(row: tuple[Any, ...], times: Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def table_of(rows: Sequence[Mapping[str, Any]], schema: Any = None) -> pa.Table:
+def table_of(rows: Sequence[Mapping[str, Any]], schema: Any = None) -> Any:
     """Return rows as a table; `schema` is a list of names and PyArrow types."""
     if schema is not None:
         return pa.Table.from_pylist(list(rows), schema=pa.schema(schema))
@@ -161,4 +178,4 @@ def counts_of(summary: Summary) -> dict[str, int]:
     return {name: getattr(summary, name) for name in names}
 
 
-__all__ = ["SmallLake", "counts_of", "entity", "hours", "replace", "table_of"]
+__all__ = ["SmallLake", "counts_of", "entity", "hours", "pa", "pq", "table_of"]

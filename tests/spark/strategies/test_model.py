@@ -8,13 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.model.strategies import Model, Record, Row
-from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours
+from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours, pa
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,381 @@
+"""Defects that were measured in Datalake Foundation (D1 to D23), each answered.
+
+Headings are those of `processing-strategies.md`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lakewright.errors import (
+    BackdatedError,
+    DataLossError,
+    DuplicateBusinesskeyException,
+    MigrationError,
+    NullKeyError,
+    SchemaDriftError,
+    SpecError,
+    UsageError,
+)
+from lakewright.manifest.item import Verdict
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa
+
+PAIR_KEY = [{"name": "x", "fieldroles": ["businesskey"]}, {"name": "y", "fieldroles": ["businesskey"]}]
+QUIET = {"last_seen": "on_change"}
+BY_PART = [{"name": "id", "fieldroles": ["businesskey"]}, {"name": "part", "fieldroles": ["partition"]}]
+
+
+def things(*rows: tuple[Any, ...], names: str = "id v") -> list[dict[str, Any]]:
+    return [dict(zip(names.split(), row, strict=True)) for row in rows]
+
+
+def test_d1_a_new_column_closes_and_opens_versions_in_one_commit(lake: SmallLake) -> None:
+    """ "Historic Strategy", "Version Lifecycle"; "Schema Drift": processing goes on."""
+    customer = entity("historic")
+    lake.load(customer, "s1", things((1, "a"), (2, "b")))
+    before = lake.version(customer)
+
+    summary = lake.load(customer, "s2", things((1, "a", "new"), (2, "b", None), names="id v w"))
+
+    assert lake.version(customer) == before + 1
+    assert (summary.updated, summary.unchanged) == (1, 1)
+    assert lake.rows(customer, "id", "w", "dlf_IsCurrent") == [
+        (1, "new", True),
+        (1, None, False),
+        (2, None, True),
+    ]
+
+
+@pytest.mark.parametrize("strategy", ["merge", "historic", "full"])
+def test_d2_a_slice_applied_twice_changes_nothing(lake: SmallLake, strategy: str) -> None:
+    customer = entity(strategy)
+    lake.load(customer, "s1", things((1, "a"), (2, "b")), processing_time=hours(1).isoformat())
+    lake.load(customer, "s2", things((1, "a"), (2, "c")), processing_time=hours(2).isoformat())
+    before = lake.rows(customer)
+
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    lake.ledger.requeue(item.item_id, "again")
+    result = lake.process(customer, processing_time=hours(2).isoformat(), backdated=True)
+
+    assert result.error is None
+    assert lake.rows(customer) == before
+
+
+def test_d4_d5_d6_partition_values_match_whatever_they_are(lake: SmallLake) -> None:
+    """ "Merge Strategy": matches by primary key, partition filters only limit where that is safe."""
+    for strategy in ("merge", "historic"):
+        sales = entity(strategy, name=f"sales_{strategy}", columns=BY_PART)
+        lake.load(
+            sales,
+            "s1",
+            things((1, None, 0), (2, 'say "hi"', 0), (3, "it's", 0), (4, "2023", 0), names="id part n"),
+        )
+        summary = lake.load(
+            sales,
+            "s2",
+            things((1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0), names="id part n"),
+        )
+        current = lake.table(sales).where("dlf_IsCurrent" if strategy == "historic" else "true")
+        found = sorted((tuple(row) for row in current.select("id", "part", "n").collect()), key=repr)
+        assert found == [(1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0)]
+        assert summary.inserted == 0
+
+
+def test_an_empty_text_as_partition_value_is_refused(lake: SmallLake) -> None:
+    error = lake.fail(entity(columns=BY_PART), "s1", things((1, "", 0), names="id part n"))
+
+    assert isinstance(error, SchemaDriftError)
+    assert "part" in error.message
+
+
+def test_d7_composite_keys_never_collide(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline": generate primary key."""
+    pairs = entity(columns=PAIR_KEY, settings={"null_keys": "allow"})
+    rows = things(
+        ("a_b", "c", 1), ("a", "b_c", 2), (None, "c", 3), ("c", None, 4), ("", "c", 5), (None, None, 6), names="x y n"
+    )
+    lake.load(pairs, "s1", rows)
+    changed = [{**row, "n": row["n"] + 10} for row in rows]
+
+    summary = lake.load(pairs, "s2", changed)
+
+    assert (summary.inserted, summary.changed) == (0, 6)
+    assert sorted(n for (n,) in lake.rows(pairs, "n")) == [11, 12, 13, 14, 15, 16]
+
+
+def test_d8_a_value_that_moves_is_a_change(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline": compute source hash."""
+    moves = entity(settings=QUIET)
+    names = "id p q"
+    schema = [("id", pa.int64()), ("p", pa.string()), ("q", pa.string())]
+    before = things((1, "ab", "c"), (2, "x", None), (3, None, None), (4, "s", "t"), names=names)
+    after = things((1, "a", "bc"), (2, None, "x"), (3, "", None), (4, "s", "t"), names=names)
+    lake.load(moves, "s1", before, schema)
+
+    summary = lake.load(moves, "s2", after, schema)
+
+    assert summary.changed == 3
+    assert lake.rows(moves, *names.split()) == sorted((tuple(row.values()) for row in after), key=repr)
+
+
+def test_d9_order_width_and_scale_of_columns_are_no_change(lake: SmallLake) -> None:
+    from decimal import Decimal
+
+    same = entity(settings=QUIET)
+    narrow = [("id", pa.int32()), ("n", pa.int16()), ("d", pa.decimal128(5, 1)), ("f", pa.float64())]
+    wide = [("f", pa.float64()), ("d", pa.decimal128(12, 4)), ("n", pa.int64()), ("id", pa.int64()), ("new", pa.string())]
+    numbers: list[tuple[Any, ...]] = [(1, 5, "1.5", 0.0), (2, -7, "0.0", float("nan")), (3, None, None, None)]
+    again: dict[Any, Any] = {0.0: -0.0}
+    lake.load(same, "s1", [{"id": i, "n": n, "d": d and Decimal(d), "f": f} for i, n, d, f in numbers], narrow)
+    files = lake.files(same)
+
+    summary = lake.load(
+        same, "s2", [{"id": i, "n": n, "d": d and Decimal(d), "f": again.get(f, f)} for i, n, d, f in numbers], wide
+    )
+
+    assert (summary.changed, summary.inserted, summary.delta_version) == (0, 0, None)
+    assert lake.files(same) == files
+
+
+def test_d10_d11_deleted_rows(lake: SmallLake) -> None:
+    """ "Merge Strategy", table of conditions: deleted rows are flagged, and revived when they are back."""
+    names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
+    crm = entity()
+    first = lake.load(crm, "s1", things((1, "a", None), (2, "b", False), (3, "c", True), names=names), schema)
+    assert (first.inserted, first.deleted) == (2, 1)
+
+    second = lake.load(crm, "s2", things((1, "a", True), (2, "b", None), (9, "z", True), names=names), schema)
+    assert (second.deleted, second.updated, second.inserted) == (2, 1, 0)
+    assert lake.rows(crm, "id", "dlf_deleted") == [(1, True), (2, False)]
+
+    third = lake.load(crm, "s3", things((1, "a", None), names=names), schema)
+    assert (third.updated, third.changed) == (1, 1)
+    assert lake.rows(crm, "id", "dlf_deleted") == [(1, False), (2, False)]
+
+
+def test_d12_a_delete_closes_a_version_and_opens_none(lake: SmallLake) -> None:
+    """ "Historic Strategy": a record that comes back opens a new version; the gap stays."""
+    names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
+    crm = entity("historic")
+    slices: list[list[tuple[Any, ...]]] = [[(1, "a", None)], [(1, "a", True), (7, "x", True)], [(1, "a", False)]]
+    for hour, rows in enumerate(slices, start=1):
+        lake.load(crm, f"s{hour}", things(*rows, names=names), schema, processing_time=hours(hour).isoformat())
+
+    assert lake.rows(crm, "id", "dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent", "dlf_deleted", "dlf_lastSeen") == [
+        (1, 1.0, 2.0, False, True, 1.0),
+        (1, 3.0, None, True, False, 3.0),
+    ]
+
+
+def test_d13_a_processing_time_that_goes_back_is_refused_before_anything_is_locked(lake: SmallLake) -> None:
+    """ "Processing Time Override", "Caution"."""
+    crm = entity("historic")
+    lake.load(crm, "s1", things((1, "a"), (2, "b")), processing_time=hours(5).isoformat())
+    lake.put(crm, "s2", things((1, "b")))
+    for text in (hours(5).isoformat(), hours(4).isoformat()):
+        with pytest.raises(BackdatedError):
+            lake.process(crm, processing_time=text)
+    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [Verdict.PROCESSED, Verdict.READY]
+
+    error = lake.process(crm, processing_time=hours(4).isoformat(), backdated=True).error
+
+    assert isinstance(error, BackdatedError)
+    assert len(lake.rows(crm)) == 2
+
+
+def test_d13_leave_for_a_backdated_time_holds_only_for_records_that_it_orders_right(lake: SmallLake) -> None:
+    crm = entity("historic")
+    lake.load(crm, "s1", things((1, "a")), processing_time=hours(1).isoformat())
+    lake.load(crm, "s2", things((2, "b")), processing_time=hours(5).isoformat())
+
+    lake.load(crm, "s3", things((1, "c")), processing_time=hours(3).isoformat(), backdated=True)
+
+    assert lake.rows(crm, "id", "v", "dlf_ValidFrom", "dlf_ValidTo") == [
+        (1, "a", 1.0, 3.0),
+        (1, "c", 3.0, None),
+        (2, "b", 5.0, None),
+    ]
+
+
+def test_one_processing_time_for_several_slices_is_refused(lake: SmallLake) -> None:
+    crm = entity("historic")
+    lake.put(crm, "s1", things((1, "a")))
+    lake.put(crm, "s2", things((1, "b")))
+
+    with pytest.raises(UsageError):
+        lake.process(crm, processing_time=hours(1).isoformat())
+
+
+def test_d14_an_empty_slice_does_not_empty_a_table(lake: SmallLake) -> None:
+    """ "Full Strategy"."""
+    schema = [("id", pa.int64()), ("v", pa.string())]
+    codes = entity("full")
+    lake.load(codes, "s1", things((1, "a")), schema)
+
+    error = lake.fail(codes, "s2", [], schema)
+
+    assert isinstance(error, DataLossError)
+    assert len(lake.rows(codes)) == 1
+    allowed = entity("full", name="allowed", settings={"allow_empty": True})
+    lake.load(allowed, "s1", things((1, "a")), schema)
+    assert lake.load(allowed, "s2", [], schema).records_in_slice == 0
+    assert lake.rows(allowed) == []
+
+
+@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+def test_an_empty_first_slice_makes_an_empty_table(lake: SmallLake, strategy: str) -> None:
+    schema = [("id", pa.int64()), ("v", pa.string())]
+    codes = entity(strategy)
+    assert lake.load(codes, "s1", [], schema).delta_version == 0
+    assert lake.rows(codes) == []
+    assert lake.load(codes, "s2", things((1, "a")), schema).inserted == 1
+
+
+@pytest.mark.parametrize(("scope", "flagged"), [("closed", [2]), ("open", []), ("full", [2, 4])])
+def test_d15_delete_inference_looks_only_into_the_window(lake: SmallLake, scope: str, flagged: list[int]) -> None:
+    """Delete inference: rows in the window that the slice lacks, and no others; null watermarks stay."""
+    orders = entity(
+        watermark=[{"column_name": "at", "expression": "${last_value}"}],
+        settings={"delete_missing": True, "delete_scope": scope},
+    )
+    schema = [("id", pa.int64()), ("at", pa.int64())]
+    lake.load(orders, "s1", things((1, 100), (2, 100), (3, None), (4, 50), names="id at"), schema)
+
+    summary = lake.load(orders, "s2", things((1, 200), (3, None), names="id at"), schema)
+
+    assert summary.inferred_deletes == len(flagged)
+    assert [key for key, deleted in lake.rows(orders, "id", "dlf_deleted") if deleted] == flagged
+
+
+def test_d16_watermarks_are_typed_and_never_go_back(lake: SmallLake) -> None:
+    from datetime import UTC, datetime
+
+    orders = entity(watermark=[{"column_name": "at", "expression": "${last_value}"}])
+    schema = [("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))]
+    times = [datetime(2024, 5, 1, 0, 0, 0, 123457, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC), None]
+    application = lake.bench(orders).application
+    for number, at in enumerate(times, start=1):
+        lake.load(orders, f"s{number}", things((number, at), names="id at"), schema)
+        assert lake.ledger.watermarks.last(application)["at"].python == times[0]
+
+    lake.fail(orders, "s4", things((1, None), (1, datetime(2025, 1, 1, tzinfo=UTC)), names="id at"), schema)
+    assert lake.ledger.watermarks.last(application)["at"].python == times[0]
+
+
+def test_d17_merge_without_a_business_key_is_an_error_of_the_project() -> None:
+    with pytest.raises(ValidationError, match="businesskey"):
+        entity("merge", columns=[{"name": "id"}])
+
+
+def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) -> None:
+    from lakewright.spec.entity import Strategy
+
+    merged, history = entity("merge", name="merged"), entity("historic", name="history")
+    lake.load(merged, "s1", things((1, "a")))
+    lake.load(history, "s1", things((1, "a")))
+    cases = [
+        (merged, Strategy.HISTORIC, MigrationError),
+        (history, Strategy.MERGE, MigrationError),
+        (merged, Strategy.FULL, DataLossError),
+        (history, Strategy.FULL, DataLossError),
+    ]
+    for number, (target, strategy, kind) in enumerate(cases, start=2):
+        assert isinstance(lake.fail(target, f"s{number}", things((1, "b")), strategy=strategy), kind)
+        (failed,) = [item for item in lake.items() if item.failed is not None]
+        lake.ledger.skip(lake.ledger.resolve(failed.item_id, "tried").item_id, "tried")
+    assert (len(lake.rows(merged)), len(lake.rows(history))) == (1, 1)
+
+    lake.load(history, "s9", things((2, "n")), strategy=Strategy.FULL, data_loss=True)
+    assert lake.rows(history, "id", "dlf_IsCurrent") == [(2, True)]
+    assert lake.load(history, "t1", things((2, "m"))).updated == 1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["reflect('java.lang.System', 'exit', '1')", "(select 1)", "exists(select * from parquet.`/etc`)", "input_file_name()"],
+)
+def test_d19_expressions_reach_nothing_but_the_row(lake: SmallLake, expression: str) -> None:
+    sly = entity(transformations=[{"column": "w", "expression": expression}])
+
+    error = lake.fail(sly, "s1", things((1, "a")))
+
+    assert isinstance(error, SpecError)
+
+
+def test_d21_columns_come_and_go(lake: SmallLake) -> None:
+    """ "Schema Drift": logged as warnings; processing continues with the source's schema."""
+    drifting = entity()
+    lake.load(drifting, "s1", [{"id": 1, "v": "a", "n": 1}], [("id", pa.int64()), ("v", pa.string()), ("n", pa.int32())])
+
+    lake.load(drifting, "s2", [{"id": 2, "n": 3_000_000_000, "w": "w"}])
+
+    assert lake.rows(drifting, "id", "v", "n", "w") == [(1, "a", 1, None), (2, None, 3_000_000_000, "w")]
+    assert dict(lake.table(drifting).dtypes)["n"] == "bigint"
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    drift = lake.store.records(item.item_id)[-1].content["drift"]
+    assert drift == {"added": ["w"], "removed": ["v"], "retyped": {"n": ["int", "bigint"]}}
+    assert any("'w' is new" in text for text in lake.warnings)
+
+
+def test_d21_a_value_that_does_not_fit_fails_naming_column_and_value(lake: SmallLake) -> None:
+    fixed = entity(settings={"schema_drift": "ignore"})
+    lake.load(fixed, "s1", [{"id": 1, "n": 1}], [("id", pa.int64()), ("n", pa.int32())])
+    before = lake.rows(fixed)
+
+    error = lake.fail(fixed, "s2", [{"id": 2, "n": 3_000_000_000}])
+
+    assert isinstance(error, SchemaDriftError)
+    assert "'n'" in error.message
+    assert "3000000000" in error.message
+    assert lake.rows(fixed) == before
+
+
+def test_d21_policies(lake: SmallLake) -> None:
+    ignoring = entity(name="ignoring", settings={"schema_drift": "ignore", **QUIET})
+    lake.load(ignoring, "s1", things((1, "a")))
+    assert lake.load(ignoring, "s2", things((1, "a", "w"), names="id v w")).changed == 0
+    assert "w" not in lake.table(ignoring).columns
+
+    failing = entity(name="failing", settings={"schema_drift": "fail"})
+    lake.load(failing, "s1", things((1, "a")))
+    assert isinstance(lake.fail(failing, "s2", things((1, "a", "w"), names="id v w")), SchemaDriftError)
+
+
+def test_d22_times_are_instants(lake: SmallLake) -> None:
+    """ "Processing Time Override", "Behavior"."""
+    berlin = SmallLake(lake.spark, lake.root / "berlin", settings={"timezone": "Europe/Berlin"})
+    crm = entity("historic")
+    berlin.load(crm, "s1", things((1, "a")), processing_time="2024-01-01T12:00:00")
+    assert berlin.rows(crm, "dlf_ValidFrom") == [(11.0,)]
+    berlin.load(crm, "s2", things((1, "b")), processing_time="2024-01-01T12:00:00Z")
+    assert berlin.rows(crm, "dlf_ValidFrom", "dlf_ValidTo") == [(11.0, 12.0), (12.0, None)]
+
+    berlin.now = hours(20)
+    berlin.load(crm, "s3", things((1, "c")), processing_time="next tuesday")
+    assert any("next tuesday" in text for text in berlin.warnings)
+    assert len(berlin.rows(crm)) == 3
+
+
+def test_duplicate_keys_fail_before_any_write(lake: SmallLake) -> None:
+    """ "Duplicate Business Keys": among new rows, among known ones, across both, also where rows are equal."""
+    for strategy in ("full", "merge", "historic"):
+        crm = entity(strategy, name=f"crm_{strategy}")
+        error = lake.fail(crm, "s1", things((7, "a"), (7, "a")))
+        assert isinstance(error, DuplicateBusinesskeyException)
+        assert "id=7" in error.message
+        assert not lake.files(crm)
+
+
+def test_null_keys_are_refused_or_a_value_like_others(lake: SmallLake) -> None:
+    schema = [("id", pa.int64()), ("v", pa.string())]
+    error = lake.fail(entity(name="strict"), "s1", things((None, "a"), (1, "b")), schema)
+    assert isinstance(error, NullKeyError)
+    assert error.details["records"] == 1
+
+    lax = entity("historic", name="lax", settings={"null_keys": "allow"})
+    for number in range(3):
+        lake.load(lax, f"s{number}", things((None, "a"), (1, "b")), schema)
+    assert lake.rows(lax, "id", "v") == [(1, "b"), (None, "a")]

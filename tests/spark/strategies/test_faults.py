@@ -1,0 +1,321 @@
+"""Slices that can't be processed: each has its own error, and leaves table, watermark and others as they were.
+
+Headings are those of `processing-strategies.md` and `processing-manifest.md`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakewright.errors import (
+    DeleteBrakeError,
+    ItemFailed,
+    LakewrightError,
+    LateSliceError,
+    SchemaDriftError,
+    SliceError,
+    TargetError,
+    UsageError,
+)
+from lakewright.manifest.item import Verdict
+from lakewright.slices.process import look_for_slices
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
+
+ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def overwrite(file: Path) -> None:
+    file.write_bytes(b"PAR1" + b"x" * 5000 + b"PAR1")
+
+
+@pytest.mark.parametrize("damage", [cut, empty, overwrite])
+def test_a_damaged_slice_fails_and_leaves_the_table(lake: SmallLake, damage: Callable[[Path], None]) -> None:
+    """ "Error Handling"; "State" (Failed)."""
+    crm = entity()
+    lake.load(crm, "s1", ROWS)
+    damage(lake.put(crm, "s2", ROWS))
+    before = lake.version(crm)
+
+    error = lake.process(crm).error
+
+    assert isinstance(error, SliceError)
+    assert "s2" in error.message
+    assert lake.version(crm) == before
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    assert item.verdict(lake.bench(crm).application) is Verdict.FAILED
+    assert lake.store.records(item.item_id)[-1].content["error"]["class"] == "SliceError"
+
+
+def test_a_damaged_page_is_noticed_by_its_checksum(lake: SmallLake) -> None:
+    crm = entity()
+    file = lake.put(crm, "s1", ROWS)
+    table = table_of([{"id": n, "v": "x" * 50} for n in range(1000)])
+    pq.write_table(table, file, write_page_checksum=True, compression="none", use_dictionary=False)
+    content = bytearray(file.read_bytes())
+    content[3000] ^= 1
+    file.write_bytes(bytes(content))
+
+    assert isinstance(lake.process(crm).error, SliceError)
+
+
+def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
+    crm = entity()
+    look_for = lambda: look_for_slices(lake.bench(crm), crm)  # noqa: E731 - read twice below
+    file = lake.put(crm, "s1", ROWS)
+    look_for()
+    file.unlink()
+    assert isinstance(lake.process(crm).error, SliceError)
+
+    lake.put(crm, "s1", [*ROWS, {"id": 3, "v": "c"}])
+    assert isinstance(lake.process(crm).error, ItemFailed)
+    (item,) = lake.items()
+    lake.ledger.resolve(item.item_id, "it is back")
+    assert "changed" in str(lake.process(crm).error)
+
+    from lakewright.slices.discover import find_slice
+
+    found = find_slice(entity().places(lake.lake.settings).bronze, "s1", lake.lake)
+    assert found is not None
+    lake.ledger.resolve(item.item_id, "right as it is", fingerprint=found.fingerprint)
+    assert lake.process(crm).slices[0].summary.inserted == 3
+
+
+def test_a_failed_slice_holds_back_those_after_it_and_no_others(lake: SmallLake) -> None:
+    """ "State" (Failed blocks until Resolved); other entities go on."""
+    crm, other = entity(), entity(name="other")
+    lake.load(crm, "s1", ROWS)
+    empty(lake.put(crm, "s2", ROWS))
+    lake.put(crm, "s3", [{"id": 3, "v": "c"}])
+
+    first = lake.process(crm)
+    again = lake.process(crm)
+
+    assert (first.failed, first.waiting) == (("s2",), ("s3",))
+    assert isinstance(again.error, ItemFailed)
+    assert again.waiting == ("s3",)
+    assert lake.load(other, "s1", ROWS).inserted == 2
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    lake.ledger.resolve(item.item_id, "skip it")
+    lake.ledger.skip(item.item_id, "damaged")
+    assert [done.name for done in lake.process(crm).slices] == ["s3"]
+
+
+def test_a_late_slice_is_refused_or_applied_as_the_entity_says(lake: SmallLake) -> None:
+    """ "Processing Time Override", "Caution"."""
+    crm = entity("historic")
+    lake.load(crm, "s2", [{"id": 1, "v": "new"}])
+    lake.put(crm, "s1", [{"id": 1, "v": "old"}])
+    lake.put(crm, "s3", [{"id": 2, "v": "x"}])
+
+    result = lake.process(crm)
+
+    assert isinstance(result.error, LateSliceError)
+    assert [done.name for done in result.slices] == ["s3"]
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s1")]
+    lake.ledger.requeue(item.item_id, "apply it", allow_late=True)
+    assert lake.process(crm).slices[0].summary.updated == 1
+
+    applying = entity("merge", name="applying", settings={"late_slices": "apply"})
+    lake.load(applying, "s2", ROWS)
+    assert lake.load(applying, "s1", ROWS).updated == 2
+
+
+def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake) -> None:
+    """Delete inference has a brake."""
+    stock = entity(settings={"delete_missing": True, "delete_scope": "full"})
+    lake.load(stock, "s1", [{"id": n, "v": "x"} for n in range(3000)])
+
+    error = lake.fail(stock, "s2", [{"id": n, "v": "x"} for n in range(1000)])
+
+    assert isinstance(error, DeleteBrakeError)
+    assert error.details == {"inferred": 2000, "rows": 3000}
+    (item,) = [item for item in lake.items() if item.failed is not None]
+    lake.ledger.skip(lake.ledger.resolve(item.item_id, "wrong").item_id, "wrong")
+    assert lake.load(stock, "s3", [{"id": n, "v": "x"} for n in range(1600)]).inferred_deletes == 1400
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [("no_such_function(id)", "no_such_function"), ("100 / (id - 2)", "DIVIDE_BY_ZERO"), ("cast(v as int)", "CAST_INVALID_INPUT")],
+)
+def test_a_failing_expression_is_named_with_its_column(lake: SmallLake, expression: str, told: str) -> None:
+    """ "Common Processing Pipeline": add calculated columns."""
+    crm = entity(columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "calc", "expression": expression}])
+
+    error = lake.fail(crm, "s1", ROWS)
+
+    assert isinstance(error, TargetError)
+    assert "'calc'" in error.message
+    assert expression in error.message
+    assert told in error.message
+    assert lake.version_or_none(crm) is None
+
+
+def test_a_configured_cast_that_fails_names_column_and_value(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline": cast columns."""
+    for strategy in ("full", "historic"):
+        typed = entity(
+            strategy,
+            name=f"typed_{strategy}",
+            columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "v", "datatype": "integer"}],
+        )
+        error = lake.fail(typed, "s1", [{"id": 1, "v": "7"}, {"id": 2, "v": "seven"}])
+        assert isinstance(error, SchemaDriftError)
+        assert error.details == {"column": "v", "type": "int", "sample": "seven"}
+        assert lake.version_or_none(typed) is None
+
+
+def test_configured_columns_must_be_there(lake: SmallLake) -> None:
+    """ "Schema Drift"."""
+    crm = entity(columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "gone"}, {"name": "lost"}])
+
+    error = lake.fail(crm, "s1", ROWS)
+
+    assert isinstance(error, SchemaDriftError)
+    assert "'gone', 'lost'" in error.message
+
+
+def test_a_broken_constraint_is_named_and_nothing_is_written(lake: SmallLake) -> None:
+    crm = entity()
+    lake.load(crm, "s1", ROWS)
+    location = crm.places(lake.lake.settings).silver.sql
+    lake.spark.sql(f"ALTER TABLE {location} ADD CONSTRAINT short_v CHECK (length(v) < 5)")
+    before = lake.version(crm)
+
+    error = lake.fail(crm, "s2", [{"id": 1, "v": "much too long"}])
+
+    assert isinstance(error, TargetError)
+    assert "short_v" in error.message
+    assert lake.version(crm) == before
+
+
+def test_names_of_slices_are_names_whatever_they_hold(lake: SmallLake) -> None:
+    """Slices: names with spaces, percent signs, patterns, colons and signs beyond ASCII."""
+    names = ["a b%20c", "x:y.parquet", "h#1?.parquet", "[a]{b}*", "é😀", "_no", ".no", "z" * 200]
+    crm = entity()
+    for number, name in enumerate(names):
+        lake.put(crm, name, [{"id": number, "v": name}])
+
+    result = lake.process(crm)
+
+    assert result.error is None
+    found = lake.rows(crm, "v", "dlf_source_filename")
+    assert found == sorted(((name, name) for name in names if name[0] not in "._"), key=repr)
+
+
+def test_a_folder_is_one_slice_and_its_files_come_together_by_name(lake: SmallLake) -> None:
+    crm = entity()
+    folder = lake.put(crm, "s1", ROWS).parent / "batch:1"
+    folder.mkdir()
+    pq.write_table(table_of([{"id": 3, "v": "c"}]), folder / "part-1")
+    pq.write_table(table_of([{"w": 1.5, "id": 4}]), folder / "part-2")
+    (folder / "_SUCCESS").touch()
+
+    result = lake.process(crm)
+
+    assert [done.name for done in result.slices] == ["batch:1", "s1"]
+    assert lake.rows(crm, "id", "v", "w") == [(1, "a", None), (2, "b", None), (3, "c", None), (4, None, 1.5)]
+
+
+def test_columns_of_any_name_arrive_and_clashing_ones_are_refused(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline": normalize column names."""
+    odd = "a`; DROP TABLE x --"
+    crm = entity(columns=[{"name": "the id", "fieldroles": ["businesskey"]}, {"name": "b.c", "newname": "d"}])
+    lake.load(crm, "s1", [{"the id": 1, odd: "x", "b.c": 2, "größe 😀": 3, "s": {"net price": 4}}])
+    lake.load(crm, "s2", [{"the id": 1, odd: "y", "b.c": 2, "größe 😀": 3, "s": {"net price": 5}}])
+    assert lake.rows(crm, "theid", "a`DROPTABLEx", "d", "größe😀") == [(1, "y", 2, 3)]
+    assert lake.table(crm).selectExpr("s.netprice").first() == (5,)
+
+    for names in (["id", "net price", "netprice"], ["id", "v", "V"], ["id", "dlf_ValidTo"], ["id", "_change_type"]):
+        clash = entity(name=f"clash{len(names)}{names[-1]}")
+        error = lake.fail(clash, "s1", pa.table([[1]] * len(names), names=names))
+        assert isinstance(error, SchemaDriftError)
+        assert names[-1].lower() in error.message.lower()
+
+
+def test_values_of_all_types_arrive_as_they_are_and_twice_without_change(lake: SmallLake) -> None:
+    from datetime import UTC, date, datetime
+    from decimal import Decimal
+
+    row = {
+        "id": 1,
+        "n": Decimal("123456789012345678.000000000000000001"),
+        "day": date(1500, 1, 1),
+        "at": datetime(1600, 2, 3, 4, 5, 6, 7, tzinfo=UTC),
+        "local": datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001 - a time that no zone with summer time has
+        "b": b"\x00\xff",
+        "t": " trailing \x00 ",
+        "list": [1, None],
+        "pairs": [("k", 1), ("j", None)],
+        "inner": {"x": None, "y": "z"},
+    }
+    schema = [
+        ("id", pa.int64()),
+        ("n", pa.decimal128(38, 18)),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("local", pa.timestamp("us")),
+        ("b", pa.binary()),
+        ("t", pa.string()),
+        ("list", pa.list_(pa.int32())),
+        ("pairs", pa.map_(pa.string(), pa.int64())),
+        ("inner", pa.struct([("x", pa.int64()), ("y", pa.string())])),
+        ("none", pa.null()),
+    ]
+    history = entity("historic")
+    lake.load(history, "s1", [row, {"id": 2}], schema)
+
+    again = lake.load(history, "s2", [{**row, "pairs": row["pairs"][::-1]}, {"id": 2, "inner": None}], schema)  # type: ignore[index]  # it is a list
+
+    assert (again.unchanged, again.delta_version) == (2, None)
+    columns = [name for name, _ in schema if name not in {"at", "none"}]
+    found: Any = lake.table(history).where("id = 1").select(*columns).first()
+    assert {**found.asDict(recursive=True), "b": bytes(found["b"])} == {
+        **{name: row[name] for name in columns},
+        "pairs": {"k": 1, "j": None},
+    }
+    assert lake.load(history, "s3", [row, {"id": 2, "inner": {}}], schema).updated == 1
+
+
+def test_there_is_an_error_for_a_slice_that_is_not_there_or_done(lake: SmallLake) -> None:
+    crm = entity()
+    lake.load(crm, "s1", ROWS)
+    for name in ("s1", "s7"):
+        with pytest.raises(UsageError, match=name):
+            lake.process(crm, name)
+
+
+def test_a_slice_may_be_named(lake: SmallLake) -> None:
+    crm = entity()
+    lake.put(crm, "s1", ROWS)
+    lake.put(crm, "s2", ROWS)
+    result = lake.process(crm, "s1", processing_time=hours(3).isoformat())
+    assert [done.name for done in result.slices] == ["s1"]
+    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [Verdict.PROCESSED, Verdict.READY]
+
+
+def test_errors_of_the_system_are_recorded_too(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "State" (Failed): any exception text is accepted."""
+    monkeypatch.setenv("LAKEWRIGHT_FAILPOINT", "before_commit:raise")
+    crm = entity()
+
+    error = lake.fail(crm, "s1", ROWS)
+
+    assert isinstance(error, LakewrightError)
+    assert "failpoint" in error.message
+    (item,) = lake.items()
+    assert item.failed is not None
+    assert os.environ["LAKEWRIGHT_FAILPOINT"]
