@@ -60,6 +60,7 @@ def _backend(url: URL) -> Backend:
         url,
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 5, "application_name": "lakewright"},
+        hide_parameters=True,
         max_overflow=-1,
         pool_pre_ping=True,
     )

@@ -65,6 +65,7 @@ def _backend(path: Path, clock: Callable[[], datetime], busy: float) -> Backend:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": busy, "check_same_thread": False},
+        hide_parameters=True,
         max_overflow=-1,
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
