@@ -24,6 +24,7 @@ PAGES = {
     "schema": "schemas.md",
     "target": "targets.md",
     "assertion": "targets.md#assertions",
+    "dataset": "targets.md#datasets",
     "measure": "targets.md#measures",
 }
 """Page on which a category's kinds are."""
@@ -54,7 +55,7 @@ UNUSED = {
     "Mapping": ("documentation", "metadata"),
     "ProjectFile": ("imports",),
     "Relation": ("documentation", "metadata"),
-    "Target": ("documentation", "retries", "timeout"),
+    "Target": ("documentation",),
     "Watermark": ("operation", "operation_group"),
 }
 """Keys that are read, for files that have them, but that nothing uses so far."""

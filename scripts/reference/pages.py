@@ -28,6 +28,7 @@ from lakewright.spec.template import TemplateSpec
 from lakewright.spec.types import Field, PartitionField
 from lakewright.spec.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
+from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.measures.measure import Measure
 from lakewright.targets.target import Target
 
@@ -46,6 +47,7 @@ BASES: Mapping[str, type[Named]] = {
     "target": Target,
     "assertion": Assertion,
     "measure": Measure,
+    "dataset": Dataset,
 }
 """What the kinds of a category have in common."""
 
@@ -95,7 +97,7 @@ def _filled(directive: re.Match[str]) -> str:
 
 
 def _kind(category: str, name: str, others: tuple[str, ...], model: type[Named]) -> str:
-    level = "###" if category in {"assertion", "measure"} else "##"
+    level = "###" if category in {"assertion", "dataset", "measure"} else "##"
     also = f"Also written {' or '.join(f'`{other}`' for other in others)}.\n\n" if others else ""
     example = (EXAMPLES / category / f"{name}.yml").read_text().strip()
     own = table(list(keys_of(model, without=BASES[category])))

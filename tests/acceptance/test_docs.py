@@ -1,7 +1,7 @@
 """The commands of the documentation do what it shows.
 
-In a block of console, lines after `$` are typed, those after `>` go on with them, others are printed. `…` stands
-for anything, and a line of it alone for any lines.
+In a block of console, lines after `$` are typed, those after `>` go on with them, others are printed. `…`
+stands for anything, and a line of it alone for any lines.
 """
 
 from __future__ import annotations

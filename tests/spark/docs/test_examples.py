@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-MAPPINGS = sorted(file for file in (EXAMPLES / "mapping").glob("*.yml") if file.stem != "relation")
+MAPPINGS = sorted(
+    file for file in (EXAMPLES / "mapping").glob("*.yml") if file.stem not in {"python", "relation"}
+)
 CHECKS = [
     *sorted((EXAMPLES / "assertion").glob("*.yml")),
     *sorted((EXAMPLES / "measure").glob("*.yml")),
-    *(EXAMPLES / "target" / f"{kind}.yml" for kind in ("measure", "validate", "verify")),
+    *(EXAMPLES / "target" / f"{kind}.yml" for kind in ("compare", "measure", "validate", "verify")),
 ]
 
 

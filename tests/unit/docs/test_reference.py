@@ -8,16 +8,19 @@ from pathlib import Path
 import pytest
 from scripts.reference.keys import UNUSED, keys_of
 from scripts.reference.pages import BASES, EXAMPLES, MODELS, PAGES, kinds_of, page
-from tests.projects import KINDS
 
+from lakewright.app import registry
+from lakewright.plan.phase import Phase
 from lakewright.spec.config import SETTINGS
 from lakewright.spec.load import load_project
 from lakewright.spec.model import Model
+from lakewright.spec.project import Project
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import KINDS as STORES
 from lakewright.stores.registry import OF_THE_LEDGER
 from lakewright.stores.sql.postgres import PostgresStore
 from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.targets.target import Target
 
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.yml"))
 KINDS_OF_ALL = [(category, name, model) for category in BASES for name, _, model in kinds_of(category)]
@@ -31,12 +34,16 @@ def test_pages_are_up_to_date(name: str) -> None:
     assert PAGES[name].read_text() == page(name), "run: make docs"
 
 
+def load(example: Path, folder: Path) -> Project:
+    """Return a project whose one module is an example."""
+    (folder / "project.yml").write_text("name: example\nmodules: example.yml\nlake: {root_folder: lake}\n")
+    (folder / "example.yml").write_text(example.read_text())
+    return load_project(folder, kinds=registry(), environ={})
+
+
 @pytest.mark.parametrize("file", EXAMPLE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_an_example_loads_without_faults_and_warnings(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "project.yml").write_text("name: example\nmodules: example.yml\nlake: {root_folder: lake}\n")
-    (tmp_path / "example.yml").write_text(file.read_text())
-    project = load_project(tmp_path, kinds=KINDS, environ={})
-    assert project.warnings == ()
+    assert load(file, tmp_path).warnings == ()
 
 
 def test_each_kind_has_one_example_and_each_example_a_kind() -> None:
@@ -48,6 +55,33 @@ def test_each_kind_has_one_example_and_each_example_a_kind() -> None:
 def test_an_example_shows_its_kind(category: str, name: str, _: object) -> None:
     text = (EXAMPLES / category / f"{name}.yml").read_text()
     assert f"kind: {name}\n" in text or f"{{kind: {name}," in text or name == "inline"
+
+
+def phases_in(page: str) -> dict[str, set[Phase]]:
+    """Return the phases in which each kind of target does something, by the page's table."""
+    header, _, *rows = page[page.index("| kind | VALIDATE") :].partition("\n\n")[0].splitlines()
+    phases = [Phase(cell.strip()) for cell in header.split("|")[2:-1]]
+    found: dict[str, set[Phase]] = {}
+    for row in rows:
+        kinds, *cells = (cell.strip() for cell in row.split("|")[1:-1])
+        active = {phase for phase, cell in zip(phases, cells, strict=True) if cell}
+        found |= {kind.strip(" `"): active for kind in kinds.split(",")}
+    return found
+
+
+def test_the_table_of_phases_is_right(tmp_path: Path) -> None:
+    actual: dict[str, set[Phase]] = {}
+    for file in (EXAMPLES / "target").glob("*.yml"):
+        project = load(file, tmp_path)
+        for definition in project.targets.values():
+            target = definition.check()[0]
+            assert isinstance(target, Target)
+            actual[target.kind] = set(target.phases())
+    assert phases_in(PAGES["targets.md"].read_text()) == actual
+
+
+def test_every_category_is_documented() -> None:
+    assert set(registry().categories) <= set(BASES)
 
 
 def documented() -> Iterator[type[Model]]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.projects import KINDS
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 
+from lakewright.app import registry
 from lakewright.spec.load import load_project
 
 WRITTEN = [page for page in PAGES if DOCS / "reference" not in page.parents and any(blocks(page, "yaml"))]
@@ -28,6 +28,6 @@ def write_project(folder: Path, texts: list[str]) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_yaml_of_a_page_loads(page: Path, tmp_path: Path) -> None:
     write_project(tmp_path, list(blocks(page, "yaml")))
-    project = load_project(tmp_path, kinds=KINDS, environ={})
+    project = load_project(tmp_path, kinds=registry(), environ={})
     assert project.warnings == ()
     assert all(project.entities[name].places(project.lake) for name in project.entities)
