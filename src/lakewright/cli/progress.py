@@ -5,47 +5,84 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
 from lakewright.cli.render.words import seconds, status
+from lakewright.errors import StoreUnavailable
+from lakewright.manifest.lease import LEASE, Lease
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from lakewright.app import App
+    from lakewright.manifest.store import Store
     from lakewright.plan.step import Step
     from lakewright.run.execute import Listener
     from lakewright.run.result import TargetResult
 
-__all__ = ["LiveProgress", "LoggedProgress", "watching", "working"]
+__all__ = ["LiveProgress", "LoggedProgress", "SlicesAtHand", "watching", "working"]
 
 log = logging.getLogger(__name__)
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_A_SECOND = 8
+SECONDS_BETWEEN_QUESTIONS = 1.0
+
+
+class SlicesAtHand:
+    """Tells which slices a run has locked, asking the manifest once in a while."""
+
+    def __init__(self, store: Store, run_id: str, clock: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._clock = clock
+        self._asked = -inf
+        self._known: tuple[str, ...] = ()
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return their folders and names, as `regions/2022-01-01`; the last known where it can't be asked."""
+        if self._clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
+            self._asked = self._clock()
+            with suppress(StoreUnavailable):
+                self._known = tuple(self._ask())
+        return self._known
+
+    def _ask(self) -> Iterator[str]:
+        from lakewright.targets.lease import leased_resource
+
+        for document in self._store.documents(LEASE):
+            lease = Lease.from_document(document)
+            if lease.holder.run_id == self._run_id and leased_resource(lease.key) is None:
+                yield "/".join(lease.key.rstrip("/").split("/")[-2:])
 
 
 @contextmanager
-def watching(output: Output, **about: str) -> Iterator[Listener]:
+def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
     """Yield the listener that suits where the command prints; what it draws is gone afterwards.
 
     Args:
         output: Where it prints.
-        about: What each log line carries: `run_id`, `job`.
+        app: Whose run is watched.
+        about: What each log line carries beside the run's id.
     """
     if not output.is_live:
-        yield LoggedProgress(about)
+        yield LoggedProgress({"run_id": app.run_id, **about})
         return
     from rich.live import Live
 
-    progress = LiveProgress(output)
+    progress = LiveProgress(output, SlicesAtHand(app.store, app.run_id))
     with (
         output.drawing() as console,
         Live(
-            console=console, get_renderable=progress.now, transient=True, refresh_per_second=FRAMES_A_SECOND
+            console=console,
+            get_renderable=progress.now,
+            transient=True,
+            refresh_per_second=FRAMES_A_SECOND,
         ),
     ):
         yield progress
@@ -82,10 +119,6 @@ class LoggedProgress:
         }
         log.log(level, "%s %s ended", step.phase, step.target, extra=extra)
 
-    def slice_started(self, target: str, item: str) -> None:
-        """Log that a slice begins."""
-        log.info("processing a slice", extra={**self._about, "target": target, "item": item})
-
     def _extra(self, instance: int, step: Step) -> dict[str, object]:
         return {**self._about, "instance": instance, "phase": step.phase.value, "target": step.target}
 
@@ -93,13 +126,15 @@ class LoggedProgress:
 class LiveProgress:
     """Draws one line with the steps at hand; finished ones scroll away above it."""
 
-    def __init__(self, output: Output, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, output: Output, slices: Callable[[], tuple[str, ...]], clock: Callable[[], float] = monotonic
+    ) -> None:
         self._output = output
+        self._slices = slices
         self._clock = clock
         self._begin = clock()
         self._lock = threading.Lock()
         self._at_hand: dict[tuple[int, str], tuple[Step, float]] = {}
-        self._slices: dict[str, str] = {}
         self._ended = 0
 
     def step_started(self, instance: int, step: Step) -> None:
@@ -111,16 +146,10 @@ class LiveProgress:
         """Take a step off; one that did something leaves a line."""
         with self._lock:
             was_at_hand = self._at_hand.pop((instance, step.target), None)
-            self._slices.pop(step.target, None)
             self._ended += 1
         if was_at_hand is not None or result.status.is_failure:
             time = Span(f" {seconds(result.seconds)}", "dim")
             self._output.note(line(status(result.status.value), f" {step.phase} {step.target}", time))
-
-    def slice_started(self, target: str, item: str) -> None:
-        """Show a slice beside its target."""
-        with self._lock:
-            self._slices[target] = item.rstrip("/").rpartition("/")[2]
 
     def now(self) -> Text:
         """Return the line as it is to be drawn now."""
@@ -129,12 +158,16 @@ class LiveProgress:
         now = self._clock()
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
-            shown = [self._step(step, now - since) for step, since in self._at_hand.values()]
-        head = f"{frame} {seconds(now - self._begin)}"
-        done = f"{self._ended} done" if self._ended or shown else "planning"
-        return Text(", ".join([head, done, *shown]), style="cyan", no_wrap=True, overflow="ellipsis")
+            shown = [_at_hand(step, now - since) for step, since in self._at_hand.values()]
+        slices = [f"slice {name}" for name in self._slices()]
+        if self._ended or shown:
+            shown.insert(0, f"{self._ended} done")
+        parts = [
+            f"{frame} {seconds(now - self._begin)}",
+            *(shown + slices or ["looking what there is to do"]),
+        ]
+        return Text(", ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
 
-    def _step(self, step: Step, length: float) -> str:
-        slice_name = self._slices.get(step.target)
-        of_slice = f" slice {slice_name}" if slice_name else ""
-        return f"{step.phase} {step.target}{of_slice} {seconds(length)}"
+
+def _at_hand(step: Step, length: float) -> str:
+    return f"{step.phase} {step.target} {seconds(length)}"

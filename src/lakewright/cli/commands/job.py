@@ -75,7 +75,7 @@ def run_watched(call: Call, request: JobRequest) -> RunResult:
     app = call.app
     with (
         listening(call.output.note) as stopper,
-        watching(call.output, run_id=app.run_id, job=request.job) as listener,
+        watching(call.output, app, job=request.job) as listener,
     ):
         return app.run(request, listener=listener, interruption=stopper)
 

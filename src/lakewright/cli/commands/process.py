@@ -11,7 +11,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
-from lakewright.cli.progress import working
+from lakewright.cli.progress import watching
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening
@@ -48,7 +48,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
     """Process the slices of ENTITY that wait, in order, or only SLICE."""
     begin = call.clock()
     app = call.app
-    with listening(call.output.note) as stopper, working(call.output, f"processing {entity}"):
+    with listening(call.output.note) as stopper, watching(call.output, app, entity=entity):
         result = app.process(
             entity,
             slice_name,
