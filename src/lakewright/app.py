@@ -20,6 +20,7 @@ from uuid import uuid4
 
 import lakewright.mappings
 import lakewright.relations
+import lakewright.run.hooks
 import lakewright.schemas
 import lakewright.targets
 import lakewright.targets.assertions
@@ -70,6 +71,7 @@ def registry() -> Registry:
         "target": lakewright.targets,
         "assertion": lakewright.targets.assertions,
         "measure": lakewright.targets.measures,
+        "hook": lakewright.run.hooks,
     }
     return Registry(
         {category: package.KINDS for category, package in packages.items()},
@@ -269,7 +271,6 @@ class App:
         return self._job_run(request, self.store, interruption).run(
             run_id=self.run_id,
             holder=this_process(self.run_id),
-            clock=self.clock,
             listener=listener,
             interruption=interruption,
             facts=_versions(),
@@ -283,7 +284,8 @@ class App:
 
     def _job_run(self, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
         context = self._context(request, store, interruption)
-        return JobRun(self.project, self.lake, self._journal(store), request, context)
+        journal = self._journal(store)
+        return JobRun(self.project, self.lake, journal, request, context, self.clock, self.environ)
 
     def _context(
         self, request: JobRequest, store: Store, interruption: Interruption | None
@@ -311,6 +313,7 @@ class App:
                 settings=Settings.of(self.project.config),
                 takeover=self.takeover,
                 is_stopping=lambda: interruption is not None and interruption.signal is not None,
+                warn=log.warning,
             )
 
         return context

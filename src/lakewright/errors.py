@@ -35,7 +35,7 @@ LakewrightError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 __all__ = [
@@ -86,12 +86,17 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong in what was declared or typed: what, where, and what to do."""
+    """One thing wrong in what was declared or typed: what, where, and what to do.
+
+    Attributes:
+        details: Values behind the message, which two faults need not share to be the same.
+    """
 
     message: str
     location: Location | None = None
     remedy: str | None = None
     code: str = "spec"
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -138,7 +143,13 @@ class LakewrightError(Exception):
 
     def as_fault(self) -> Fault:
         """Return this error as a value that can be kept, printed or sent."""
-        return Fault(self.message, location=self.location, remedy=self.remedy, code=self.code)
+        return Fault(
+            self.message,
+            location=self.location,
+            remedy=self.remedy,
+            code=self.code,
+            details=self.details,
+        )
 
 
 class SpecError(LakewrightError):

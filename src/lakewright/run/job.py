@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,12 +24,16 @@ from lakewright.plan.step import Plan
 from lakewright.run.attempts import Attempts
 from lakewright.run.contexts import Contexts
 from lakewright.run.execute import Interruption, Listener, Runner, execute
+from lakewright.run.hooks.announce import About, Announcer
+from lakewright.run.hooks.messenger import Messenger
 from lakewright.run.observe import Observer
+from lakewright.run.publish import Publisher
 from lakewright.run.recorder import Recorder, notes
 from lakewright.run.result import RunResult
 from lakewright.run.resume import Leftovers, is_entry_undone
 from lakewright.spec.job import Job
 from lakewright.spec.project import Project
+from lakewright.spec.scope import Scope
 from lakewright.spec.values import render_value
 from lakewright.targets.context import Context
 
@@ -74,6 +78,8 @@ class JobRun:
 
     Attributes:
         context: Makes the context of an instance's targets from its workspace.
+        clock: Tells the present instant, in UTC.
+        environ: The process's environment, which hooks' commands get.
     """
 
     project: Project
@@ -81,6 +87,8 @@ class JobRun:
     journal: Journal
     request: JobRequest
     context: Callable[[Workspace], Context]
+    clock: Callable[[], datetime]
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self) -> Plan:
         """Return what a run would do; nothing is written by asking.
@@ -95,7 +103,6 @@ class JobRun:
         *,
         run_id: str,
         holder: Holder,
-        clock: Callable[[], datetime],
         listener: Listener,
         interruption: Interruption,
         facts: Mapping[str, Any],
@@ -110,16 +117,17 @@ class JobRun:
             job=job.name,
             phase=self.request.phase.value,
             parameters=_argument_map(self.request.arguments),
-            started=clock(),
+            started=self.clock(),
             holder=holder,
             facts={**facts, **({"targets": list(self.request.targets)} if self.request.targets else {})},
         )
         run = self.journal.start_run(run, tuple(notes(run, plan)))
-        recorder = Recorder(self.journal, run, plan, [listener])
+        announcer = self._announcer(job, plan, contexts, run)
+        recorder = Recorder(self.journal, run, plan, [listener, *([announcer] if announcer else [])])
         runner = Runner(
             run_id=run_id,
             perform=Attempts(contexts, self.lake, run_id).perform,
-            clock=clock,
+            clock=self.clock,
             listener=recorder,
             interruption=interruption,
             keep_going=self.request.keep_going,
@@ -128,12 +136,43 @@ class JobRun:
             release=contexts.release,
             cut_off=self.lake.cancel,
         )
-        result = execute(plan, runner)
+        if announcer:
+            announcer.run_started()
+        result = replace(execute(plan, runner), started=run.started)
         recorder.flush()
+        metrics = [metric.as_json() for metric in Publisher(self.project, job, contexts).publish(result)]
         self.journal.finish_run(
-            run, result.status.value, finished=result.finished, exit_code=result.exit_code
+            run,
+            result.status.value,
+            finished=result.finished,
+            exit_code=result.exit_code,
+            **({"metrics": metrics} if job.metrics else {}),
         )
-        return replace(result, started=run.started)
+        if announcer:
+            announcer.run_finished(result)
+        return result
+
+    def _announcer(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> Announcer | None:
+        if not job.hooks:
+            return None
+        of_job = self.project.scope.instance(job.environment)
+
+        def scope(instance: int | None) -> Scope:
+            number = 0 if instance is None and len(contexts) == 1 else instance
+            return of_job if number is None else contexts.of(number).workspace.scope
+
+        about = About(
+            project=self.project.name,
+            version=self.project.version or "",
+            job=job.name,
+            run_id=run.run_id,
+            scope=scope,
+            environ=self.environ,
+            folder=self.project.basedir,
+            redactor=self.journal.redactor,
+            clock=self.clock,
+        )
+        return Announcer(job.hooks, plan, about, Messenger())
 
     def _jobs(self, job: Job) -> int:
         """Return how many targets run side by side: as asked for, as the job says, as is configured."""

@@ -27,6 +27,8 @@ SETTINGS = frozenset(
         "default.target.verifyPolicy",
         "execution.executor.parallelism",
         "execution.target.forceDirty",
+        "metrics.json",
+        "metrics.prometheus",
     )
 )
 """Keys with a meaning, without `lakewright.` or `flowman.` before them."""

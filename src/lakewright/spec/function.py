@@ -50,7 +50,8 @@ class Namespace:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return self.name
+        # `$project` is the project's name, as in Flowman.
+        return str(self.properties.get("name", self.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from lakewright.errors import SpecError
 from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Listed, Model, Named, Reference, TextMap, Texts
+from lakewright.spec.model import KindOf, Listed, Model, Named, Reference, TextMap, Texts
 from lakewright.spec.scope import Scope
 from lakewright.spec.values import Duration, Value, ValueType, parse_decimal, parse_integer, parse_value
 
@@ -187,7 +187,9 @@ class Job(Named):
     environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
     targets: Texts = Field(default=(), description="Names of its targets.")
     executions: Listed[Execution] = Field(default=(), description="When which phase is active.")
-    hooks: Listed[dict[str, Any]] = Field(default=(), description="What is told of its progress.")
+    hooks: Listed[Annotated[Named, KindOf("hook")]] = Field(
+        default=(), description="What is told of its progress."
+    )
     metrics: MetricBoard | None = Field(default=None, description="What it publishes.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
     parallelism: int | None = Field(default=None, ge=1, description="How many targets run side by side.")
@@ -224,7 +226,7 @@ class Job(Named):
         environment: dict[str, str] = {}
         targets: list[str] = []
         executions: tuple[Execution, ...] = ()
-        hooks: tuple[dict[str, Any], ...] = ()
+        hooks: tuple[Named, ...] = ()
         metrics: MetricBoard | None = None
         for job in (*parents, self):
             parameters = {name: found for name, found in parameters.items() if name not in job.environment}

@@ -2,161 +2,35 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, cast
 
 import pytest
+from tests.unit.run.bench import Bench, ended, said
 
-from lakewright.errors import SpecError, TargetError, UsageError
-from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
-from lakewright.manifest.journal import Journal
-from lakewright.manifest.lease import Holder
-from lakewright.manifest.leases import Leases
-from lakewright.manifest.ledger import Ledger
-from lakewright.manifest.record import Agent, Author
-from lakewright.plan.observation import Answer, Observation
-from lakewright.plan.outcome import Outcome
+from lakewright.errors import SpecError, UsageError
 from lakewright.plan.phase import Phase
-from lakewright.plan.resource import Resource
-from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Step
-from lakewright.run.job import JobRequest, JobRun
-from lakewright.run.result import RunResult, TargetResult
-from lakewright.spec.load import load_project
-from lakewright.spec.model import Texts
-from lakewright.spec.registry import Registry
-from lakewright.stores.memory import MemoryStore
-from lakewright.targets.context import Context
-from lakewright.targets.target import Target
+from lakewright.plan.status import Status
 
-HOLDER = Holder("here", 1, "", "run", "me")
-
-PROJECT = """
-name: fake
-modules: [model.yml]
-"""
-
-MODEL = """
-targets:
-  a: {kind: fake, writes: /a/$day}
-  b: {kind: fake, reads: /a/$day, writes: /b/$day}
-  other: {kind: fake, writes: /other}
-jobs:
-  daily:
-    parameters: [{name: day, type: date}]
-    targets: [b, a, other]
-"""
-
-
-class FakeTarget(Target):
-    """Writes names into a set instead of data anywhere."""
-
-    filled: ClassVar[set[str]] = set()
-    broken: ClassVar[set[str]] = set()
-    performed: ClassVar[list[str]] = []
-
-    reads: Texts = ()
-    writes: str
-
-    def phases(self) -> frozenset[Phase]:
-        return frozenset((Phase.BUILD, Phase.VERIFY))
-
-    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        return frozenset(map(Resource.file, self.reads))
-
-    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        return frozenset({Resource.file(self.writes)})
-
-    def observe(self, context: Context) -> Observation:
-        is_filled = Answer.of(self.writes in self.filled)
-        return Observation(self.writes, exists=is_filled, filled=is_filled)
-
-    def execute(self, context: Context, phase: Phase) -> Outcome:
-        self.performed.append(f"{phase} {self.name} {self.writes}")
-        if self.name in self.broken:
-            raise TargetError(f"{self.name} is broken")
-        self.filled.add(self.writes)
-        return Outcome(metrics={"rows": 1})
-
-
-@dataclass
-class Silent:
-    """Nobody listens and nobody interrupts."""
-
-    signal: int | None = None
-
-    def step_started(self, instance: int, step: Step) -> None: ...
-
-    def step_finished(self, instance: int, step: Step, result: TargetResult) -> None: ...
-
-
-class Bench:
-    """A project with fake targets, and runs of its job."""
-
-    def __init__(self, folder: Path) -> None:
-        (folder / "project.yml").write_text(PROJECT)
-        (folder / "model.yml").write_text(MODEL)
-        kinds = Registry({"target": {"fake": cast("Any", FakeTarget)}})
-        self.project = load_project(folder, kinds=kinds, environ={})
-        self.store = MemoryStore()
-        self.journal = Journal(self.store)
-        self.numbers = itertools.count(1)
-        self.start = datetime(2022, 1, 1, tzinfo=UTC)
-        self.lake = Lake(self.project.lake, SessionSettings(folder))
-
-    def job(self, phase: Phase, *arguments: str, **options: Any) -> JobRun:
-        request = JobRequest("daily", phase, arguments or ("day=2022-01-01",), **options)
-        return JobRun(self.project, self.lake, self.journal, request, self.context)
-
-    def context(self, workspace: Workspace) -> Context:
-        ids = map(str, itertools.count()).__next__
-        return Context(
-            workspace=workspace,
-            ledger=Ledger(self.store, Author(Agent("test")), ids=ids),
-            leases=Leases(self.store, HOLDER, ids),
-            clock=lambda: self.start,
-            run_id="run",
-            say=print,
-        )
-
-    def run(self, phase: Phase, *arguments: str, **options: Any) -> RunResult:
-        number = next(self.numbers)
-        return self.job(phase, *arguments, **options).run(
-            run_id=f"run-{number}",
-            holder=HOLDER,
-            clock=lambda: self.start + timedelta(minutes=number),
-            listener=Silent(),
-            interruption=Silent(),
-            facts={},
-        )
+TARGETS = {
+    "b": {"reads": "/a/$day", "writes": "/b/$day"},
+    "a": {"writes": "/a/$day"},
+    "other": {"writes": "/other"},
+}
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    for state in (FakeTarget.filled, FakeTarget.broken, FakeTarget.performed):
-        state.clear()
-    return Bench(tmp_path)
-
-
-def ended(result: RunResult) -> dict[str, Status]:
-    return {f"{target.phase} {target.name}": target.status for target in result.targets()}
+    return Bench(tmp_path, TARGETS)
 
 
 def test_what_a_plan_says_would_run_is_what_runs(bench: Bench) -> None:
-    plan = bench.job(Phase.VERIFY, "day:start=2022-01-01", "day:end=2022-01-03").plan()
-    said = [f"{s.phase} {s.target}" for s in plan.steps() if s.status is Planned.WOULD_RUN]
+    plan = bench.plan(Phase.VERIFY, "day:start=2022-01-01", "day:end=2022-01-03")
 
-    assert FakeTarget.performed == []
+    assert bench.world.performed == []
     result = bench.run(Phase.VERIFY, "day:start=2022-01-01", "day:end=2022-01-03")
 
-    assert [line.rpartition(" ")[0] for line in FakeTarget.performed] == said
+    assert bench.world.performed == said(plan)
     assert result.status is Status.SUCCESS
-
     days = [instance.parameters["day"] for instance in result.instances]
     assert days == ["2022-01-01", "2022-01-02", "2022-01-03"]
 
@@ -167,14 +41,14 @@ def test_a_second_run_finds_everything_clean(bench: Bench) -> None:
     again = bench.run(Phase.BUILD)
 
     assert set(ended(again).values()) == {Status.SKIPPED}
-    assert len(FakeTarget.performed) == 3
+    assert len(bench.world.performed) == 3
 
 
 def test_a_plan_writes_nothing(bench: Bench) -> None:
-    bench.job(Phase.VERIFY).plan()
+    bench.plan(Phase.VERIFY)
 
     assert list(bench.journal.runs()) == []
-    assert FakeTarget.filled == set()
+    assert bench.world.versions == {}
 
 
 def test_a_run_is_in_the_history_with_each_target(bench: Bench) -> None:
@@ -189,16 +63,16 @@ def test_a_run_is_in_the_history_with_each_target(bench: Bench) -> None:
         ("b", "SUCCESS"),
         ("other", "SUCCESS"),
     ]
-    assert targets[0]["metrics"] == {"rows": 1}
+    assert targets[0]["metrics"] == {"target_records": 1}
 
 
 def test_what_failed_or_was_blocked_stays_dirty_until_it_succeeds(bench: Bench) -> None:
     """ "Dirtiness": B depends on A; A fails, so B is not run, and both are dirty next time though filled."""
-    FakeTarget.filled.update({"/a/2022-01-01", "/b/2022-01-01", "/other"})
-    FakeTarget.broken.add("a")
+    bench.world.versions.update({"/a/2022-01-01": 1, "/b/2022-01-01": 1, "/other": 1})
+    bench.world.broken.add("a")
     failed = bench.run(Phase.BUILD, dirty=("a",), keep_going=True)
-    FakeTarget.broken.clear()
-    FakeTarget.performed.clear()
+    bench.world.broken.clear()
+    bench.forget()
 
     mended = bench.run(Phase.BUILD)
     after = bench.run(Phase.BUILD)
@@ -217,19 +91,19 @@ def test_what_failed_or_was_blocked_stays_dirty_until_it_succeeds(bench: Bench) 
 
 
 def test_resume_runs_only_what_the_last_run_left_undone(bench: Bench) -> None:
-    FakeTarget.broken.add("b")
+    bench.world.broken.add("b")
     bench.run(Phase.VERIFY)
-    FakeTarget.broken.clear()
-    FakeTarget.performed.clear()
+    bench.world.broken.clear()
+    bench.forget()
 
     resumed = bench.run(Phase.VERIFY, resume=True)
 
     assert resumed.status is Status.SUCCESS
-    assert [line.rpartition(" ")[0] for line in FakeTarget.performed] == [
+    assert [f"{phase} {name}" for _, phase, name in bench.world.performed] == [
         "BUILD b",
         "BUILD other",
-        "VERIFY a",
         "VERIFY b",
+        "VERIFY a",
         "VERIFY other",
     ]
 

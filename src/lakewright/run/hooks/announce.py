@@ -1,0 +1,183 @@
+"""Telling a job's hooks how a run goes on, as its steps begin and end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+from typing import cast
+
+from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, SpecError
+from lakewright.manifest.redact import Redactor
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status, overall
+from lakewright.plan.step import Plan, Step
+from lakewright.run.hooks.event import RUNNING, Event
+from lakewright.run.hooks.hook import Hook, Surroundings
+from lakewright.run.hooks.messenger import Messenger
+from lakewright.run.result import RunResult, TargetResult
+from lakewright.spec.model import Named
+from lakewright.spec.scope import Scope
+
+__all__ = ["About", "Announcer"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What all events of a run have in common, and what hooks have besides them.
+
+    Attributes:
+        scope: Returns the names of an instance; of the job without arguments for None.
+    """
+
+    project: str
+    version: str
+    job: str
+    run_id: str
+    scope: Callable[[int | None], Scope]
+    environ: Mapping[str, str]
+    folder: Path
+    redactor: Redactor
+    clock: Callable[[], datetime]
+
+
+@dataclass(slots=True)
+class _Part:
+    """A phase, an instance or the whole run while it goes on."""
+
+    left: int
+    begun: float | None = None
+    statuses: set[Status] = field(default_factory=set)
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self.begun is None else monotonic() - self.begun
+
+
+class Announcer:
+    """Tells hooks of a run; what they do goes on beside it.
+
+    Args:
+        hooks: As the job declares them.
+        plan: What is to be done.
+        about: What all events have in common.
+        messenger: Makes the calls.
+    """
+
+    def __init__(self, hooks: Sequence[Named], plan: Plan, about: About, messenger: Messenger) -> None:
+        self._hooks = cast("Sequence[Hook]", hooks)
+        self._about = about
+        self._parameters = [about.redactor.entries(instance.parameters) for instance in plan.instances]
+        self._messenger = messenger
+        self._run = _Part(0)
+        self._instances = [_Part(sum(len(p.steps) for p in instance.phases)) for instance in plan.instances]
+        self._phases = {
+            (index, phase.phase): _Part(len(phase.steps))
+            for index, instance in enumerate(plan.instances)
+            for phase in instance.phases
+        }
+
+    def run_started(self) -> None:
+        """Tell that the run has begun."""
+        self._run.begun = monotonic()
+        self._tell(None, self._event(None, "run", RUNNING))
+
+    def run_finished(self, result: RunResult) -> None:
+        """Tell how the run ended, and wait a while for the hooks."""
+        event = self._event(None, "run", result.status.value)
+        self._tell(None, replace(event, seconds=self._run.seconds))
+        self._messenger.close()
+
+    def step_started(self, instance: int, step: Step) -> None:
+        """Tell that a step begins, and with the first one its phase and instance."""
+        of_instance, of_phase = self._instances[instance], self._phases[instance, step.phase]
+        if of_instance.begun is None:
+            of_instance.begun = monotonic()
+            self._tell(instance, self._event(instance, "lifecycle", RUNNING))
+        if of_phase.begun is None:
+            of_phase.begun = monotonic()
+            self._tell(instance, self._event(instance, "job", RUNNING, step.phase))
+        self._tell(instance, self._target_event(instance, step, RUNNING))
+
+    def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
+        """Tell how a step ended, and with the last one its phase and instance."""
+        event = self._target_event(instance, step, result.status.value)
+        ended = replace(
+            event,
+            seconds=result.seconds,
+            error=self._shown(result.error),
+            reasons=tuple(map(self._about.redactor.text, result.reasons)),
+            metrics=self._about.redactor.value(dict(result.metrics)),
+        )
+        self._tell(instance, ended)
+        if alert := _alert(result):
+            self._tell(instance, replace(ended, category="alert", alert=alert))
+        for category, part, phase in (
+            ("job", self._phases[instance, step.phase], step.phase),
+            ("lifecycle", self._instances[instance], None),
+        ):
+            part.left -= 1
+            part.statuses.add(result.status)
+            if part.left == 0:
+                status = overall(part.statuses).value
+                done = self._event(instance, category, status, phase)
+                self._tell(instance, replace(done, seconds=part.seconds))
+
+    def _shown(self, error: Fault | None) -> Fault | None:
+        if error is None:
+            return None
+        text = self._about.redactor.text
+        return replace(error, message=text(error.message), remedy=text(error.remedy or "") or None)
+
+    def _event(self, instance: int | None, category: str, status: str, phase: Phase | None = None) -> Event:
+        number = 0 if instance is None and len(self._parameters) == 1 else instance
+        return Event(
+            category=category,
+            kind="job",
+            name=self._about.job,
+            status=status,
+            project=self._about.project,
+            version=self._about.version,
+            job=self._about.job,
+            run_id=self._about.run_id,
+            parameters={} if number is None else self._parameters[number],
+            at=self._about.clock(),
+            phase=phase.value if phase else "",
+        )
+
+    def _target_event(self, instance: int, step: Step, status: str) -> Event:
+        event = self._event(instance, "target", status, step.phase)
+        return replace(event, kind=step.kind, name=step.target, target=step.target)
+
+    def _tell(self, instance: int | None, event: Event) -> None:
+        scope = self._about.scope(instance)
+        # Names of the project's own win, as in Flowman.
+        inner = scope.child(
+            {name: text for name, text in event.variables().items() if name not in scope.names}
+        )
+        surroundings = Surroundings(inner.render, self._about.environ, self._about.folder)
+        for number, hook in enumerate(self._hooks, 1):
+            label = f"hook {number} of job {self._about.job} ({hook.kind})"
+            try:
+                for call in hook.calls(event, surroundings):
+                    self._messenger.send(label, call)
+            except SpecError as error:
+                log.warning("%s: %s", label, error)
+
+
+def _alert(result: TargetResult) -> str | None:
+    """Return what an operator has to know of a target that ended so, or None."""
+    error = result.error
+    if error is None or not result.status.is_failure:
+        return None
+    if error.code == DeleteBrakeError.code:
+        return "delete_brake"
+    if error.code == ItemLocked.code:
+        return "stale_lock" if error.details.get("is_stale") else None
+    is_slice = result.kind == "entity" and result.phase is Phase.BUILD and result.status is Status.FAILED
+    return "slice_failed" if is_slice or error.code == ItemFailed.code else None

@@ -1,0 +1,187 @@
+"""A run's metrics: what its targets measured, chosen and named by the job's board, and written down.
+
+| metric | category | kind, name | value |
+|---|---|---|---|
+| `job_runtime` | `job` | `job`, the job's name | milliseconds of a phase of an instance |
+| `target_runtime` | `target` | the target's | milliseconds of a target in a phase |
+| what targets report | `target` | the target's | as reported |
+| what measures report | `measure` | `sql`, the measure's name | as reported, with the labels that it has |
+
+Category, kind and name are labels, and all metrics have the labels `phase`, `project` and `version` too.
+
+Source: the project files' rules, jobs' `metrics`; names and labels are Flowman's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lakewright.plan.status import Status
+from lakewright.run.result import InstanceResult, TargetResult
+from lakewright.spec.job import Metric, MetricBoard, MetricSelector
+from lakewright.spec.scope import Scope
+
+__all__ = ["Published", "as_prometheus", "measured", "published", "write_whole"]
+
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_:]")
+_NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One number, with the labels that tell it from others of its name.
+
+    Attributes:
+        status: How the phase ended in which it was taken.
+        parameters: Of the instance.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    value: int | float
+    status: Status
+    parameters: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the metric as JSON holds it."""
+        return {
+            "name": self.name,
+            "labels": dict(self.labels),
+            "value": self.value,
+            "parameters": dict(self.parameters),
+        }
+
+
+def measured(instance: InstanceResult, common: Mapping[str, str], job: str) -> Iterator[Published]:
+    """Yield every metric of an instance, in order of its phases and targets.
+
+    Args:
+        instance: As it ended.
+        common: Labels of all.
+        job: Name of the job.
+    """
+    for phase in instance.phases:
+        if not phase.targets:
+            continue
+        labels = {**common, "phase": phase.phase.value}
+        of_job = {**labels, "category": "job", "kind": "job", "name": job}
+        runtime = round(phase.seconds * 1000)
+        yield Published("job_runtime", of_job, runtime, phase.status, instance.parameters)
+        for target in phase.targets:
+            for name, own, value in _numbers(target):
+                yield Published(name, {**labels, **own}, value, phase.status, instance.parameters)
+
+
+def _numbers(target: TargetResult) -> Iterator[tuple[str, dict[str, str], int | float]]:
+    is_measure = target.kind == "measure"
+    own = {"category": "target", "kind": target.kind, "name": target.name}
+    if target.seconds:
+        yield "target_runtime", own, round(target.seconds * 1000)
+    for name, found in target.metrics.items():
+        taken = {**own, "category": "measure", "kind": "sql"} if is_measure else own
+        for each in found if isinstance(found, list) else [{"value": found}]:
+            if not isinstance(each, Mapping) or not _is_number(each.get("value")):
+                continue
+            labels = {key: str(text) for key, text in each.get("labels", {}).items()}
+            name_of = {"name": labels.pop("measure")} if "measure" in labels else {}
+            yield name, {**taken, **name_of, **labels}, each["value"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def published(board: MetricBoard | None, found: Iterable[Published], scope: Scope) -> Iterator[Published]:
+    """Yield what a board makes of an instance's metrics; without a board they are as they are.
+
+    Raises:
+        SpecError: An expression in a label is wrong.
+    """
+    for metric in found:
+        if board is None:
+            yield metric
+            continue
+        for chosen in board.metrics:
+            if _is_chosen(chosen.selector, metric):
+                yield _labelled(board, chosen, metric, scope)
+
+
+def _is_chosen(selector: MetricSelector, metric: Published) -> bool:
+    if selector.name is not None and not re.fullmatch(selector.name, metric.name):
+        return False
+    labels = metric.labels
+    return all(name in labels and re.fullmatch(p, labels[name]) for name, p in selector.labels.items())
+
+
+def _labelled(board: MetricBoard, chosen: Metric, metric: Published, scope: Scope) -> Published:
+    own = {name: text for name, text in metric.labels.items() if name != "project"}
+    render = scope.child({**own, "status": metric.status.value}).render
+    labels = {name: render(text) for name, text in {**board.labels, **chosen.labels}.items()}
+    return Published(chosen.name or metric.name, labels, metric.value, metric.status, metric.parameters)
+
+
+def as_prometheus(metrics: Iterable[Published]) -> str:
+    """Return metrics in Prometheus' text format; of several with the same name and labels the last one.
+
+    Example:
+        >>> print(as_prometheus([Published("rows", {"name": "a"}, 3, Status.SUCCESS, {})]), end="")
+        # TYPE rows gauge
+        rows{name="a"} 3
+    """
+    lines: dict[str, dict[str, str]] = {}
+    for metric in metrics:
+        name = _identifier(_NO_NAME, metric.name)
+        labels = ",".join(
+            f'{_identifier(_NO_LABEL, key)}="{_escaped(text)}"' for key, text in sorted(metric.labels.items())
+        )
+        lines.setdefault(name, {})[f"{{{labels}}}" if labels else ""] = _number_text(metric.value)
+    return "".join(
+        f"# TYPE {name} gauge\n" + "".join(f"{name}{labels} {value}\n" for labels, value in found.items())
+        for name, found in sorted(lines.items())
+    )
+
+
+def _identifier(forbidden: re.Pattern[str], text: str) -> str:
+    name = forbidden.sub("_", text)
+    return f"_{name}" if name[:1].isdigit() or not name else name
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number_text(value: int | float) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    return repr(value)
+
+
+def as_json(about: Mapping[str, Any], metrics: Sequence[Published]) -> str:
+    """Return metrics as a JSON document, with what the run was; numbers that JSON lacks are null."""
+    listed = [metric.as_json() for metric in metrics]
+    for entry in listed:
+        if not math.isfinite(entry["value"]):
+            entry["value"] = None
+    return json.dumps({**about, "metrics": listed}, indent=1) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the former content or this, and nothing between.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

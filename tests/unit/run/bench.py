@@ -1,0 +1,282 @@
+"""Projects whose targets write into a dictionary instead of a lake, and runs of their jobs."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field as Declared
+
+from lakewright.errors import Fault, TargetError
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.lake.workspace import Workspace
+from lakewright.manifest.journal import Journal
+from lakewright.manifest.lease import Holder
+from lakewright.manifest.leases import Leases
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Agent, Author
+from lakewright.plan.dirty import build_dirty
+from lakewright.plan.observation import Answer, Hold, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Planned, Status
+from lakewright.plan.step import Plan, Step
+from lakewright.run import hooks
+from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.result import RunResult, TargetResult
+from lakewright.spec.load import load_project
+from lakewright.spec.model import Texts
+from lakewright.spec.registry import Registry
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.context import Context
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+START = datetime(2022, 1, 1, tzinfo=UTC)
+HOLDER = Holder("here", 1, "", "run", "me")
+ALL_PHASES = tuple(phase.value.lower() for phase in Phase)
+
+Done = tuple[str, Phase, str]
+"""Day, phase and name of a step that was done."""
+
+
+@dataclass
+class World:
+    """What the fakes find and change.
+
+    Attributes:
+        versions: By path, how often something was written there; 0 for an empty table.
+        broken: Names of targets that fail in BUILD.
+        held: Names of targets that an unresolved failure holds.
+        inside: Steps that are being done now, for tests of what may not meet.
+        meetings: Pairs of steps that were being done at the same time.
+    """
+
+    versions: dict[str, int] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)
+    built: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    performed: list[Done] = field(default_factory=list)
+    inside: list[tuple[Done, frozenset[Resource], frozenset[Resource]]] = field(default_factory=list)
+    clashes: list[tuple[Done, Done]] = field(default_factory=list)
+    most_at_once: int = 0
+    pause: float = 0.0
+    act: Callable[[FakeTarget, Context, Phase], Outcome | None] = lambda target, context, phase: None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def doing(self, done: Done, requires: frozenset[Resource], provides: frozenset[Resource]) -> Any:
+        with self.lock:
+            self.performed.append(done)
+            for other, reads, writes in self.inside:
+                if touch(provides, writes | reads) or touch(requires, writes):
+                    self.clashes.append((other, done))
+            self.inside.append((done, requires, provides))
+            self.most_at_once = max(self.most_at_once, len(self.inside))
+        time.sleep(self.pause)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.inside.remove((done, requires, provides))
+
+
+def touch(ours: frozenset[Resource], theirs: frozenset[Resource]) -> bool:
+    return any(one.intersects(other) for one in ours for other in theirs)
+
+
+class FakeTarget(Target):
+    """Counts up in the world's dictionary what it writes."""
+
+    world: ClassVar[World] = World()
+
+    reads: Texts = ()
+    writes: str = ""
+    in_phases: Texts = Declared(default=("build", "verify"), alias="phases")
+
+    def phases(self) -> frozenset[Phase]:
+        return frozenset(Phase(phase.upper()) for phase in self.in_phases)
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        if phase is Phase.VERIFY:
+            return frozenset({Resource.file(self.writes)}) if self.writes else frozenset()
+        return frozenset(map(Resource.file, self.reads))
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        is_checking = phase in (Phase.VALIDATE, Phase.VERIFY)
+        return frozenset() if is_checking or not self.writes else frozenset({Resource.file(self.writes)})
+
+    def observe(self, context: Context) -> Observation:
+        world = self.world
+        hold = None
+        if self.name in world.held:
+            hold = Hold(
+                "a slice has failed", Fault("a slice has failed", code="item_failed"), is_locked=False
+            )
+        return Observation(
+            self.writes or self.name,
+            exists=Answer.of(self.writes in world.versions),
+            filled=Answer.of(world.versions.get(self.writes, 0) > 0),
+            hold=hold,
+            fingerprint=self.made_of(),
+            built=world.built.get(self.writes),
+        )
+
+    def build_dirty(self, observation: Observation, settings: Settings) -> Any:
+        policy = self.build_policy or settings.build_policy
+        return build_dirty(policy, observation, is_append=False, is_partitioned=bool(self.writes))
+
+    def made_of(self) -> dict[str, Any]:
+        return {
+            "definition": self.model_dump_json(),
+            **{p: self.world.versions.get(p, 0) for p in self.reads},
+        }
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        workspace = context.workspace
+        step = (workspace.scope.render("$day"), phase, self.name)
+        with self.world.doing(step, self.requires(workspace, phase), self.provides(workspace, phase)):
+            if (outcome := self.world.act(self, context, phase)) is not None:
+                return outcome
+            if phase is Phase.BUILD and self.name in self.world.broken:
+                raise TargetError(f"{self.name} is broken")
+            self.change(phase)
+        return Outcome(metrics={"target_records": 1} if phase is Phase.BUILD else {})
+
+    def change(self, phase: Phase) -> None:
+        world = self.world
+        with world.lock:
+            if phase is Phase.CREATE:
+                world.versions.setdefault(self.writes, 0)
+            elif phase is Phase.BUILD:
+                world.built[self.writes] = self.made_of()
+                world.versions[self.writes] = world.versions.get(self.writes, 0) + 1
+            elif phase is Phase.TRUNCATE:
+                world.versions[self.writes] = 0
+            elif phase is Phase.DESTROY:
+                world.versions.pop(self.writes, None)
+
+
+@dataclass
+class Listening:
+    """Remembers what it is told, and asks for an end when a test wants it."""
+
+    signal: int | None = None
+    told: list[str] = field(default_factory=list)
+
+    def step_started(self, instance: int, step: Step) -> None:
+        self.told.append(f"{instance} {step.phase} {step.target} began")
+
+    def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
+        self.told.append(f"{instance} {step.phase} {step.target} {result.status}")
+
+
+class Bench:
+    """A project of fakes, and runs of its job `daily`."""
+
+    def __init__(
+        self, folder: Path, targets: Mapping[str, Mapping[str, Any]], job: Mapping[str, Any] | None = None
+    ) -> None:
+        self.world = FakeTarget.world = World()
+        self.folder = folder
+        self.write(targets, job)
+        self.store = MemoryStore()
+        self.journal = Journal(self.store)
+        self.number = 0
+
+    def write(
+        self,
+        targets: Mapping[str, Mapping[str, Any]],
+        job: Mapping[str, Any] | None = None,
+        config: Sequence[str] = (),
+    ) -> None:
+        """Write the project anew and load it."""
+        declared = {name: {"kind": "fake", **target} for name, target in targets.items()}
+        daily = {"parameters": [{"name": "day", "type": "date"}], "targets": list(targets), **(job or {})}
+        (self.folder / "project.yml").write_text("name: fake\nversion: '1'\nmodules: [model.yml]\n")
+        # JSON is YAML, and YAML keeps its texts.
+        sections = {"targets": declared, "jobs": {"daily": daily}, "config": list(config)}
+        (self.folder / "model.yml").write_text(json.dumps(sections))
+        kinds = Registry(
+            {"target": {"fake": FakeTarget}, "hook": dict(hooks.KINDS)}, absent={"hook": hooks.NOT_OFFERED}
+        )
+        self.project = load_project(self.folder, kinds=kinds, environ={})
+        self.lake = Lake(self.project.lake, SessionSettings(self.folder))
+
+    def job(self, phase: Phase, *arguments: str, signals: Listening | None = None, **options: Any) -> JobRun:
+        request = JobRequest("daily", phase, arguments or ("day=2022-01-01",), **options)
+
+        def context(workspace: Workspace) -> Context:
+            return self.context(workspace, signals or Listening())
+
+        return JobRun(
+            self.project, self.lake, self.journal, request, context, self.clock, {"PATH": "/bin:/usr/bin"}
+        )
+
+    def clock(self) -> datetime:
+        return START + timedelta(minutes=self.number)
+
+    def context(self, workspace: Workspace, signals: Listening) -> Context:
+        return Context(
+            workspace=workspace,
+            ledger=Ledger(self.store, Author(Agent("test")), ids=lambda: "id"),
+            leases=Leases(self.store, HOLDER, lambda: "id"),
+            clock=self.clock,
+            run_id="run",
+            say=print,
+            is_stopping=lambda: signals.signal is not None,
+        )
+
+    def plan(self, phase: Phase, *arguments: str, **options: Any) -> Plan:
+        return self.job(phase, *arguments, **options).plan()
+
+    def run(
+        self, phase: Phase, *arguments: str, listening: Listening | None = None, **options: Any
+    ) -> RunResult:
+        self.number += 1
+        listening = listening or Listening()
+        return self.job(phase, *arguments, signals=listening, **options).run(
+            run_id=f"run-{self.number}",
+            holder=HOLDER,
+            listener=listening,
+            interruption=listening,
+            facts={},
+        )
+
+    def forget(self) -> None:
+        """Forget what was done."""
+        self.world.performed.clear()
+
+
+def ended(result: RunResult) -> dict[str, Status]:
+    return {f"{target.phase} {target.name}": target.status for target in result.targets()}
+
+
+def ends(result: RunResult) -> list[tuple[str, str, Status]]:
+    """Day, phase with target and status of all, in order."""
+    return [
+        (instance.parameters["day"], f"{target.phase} {target.name}", target.status)
+        for instance in result.instances
+        for phase in instance.phases
+        for target in phase.targets
+    ]
+
+
+def said(plan: Plan) -> list[Done]:
+    """What a plan says would run, in its order."""
+    return [
+        (instance.parameters["day"], step.phase, step.target)
+        for instance in plan.instances
+        for phase in instance.phases
+        for step in phase.steps
+        if step.status is Planned.WOULD_RUN
+    ]
