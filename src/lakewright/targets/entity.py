@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
-from lakewright.errors import LakewrightError, OperatorError, TargetError, VerificationError
+from lakewright.errors import ItemFailed, LakewrightError, OperatorError, TargetError, VerificationError
 from lakewright.lake.table import TableState, drop_table, observe_table, set_properties, truncate_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
@@ -26,6 +26,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.model import Reference
 from lakewright.targets.context import Context
+from lakewright.targets.damaged import record_damaged
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.silver import broken_rules
@@ -112,7 +113,7 @@ class EntityTarget(Target):
         pending, _ = look_for_slices(bench, entity, is_recorded=False)
         state = observe_table(workspace.lake, entity.places(workspace.lake.settings).silver)
         # What the manifest counts as processed is to be forgotten too, be the table there or not.
-        is_begun = any(True for _ in self._processed(context, entity))
+        is_begun = next(iter(self._processed(context, entity)), None) is not None
         return Observation(
             subject,
             exists=Answer.of(state.exists or is_begun),
@@ -129,6 +130,8 @@ class EntityTarget(Target):
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
         if phase is Phase.CREATE and observation.exists is Answer.NO:
             return Dirtiness.no("its table is made by its first slice")
+        if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
+            return Dirtiness.no("no slice is to be looked at")
         return super().dirty(phase, observation, settings)
 
     def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
@@ -146,8 +149,18 @@ class EntityTarget(Target):
         return outcome
 
     def _validate(self, context: Context, entity: Entity) -> Outcome:
-        pending, _ = look_for_slices(self._bench(context, entity), entity)
-        return Outcome(metrics={"slices_ready": len(pending.ready), "slices_waiting": len(pending.waiting)})
+        bench = self._bench(context, entity)
+        pending, slices = look_for_slices(bench, entity)
+        failed = record_damaged(bench, entity, pending, slices)
+        metrics = {"slices_ready": len(pending.ready) - len(failed), "slices_waiting": len(pending.waiting)}
+        if not failed:
+            return Outcome(metrics=metrics)
+        return Outcome(
+            Status.SUCCESS_WITH_ERRORS,
+            metrics={**metrics, "slices_failed": len(failed)},
+            reasons=tuple(error.message for error in failed),
+            error=failed[0].as_fault(),
+        )
 
     def _create(self, context: Context, entity: Entity) -> Outcome:
         lake = context.workspace.lake
@@ -164,11 +177,9 @@ class EntityTarget(Target):
     def _build(self, context: Context, entity: Entity) -> Outcome:
         self._refuse_lost_table(context, entity)
         result = process_pending(self._bench(context, entity), entity)
-        if result.error is not None and not result.slices and isinstance(result.error, OperatorError):
-            raise result.error
         if result.error is not None:
             return Outcome(
-                Status.FAILED,
+                _failed_status(result.error, context.run_id),
                 metrics=_metrics(result),
                 reasons=tuple(error.message for error in result.errors),
                 error=result.error.as_fault(),
@@ -181,12 +192,12 @@ class EntityTarget(Target):
 
     def _refuse_lost_table(self, context: Context, entity: Entity) -> None:
         silver = entity.places(context.workspace.lake.settings).silver
-        done = [slice_name(item) for item in self._processed(context, entity)]
-        if done and not observe_table(context.workspace.lake, silver).exists:
+        done = next(iter(self._processed(context, entity)), None)
+        if done is not None and not observe_table(context.workspace.lake, silver).exists:
             raise TargetError(
-                f"{self.label}: by the manifest {len(done)} slices are in {silver}, but no table is there",
+                f"{self.label}: by the manifest slices such as {slice_name(done)} are in {silver}, "
+                "but no table is there",
                 remedy="Bring the table back, or run DESTROY and then BUILD to start over.",
-                details={"slices": done[:20]},
             )
 
     def _verify(self, context: Context, entity: Entity) -> Outcome:
@@ -270,6 +281,14 @@ def _property_changes(entity: Entity, state: TableState) -> tuple[Change, ...]:
         for key, value in entity.table_properties.items()
         if state.properties.get(key) != value
     )
+
+
+def _failed_status(error: LakewrightError, run_id: str) -> Status:
+    """Return FAILED for what this run has met, and BLOCKED for what others hold or have left failed."""
+    if not isinstance(error, OperatorError):
+        return Status.FAILED
+    is_own = isinstance(error, ItemFailed) and error.details.get("run_id") == run_id
+    return Status.FAILED if is_own else Status.BLOCKED
 
 
 def _hold(bench: Bench, pending: Pending) -> Hold | None:
