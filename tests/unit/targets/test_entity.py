@@ -77,7 +77,8 @@ def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context)
 @pytest.mark.parametrize(
     ("phase", "found", "verdict", "reason"),
     [
-        (Phase.VALIDATE, Observation("x"), Answer.YES, "VALIDATE always runs"),
+        (Phase.VALIDATE, Observation("x", pending=("a",)), Answer.YES, "VALIDATE always runs"),
+        (Phase.VALIDATE, Observation("x"), Answer.NO, "no slice is to be looked at"),
         (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "made by its first slice"),
         (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, "conforms"),
         (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, "2 slices to process: a, b"),
