@@ -32,8 +32,9 @@ ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
 @click.argument(
     "folder", metavar="[DIR]", required=False, default="lakewright-demo", type=click.Path(path_type=Path)
 )
+@click.option("--no-run", is_flag=True, help="Only write the project.")
 @click.pass_obj
-def demo(call: Call, /, folder: Path) -> int:
+def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     """Write a lake of airports' data into DIR (lakewright-demo, if not given) and run four months of it.
 
     Once more, it finds everything clean and says so. What one changed there is never overwritten.
@@ -43,6 +44,10 @@ def demo(call: Call, /, folder: Path) -> int:
     if count:
         call.output.note(f"{count} files written into {folder}; {folder}/README.md tells what they are.")
     call.settings = replace(call.settings, project=folder)
+    typed = f"lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}"
+    if no_run:
+        call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])
+        return 0
     options = RunOptions()
     planned = call.app.plan(options.request(JOB, Phase.BUILD, ARGUMENTS))
     if not planned.has_work and planned.status is not Planned.BLOCKED:
@@ -53,9 +58,7 @@ def demo(call: Call, /, folder: Path) -> int:
             _document(folder, count, planned.as_json()), [line(Span(clean, "green")), *_next(folder)]
         )
         return 0
-    call.output.note(
-        f"Running `lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}`"
-    )
+    call.output.note(f"Running `{typed}`")
     result = run_watched(call, options.request(JOB, Phase.VERIFY, ARGUMENTS))
     advice = [] if result.status.is_failure else _next(folder)
     call.output.result(_document(folder, count, result.as_json()), [*run_page(result), *advice])
