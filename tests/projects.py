@@ -37,9 +37,11 @@ KINDS = Registry(
 )
 
 
-def make_project(folder: Path, sections: str) -> Project:
-    """Return a project in `folder` whose one module holds these sections."""
-    (folder / "project.yml").write_text("name: tests\nmodules: [module.yml]\nlake: {root_folder: lake}\n")
+def make_project(folder: Path, sections: str, project: str = "") -> Project:
+    """Return a project in `folder` whose one module holds these sections; `project` adds to `project.yml`."""
+    (folder / "project.yml").write_text(
+        f"name: tests\nmodules: [module.yml]\nlake: {{root_folder: lake}}\n{project}"
+    )
     (folder / "module.yml").write_text(textwrap.dedent(sections))
     return load_project(folder, kinds=KINDS, environ={})
 
@@ -54,10 +56,11 @@ def make_workspace(
     folder: Path,
     sections: str,
     *,
+    project: str = "",
     start: Callable[[SessionSettings], SparkSession] = no_session,
     **arguments: object,
 ) -> Workspace:
     """Return a workspace of such a project; Spark may not be started unless `start` says how."""
-    project = make_project(folder, sections)
-    lake = Lake(project.lake, SessionSettings(folder / "state"), start=start)
-    return Workspace(project, project.scope.child(arguments), lake)
+    made = make_project(folder, sections, project)
+    lake = Lake(made.lake, SessionSettings(folder / "state"), start=start)
+    return Workspace(made, made.scope.child(arguments), lake)

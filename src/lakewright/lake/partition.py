@@ -64,7 +64,9 @@ Selection: TypeAlias = dict[str, PartitionRange | Listed[str]]
 """Values, lists of them or ranges by column, as a project writes them."""
 
 
-def expand_selection(columns: Sequence[PartitionField], selection: Selection) -> tuple[dict[str, str], ...]:
+def expand_selection(
+    columns: Sequence[PartitionField], selection: Mapping[str, PartitionRange | tuple[str, ...]]
+) -> tuple[dict[str, str], ...]:
     """Return every combination of the selected values, in the order of the columns; none selected gives none.
 
     Raises:

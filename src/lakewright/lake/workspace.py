@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lakewright.errors import SpecError
+from lakewright.lake.imported import ImportedSource
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
 from lakewright.spec.model import Named
@@ -106,6 +107,7 @@ class Workspace:
         lake: Lake,
         *,
         overrides: Mapping[str, Mapping[str, Named]] | None = None,
+        importer: Workspace | None = None,
     ) -> None:
         """Make the workspace of one instance.
 
@@ -114,6 +116,7 @@ class Workspace:
             scope: With the instance's names.
             lake: Shared by all instances.
             overrides: By category, the definitions that a test puts in place of the project's.
+            importer: The workspace whose project imports this one's; the two share a session.
         """
         self.project = project
         self.scope = scope
@@ -121,20 +124,25 @@ class Workspace:
         self._overrides = overrides or {}
         self._resolved: dict[int, Named] = {}
         self._frames: dict[str, DataFrame] = {}
-        self._lock = threading.RLock()
+        self._importer = importer
+        self._imported: dict[str, Workspace] = {}
+        self._lock: threading.RLock = importer._lock if importer else threading.RLock()
         self._path: list[str] = []
 
     @cached_property
     def spark(self) -> SparkSession:
         """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
-        return self.lake.isolated()
+        return self._importer.spark if self._importer else self.lake.isolated()
 
     def relation(self, name: str) -> Source:
-        """Return a relation.
+        """Return a relation; `project/name` is one of an imported project, which can only be read.
 
         Raises:
             SpecError: There is none of that name, or it isn't declared correctly for this instance.
         """
+        home, inner = self._home(name)
+        if home is not self:
+            return ImportedSource(home.relation(inner), home, home.project.name)
         return cast("Source", self._resolve("relation", name, self.project.relations))
 
     def mapping(self, name: str) -> Flow:
@@ -170,6 +178,17 @@ class Workspace:
         with self._lock:
             return self.project.entity(name)
 
+    def _home(self, name: str) -> tuple[Workspace, str]:
+        """Return the workspace in which a definition stands, and its name there."""
+        project, _, inner = name.partition("/")
+        imported = self.project.imports.get(project) if inner else None
+        if imported is None:
+            return self, name
+        with self._lock:
+            if project not in self._imported:
+                self._imported[project] = Workspace(imported, imported.scope, self.lake, importer=self)
+            return self._imported[project], inner
+
     def _resolve(
         self, category: str, name: str, declared: Mapping[str, Definition], *, is_original: bool = False
     ) -> Named:
@@ -189,6 +208,9 @@ class Workspace:
         Raises:
             SpecError: Mappings need each other in a cycle, or there is none of that name.
         """
+        home, inner = self._home(mapping)
+        if home is not self:
+            return home.frame(inner)
         with self._lock:
             if mapping not in self._frames:
                 self._frames[mapping] = self._guarded(mapping, lambda found: found.build(self))
@@ -204,8 +226,19 @@ class Workspace:
 
     def required(self, mapping: str) -> frozenset[Resource]:
         """Return every resource that a mapping's frame is made of, through all its inputs."""
+        home, inner = self._home(mapping)
         with self._lock:
-            return self._guarded(mapping, lambda found: found.requires(self))
+            return home._guarded(inner, lambda found: found.requires(home))
+
+    def sql_text(self, mapping: str) -> str:
+        """Return a query over tables that gives a mapping's rows.
+
+        Raises:
+            SpecError: It is of a kind, or reads something, that has none.
+        """
+        home, inner = self._home(mapping)
+        with self._lock:
+            return home._guarded(inner, lambda found: found.sql_text(home))
 
     def fields(self, mapping: str) -> tuple[Field, ...]:
         """Return the columns of a mapping's frame."""
@@ -218,8 +251,9 @@ class Workspace:
 
         Keys name the parts for people. None where an input can't tell its state.
         """
+        home, inner = self._home(mapping)
         with self._lock:
-            return self._guarded(mapping, self._fingerprint)
+            return home._guarded(inner, home._fingerprint)
 
     def _fingerprint(self, mapping: Flow) -> dict[str, str] | None:
         parts = mapping.versions(self)
@@ -243,12 +277,16 @@ class Workspace:
             ]
             for name in stale:
                 _let_go(self._frames.pop(name))
+            for imported in self._imported.values():
+                imported.written(resources)
 
     def close(self) -> None:
         """Let go of the frames and of what Spark keeps for them, once the instance has ended."""
         with self._lock:
             while self._frames:
                 _let_go(self._frames.popitem()[1])
+            while self._imported:
+                self._imported.popitem()[1].close()
             self.__dict__.pop("spark", None)
 
     def file(self, path: str) -> Path:

@@ -24,4 +24,4 @@ class AliasMapping(InputMapping):
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the input's query."""
-        return workspace.mapping(self.input).sql_text(workspace)
+        return workspace.sql_text(self.input)

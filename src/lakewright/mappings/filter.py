@@ -29,4 +29,4 @@ class FilterMapping(InputMapping):
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the input's query with the condition."""
-        return all_rows(f"({workspace.mapping(self.input).sql_text(workspace)})", self.condition)
+        return all_rows(f"({workspace.sql_text(self.input)})", self.condition)

@@ -70,8 +70,5 @@ class SqlMapping(Mapping):
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the query with each mapping's own query before it, under the mapping's name."""
         query = self.query(workspace)
-        parts = [
-            f"{name_sql(name)} AS ({workspace.mapping(name).sql_text(workspace)})"
-            for name in mapping_names(query)
-        ]
+        parts = [f"{name_sql(name)} AS ({workspace.sql_text(name)})" for name in mapping_names(query)]
         return " ".join(["WITH", ", ".join(parts), all_rows(f"({query})")]) if parts else query

@@ -30,6 +30,7 @@ __all__ = [
     "MigrationStrategy",
     "MigrationStrategyText",
     "Shape",
+    "Tolerated",
     "default_policy",
     "default_strategy",
     "find_steps",
@@ -73,6 +74,11 @@ class Shape:
     def column(self, name: str) -> Field | None:
         """Return a column by its name, in any case."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated(Change):
+    """A difference that the migration strategy leaves alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +133,9 @@ class Migration:
             )
 
     def changes(self, *, is_filled: bool | None) -> tuple[Change, ...]:
-        """Return what CREATE would do, for the plan."""
-        if not self.is_needed:
-            return ()
+        """Return what CREATE would do, for the plan; with NEVER what it leaves as it is."""
+        if self.strategy is MigrationStrategy.NEVER:
+            return tuple(Tolerated(step.description) for step in self.steps)
         if not self.replaces:
             return tuple(Change(step.description, step.loses) for step in self.steps)
         lost = None if is_filled is False else "all its rows"

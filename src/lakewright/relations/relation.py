@@ -96,7 +96,10 @@ class Relation(Named):
         """
         found = workspace.relation(reference) if isinstance(reference, str) else reference
         if not isinstance(found, Relation):
-            raise SpecError.of(f"{reference!r} is no relation")
+            raise SpecError.of(
+                f"relation {found.name!r} is another project's",
+                remedy="Read it by a mapping; only that project writes it.",
+            )
         return found
 
     def references(self) -> Iterable[Reference]:

@@ -15,7 +15,12 @@ from lakewright.lake.query import table_resources
 from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.migration import MigrationStrategy, MigrationStrategyText, default_strategy
+from lakewright.relations.migration import (
+    MigrationStrategy,
+    MigrationStrategyText,
+    Tolerated,
+    default_strategy,
+)
 from lakewright.relations.relation import ManagedRelation
 from lakewright.spec.model import Reference
 from lakewright.spec.places import Address
@@ -63,7 +68,7 @@ class ViewRelation(ManagedRelation):
     def query(self, workspace: Workspace) -> str:
         """Return the query, from wherever it stands."""
         if self.mapping is not None:
-            return workspace.mapping(self.mapping).sql_text(workspace)
+            return workspace.sql_text(self.mapping)
         return self.sql if self.sql is not None else workspace.read_file(self.file or "")
 
     def table_sql(self, workspace: Workspace) -> str | None:
@@ -90,7 +95,9 @@ class ViewRelation(ManagedRelation):
         if found is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
-        changes = () if strategy is MigrationStrategy.NEVER else self._changes(workspace, found)
+        changes = self._changes(workspace, found)
+        if strategy is MigrationStrategy.NEVER:
+            changes = tuple(Tolerated(change.description) for change in changes)
         return Observation(str(subject), exists=Answer.YES, changes=changes)
 
     def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[Change, ...]:
@@ -122,9 +129,9 @@ class ViewRelation(ManagedRelation):
         del allow_data_loss
         found = find_entry(workspace.lake, self.qualified())
         changes = self.observe(workspace).changes
-        if not changes or found is None:
-            return
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
+        if not changes or found is None or strategy is MigrationStrategy.NEVER:
+            return
         if found.view_text is None or strategy is MigrationStrategy.FAIL:
             raise MigrationError(
                 f"{self.label}: {self.qualified()} isn't as declared: {changes[0].description}",

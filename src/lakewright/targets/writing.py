@@ -18,6 +18,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.model import Reference, TextMap
 from lakewright.targets.build_record import fingerprint, record_built, with_fingerprints
@@ -135,6 +136,14 @@ class WritingTarget(Target):
         if not self._is_fingerprinted(context.settings):
             return observation
         return with_fingerprints(context, self, observation)
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run; a difference that `NEVER` leaves alone is only named."""
+        changes = observation.changes
+        if phase is Phase.CREATE and changes and all(isinstance(change, Tolerated) for change in changes):
+            named = (f"{change.description}: left as it is (migrationStrategy NEVER)" for change in changes)
+            return Dirtiness.no("exists", *named)
+        return super().dirty(phase, observation, settings)
 
     def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in BUILD, by its policy."""

@@ -118,6 +118,22 @@ def test_a_failed_slice_holds_back_what_comes_after_it(context: Context) -> None
     assert "no good" in held.hold.message
 
 
+def test_damaged_slices_fail_before_anything_is_built(tmp_path: Path, context: Context) -> None:
+    slice_ = tmp_path / "lake/bronze/orders/2022-9"
+    slice_.write_bytes(slice_.read_bytes()[:-20])
+    orders = Target.named(context.workspace, "orders")
+    checked = orders.execute(context, Phase.VALIDATE)
+    assert checked.status is Status.SUCCESS_WITH_ERRORS
+    assert checked.metrics == {"slices_ready": 1, "slices_waiting": 0, "slices_failed": 1}
+    assert "the slice 2022-9 can't be read" in checked.reasons[0]
+    assert orders.observe(context).waiting == ("2022-10",)
+
+    built = orders.execute(context, Phase.BUILD)
+    assert built.status is Status.FAILED
+    later = make_context(context.workspace, store=context.ledger.store, run_id="later")
+    assert orders.execute(later, Phase.BUILD).status is Status.BLOCKED
+
+
 def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> None:
     workspace = context.workspace
     entity = workspace.entity("orders")
@@ -134,7 +150,7 @@ def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> N
     )
     context.ledger.processed(claim, {})
     orders = Target.named(workspace, "orders")
-    with pytest.raises(TargetError, match=r"1 slices are in .*silver/orders, but no table is there"):
+    with pytest.raises(TargetError, match=r"such as 2022-10 are in .*silver/orders, but no table is there"):
         orders.execute(context, Phase.BUILD)
     assert orders.observe(context).exists is Answer.YES
     orders.execute(context, Phase.DESTROY)

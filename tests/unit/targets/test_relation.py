@@ -9,8 +9,9 @@ from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
 from lakewright.lake.workspace import Workspace
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.phase import Phase
+from lakewright.relations.migration import Tolerated
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 
@@ -118,6 +119,15 @@ def test_dirtiness_follows_policy_and_observation(
     dirtiness = Target.named(workspace, target).dirty(phase, found, settings)
     assert dirtiness.verdict is verdict
     assert dirtiness.reasons
+
+
+def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None:
+    left = Observation("x", exists=Answer.YES, changes=(Tolerated("add column b int"),))
+    dirtiness = Target.named(workspace, "build").dirty(Phase.CREATE, left, Settings())
+    assert dirtiness.verdict is Answer.NO
+    assert dirtiness.reasons[1] == "add column b int: left as it is (migrationStrategy NEVER)"
+    missing = Observation("x", exists=Answer.YES, changes=(Change("add column b int"),))
+    assert Target.named(workspace, "build").dirty(Phase.CREATE, missing, Settings()).is_to_run
 
 
 def test_a_wrong_default_names_its_key() -> None:

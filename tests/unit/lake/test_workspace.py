@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.projects import make_workspace
+
+from lakewright.errors import SpecError
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.lake.workspace import Workspace
+from lakewright.mappings.mock import MockMapping
+from lakewright.relations.relation import Relation
+from lakewright.spec.lake import LakeSettings
+
+PROJECT = """
+relations:
+  raw: {kind: file, location: raw/$day}
+  gold: {kind: delta, database: gold, table: t}
+mappings:
+  raw: {kind: relation, relation: raw}
+  queried: {kind: sql, sql: "SELECT * FROM raw JOIN gold.t JOIN delta.`/x/y`"}
+  named: {kind: sql, file: query.sql}
+  circle: {kind: union, inputs: [raw, round]}
+  round: {kind: alias, input: circle}
+  lost: {kind: alias, input: $nothing}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "query.sql").write_text("SELECT * FROM queried")
+    return make_workspace(tmp_path, PROJECT, day="2022-01-01", nothing="nowhere")
+
+
+@pytest.mark.parametrize("mapping", ["queried", "named"])
+def test_what_a_mapping_is_made_of_is_known_without_spark(
+    tmp_path: Path, workspace: Workspace, mapping: str
+) -> None:
+    found = {str(each) for each in workspace.required(mapping)}
+    assert found == {f"file:{tmp_path}/raw/2022-01-01", "file:/x/y", "table:gold.t"}
+
+
+def test_a_circle_is_shown_and_can_be_asked_again(workspace: Workspace) -> None:
+    for _ in range(2):
+        with pytest.raises(SpecError, match="circle -> round -> circle"):
+            workspace.required("circle")
+
+
+def test_what_is_not_there_is_named_with_what_is_like_it(workspace: Workspace) -> None:
+    with pytest.raises(SpecError, match="there is no mapping 'nowhere'"):
+        workspace.required("lost")
+    with pytest.raises(SpecError, match="did you mean 'raw'"):
+        workspace.relation("rawe")
+    with pytest.raises(SpecError, match=r"none\.sql can't be read"):
+        workspace.read_file("none.sql")
+
+
+def test_a_definition_is_resolved_once(workspace: Workspace) -> None:
+    assert workspace.relation("raw") is workspace.relation("raw")
+
+
+def test_a_tests_definition_hides_the_projects_own(workspace: Workspace) -> None:
+    mock = MockMapping(name="raw", kind="mock")
+    overridden = Workspace(
+        workspace.project, workspace.scope, workspace.lake, overrides={"mapping": {"raw": mock}}
+    )
+    assert overridden.mapping("raw") is mock
+    assert overridden.original_mapping("raw") == workspace.mapping("raw")
+    assert "raw" not in str(overridden.required("queried"))
+
+
+def test_an_imported_projects_definitions_stand_in_its_own_folder(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "project.yml").write_text("name: other\nmodules: [module.yml]\n")
+    (other / "module.yml").write_text(
+        """
+environment: [where=there]
+relations:
+  r: {kind: file, location: "${where}", format: json}
+mappings:
+  r: {kind: relation, relation: r}
+  s: {kind: sql, sql: SELECT * FROM r}
+"""
+    )
+    workspace = make_workspace(
+        tmp_path,
+        """
+mappings:
+  mine: {kind: alias, input: other/s}
+  read: {kind: relation, relation: other/r}
+""",
+        project="imports: [{project: other, location: other}]\n",
+    )
+    for mapping in ("mine", "read"):
+        assert [str(each) for each in workspace.required(mapping)] == [f"file:{tmp_path}/other/there"]
+    assert workspace.relation("other/r").name == "other/r"
+    with pytest.raises(SpecError, match="relation 'other/r' is another project's"):
+        Relation.named(workspace, "other/r")
+    assert sorted(workspace.fingerprint("mine") or {}) == [
+        "mapping mine",
+        "mapping r",
+        "mapping s",
+        "query of s",
+        "relation r",
+    ]
+
+
+def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> None:
+    started: list[SessionSettings] = []
+
+    class Session:
+        is_stopped = False
+
+        def newSession(self) -> Session:  # noqa: N802 - Spark's name
+            return Session()
+
+        def stop(self) -> None:
+            self.is_stopped = True
+
+    def start(settings: SessionSettings) -> object:
+        started.append(settings)
+        return Session()
+
+    lake = Lake(LakeSettings(), SessionSettings(tmp_path), start=start)  # type: ignore[arg-type]  # a stand-in
+    assert not lake.is_started
+    first = lake.spark
+    assert lake.spark is first
+    assert lake.isolated() is not first
+    lake.stop()
+    assert not lake.is_started
+    assert lake.spark is not first
+    assert len(started) == 2
