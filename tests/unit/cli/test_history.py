@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -87,3 +88,17 @@ def test_an_unknown_run_is_wrong_usage(run: str) -> None:
 
 def test_an_empty_history_says_so() -> None:
     assert call_with(FakeApp(), "history").out == "nothing has run yet\n"
+
+
+def test_status_names_runs_that_no_later_one_made_good() -> None:
+    app = a_history()
+    assert "Runs that failed" not in call_with(app, "status").out
+    run = app.journal.start_run(
+        replace(next(app.journal.runs()), run_id="d3-run", started=NOW, status="RUNNING")
+    )
+    app.journal.finish_run(run, "FAILED", finished=NOW)
+    page = call_with(app, "status", "--project", "lake").out
+    assert "FAILED daily build month:start=2022-01, run d3-run, just now" in page
+    assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
+    found = json.loads(call_with(app, "status", "-o", "json").out)
+    assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
