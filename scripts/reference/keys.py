@@ -25,6 +25,7 @@ PAGES = {
     "target": "targets.md",
     "assertion": "targets.md#assertions",
     "dataset": "targets.md#datasets",
+    "hook": "project.md#hooks",
     "measure": "targets.md#measures",
 }
 """Page on which a category's kinds are."""
@@ -50,7 +51,7 @@ UNUSED = {
     "Entity": ("group", "connectiongroup"),
     "EntitySettings": ("raw_path", "bronze_table"),
     "Field": ("default", "format", "size", "charset", "collation"),
-    "Job": ("hooks", "metadata", "metrics", "parallelism"),
+    "Job": ("metadata",),
     "LakeSettings": ("name", "raw_path", "bronze_output"),
     "Mapping": ("documentation", "metadata"),
     "ProjectFile": ("imports",),

@@ -16,11 +16,12 @@ from scripts.reference.keys import keys_of, summary, table
 from lakewright.app import registry
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.relations.relation import Relation
+from lakewright.run.hooks.hook import Hook
 from lakewright.schemas.schema import Schema
 from lakewright.spec.case import Case
 from lakewright.spec.column import Column
 from lakewright.spec.entity import Entity, EntitySettings, SourceConnection
-from lakewright.spec.job import Execution, Job, Parameter
+from lakewright.spec.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.load import ProjectFile
 from lakewright.spec.model import Model, Named
@@ -48,12 +49,16 @@ BASES: Mapping[str, type[Named]] = {
     "assertion": Assertion,
     "measure": Measure,
     "dataset": Dataset,
+    "hook": Hook,
 }
 """What the kinds of a category have in common."""
 
+LEVELS = {"assertion": "###", "dataset": "###", "measure": "###", "hook": "####"}
+"""Headings of kinds that stand on a page with others."""
+
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
-    *(Case, Column, Entity, EntitySettings, Execution, Field, Job, LakeSettings, Parameter),
+    *(Case, Column, Entity, EntitySettings, Execution, Field, Job, LakeSettings, MetricBoard, Parameter),
     *(PartitionField, ProjectFile, SourceConnection, TemplateSpec, Watermark),
 )
 MODELS = {model.__name__: model for model in PLAIN}
@@ -97,7 +102,7 @@ def _filled(directive: re.Match[str]) -> str:
 
 
 def _kind(category: str, name: str, others: tuple[str, ...], model: type[Named]) -> str:
-    level = "###" if category in {"assertion", "dataset", "measure"} else "##"
+    level = LEVELS.get(category, "##")
     also = f"Also written {' or '.join(f'`{other}`' for other in others)}.\n\n" if others else ""
     example = (EXAMPLES / category / f"{name}.yml").read_text().strip()
     own = table(list(keys_of(model, without=BASES[category])))

@@ -25,7 +25,7 @@ from lakewright.targets.target import Target
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.yml"))
 KINDS_OF_ALL = [(category, name, model) for category in BASES for name, _, model in kinds_of(category)]
 
-WITHOUT_EFFECT = {"execution.executor.parallelism", "execution.target.forceDirty"}
+WITHOUT_EFFECT = {"execution.target.forceDirty"}
 """Configuration of Flowman's that is read, but that nothing uses so far."""
 
 
