@@ -25,6 +25,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.spec.entity import Strategy
 from lakewright.spec.places import Address, Places
 from lakewright.testing import MemoryStore
 
@@ -88,6 +89,7 @@ class FakeApp:
             name="orders",
             destination="orders",
             enabled=True,
+            strategy=Strategy.MERGE,
             late_slices="refuse",
             places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),
         )

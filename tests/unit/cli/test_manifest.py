@@ -274,6 +274,14 @@ class TestDiscovery:
         assert document(app, "manifest", "discover")["changed"] == []
 
 
+def test_doctor_tells_what_holds_an_entity_back_and_what_to_type() -> None:
+    answered = call_with(a_lake(), "doctor", "orders", "-o", "json")
+    assert answered.code == 1
+    checks = json.loads(answered.out)["checks"]
+    assert [check["name"] for check in checks] == ["entity", "bronze", "slice", "manifest", "silver"]
+    assert checks[2]["remedy"] == f"`lakewright manifest resolve {ITEM}b`"
+
+
 class TestStatus:
     """Rules of the command line, `status`."""
 

@@ -48,18 +48,20 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     if no_run:
         call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])
         return 0
-    options = RunOptions()
-    planned = call.app.plan(options.request(JOB, Phase.BUILD, ARGUMENTS))
-    if not planned.has_work and planned.status is not Planned.BLOCKED:
-        steps = len({step.target for step in planned.steps()})
-        text = f"{counted(steps, 'target')} in {counted(len(planned.instances), 'month')}"
-        clean = f"Everything is clean: {text}, looked at in {took(begin, call.clock())}."
-        call.output.result(
-            _document(folder, count, planned.as_json()), [line(Span(clean, "green")), *_next(folder)]
-        )
-        return 0
-    call.output.note(f"Running `{typed}`")
-    result = run_watched(call, options.request(JOB, Phase.VERIFY, ARGUMENTS))
+    planned = call.app.plan(RunOptions().request(JOB, Phase.BUILD, ARGUMENTS))
+    if planned.has_work or planned.status is Planned.BLOCKED:
+        call.output.note(f"Running `{typed}`")
+        return _run(call, folder, count)
+    steps = counted(len({step.target for step in planned.steps()}), "target")
+    months = counted(len(planned.instances), "month")
+    clean = f"Everything is clean: {steps} in {months}, looked at in {took(begin, call.clock())}."
+    page = [line(Span(clean, "green")), *_next(folder)]
+    call.output.result(_document(folder, count, planned.as_json()), page)
+    return 0
+
+
+def _run(call: Call, folder: Path, count: int) -> int:
+    result = run_watched(call, RunOptions().request(JOB, Phase.VERIFY, ARGUMENTS))
     advice = [] if result.status.is_failure else _next(folder)
     call.output.result(_document(folder, count, result.as_json()), [*run_page(result), *advice])
     call.output.note(*failure_lines(result))
