@@ -54,7 +54,6 @@ UNUSED = {
     "Job": ("metadata",),
     "LakeSettings": ("name", "raw_path", "bronze_output"),
     "Mapping": ("documentation", "metadata"),
-    "ProjectFile": ("imports",),
     "Relation": ("documentation", "metadata"),
     "Target": ("documentation",),
     "Watermark": ("operation", "operation_group"),
