@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -60,6 +61,10 @@ def root() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the process's exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that this terminal can't show must not end what tells about it.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     with _results_alone(is_json_wanted(arguments)) as out:
         call = Call(Output(out, sys.stderr, os.environ), os.environ, sys.stdin)
         try:
@@ -133,7 +138,7 @@ def _results_alone(is_wanted: bool) -> Iterator[TextIO]:
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        with os.fdopen(os.dup(kept), "w", encoding="utf-8") as out:
+        with os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace") as out:
             yield out
     finally:
         sys.stdout.flush()

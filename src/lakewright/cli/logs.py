@@ -26,7 +26,7 @@ STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "
 
 
 class TextFormatter(logging.Formatter):
-    """One line a record: time, level, message, then what the record carries as `key=value`."""
+    """One line a record: time, level, message, then as `key=value` what the message doesn't say."""
 
     def __init__(self, redacted: Redacted) -> None:
         super().__init__()
@@ -34,8 +34,10 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text; the lines of a traceback follow indented."""
-        carried = "".join(f" {key}={value}" for key, value in _carried(record).items() if key not in SAME)
-        head = f"{_instant(record)} {record.levelname} {record.getMessage()}{carried}"
+        message = record.getMessage()
+        new = {k: v for k, v in _carried(record).items() if k not in SAME and str(v) not in message}
+        carried = "".join(f" {key}={value}" for key, value in new.items())
+        head = f"{_instant(record)} {record.levelname} {message}{carried}"
         trace = _trace(record)
         lines = [head, *(f"    {inner}" for inner in (trace or "").splitlines())]
         return "\n".join(printable(str(self._redacted(text))) for text in lines)

@@ -12,6 +12,8 @@ from lakewright.cli.render.run import details
 from lakewright.cli.render.words import ago, assignments, seconds, status, took
 from lakewright.manifest.journal import Run
 
+SHORT_ID = 8
+
 __all__ = ["run_document", "run_page", "run_row", "runs_table"]
 
 
@@ -23,7 +25,8 @@ def runs_table(runs: Sequence[Run], now: datetime) -> Block:
 
 def _row(run: Run, now: datetime) -> tuple[Line, ...]:
     return (
-        line(run.run_id),
+        # `history show` takes the beginning of an id.
+        line(run.run_id[:SHORT_ID]),
         line(status(run.status)),
         line(run.job),
         line(run.phase.lower()),

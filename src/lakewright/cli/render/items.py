@@ -67,8 +67,11 @@ def advice(row: Row) -> str | None:
     return command("resolve", row.item.item_id) if row.item.failed is not None else None
 
 
-def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record]) -> Iterator[Block]:
-    """Yield an item with its verdicts and every record of it, in order."""
+def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record], at: str) -> Iterator[Block]:
+    """Yield an item with its verdicts and every record of it, in order.
+
+    `at` is added to the command that it names.
+    """
     yield line(Span(item.item_id, "bold"), f" revision {item.revision}")
     for row in rows:
         note = _note(row)
@@ -76,7 +79,7 @@ def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record]) -> Ite
     for record in records:
         yield Branch(_record(record), tuple(_content(record)))
     for typed in dict.fromkeys(filter(None, map(advice, rows))):
-        yield line(Span("do: ", "dim"), f"`{typed}`")
+        yield line(Span("do: ", "dim"), f"`{typed}{at}`")
 
 
 def _record(record: Record) -> Line:

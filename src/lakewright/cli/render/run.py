@@ -75,7 +75,8 @@ def _instance(instance: InstanceResult) -> Branch:
 def _phase(phase: PhaseResult) -> Branch:
     if not phase.targets:
         return Branch(line(phase.phase.value, Span(f" skipped: {phase.note or 'nothing takes part'}", "dim")))
-    head = line(phase.phase.value, " ", status(phase.status.value))
+    time = Span(f" {seconds(phase.seconds)}" if phase.seconds else "", "dim")
+    head = line(phase.phase.value, " ", status(phase.status.value), time)
     grouped = groupby(phase.targets, key=_sameness)
     return Branch(head, tuple(_targets(list(targets)) for _, targets in grouped))
 

@@ -81,7 +81,7 @@ def show_item(call: Call, /, item: str) -> None:
         "verdicts": {str(row.application): row.verdict.value for row in rows},
         "records": [record.as_json() for record in records],
     }
-    call.output.result(document, item_page(found, rows, records))
+    call.output.result(document, item_page(found, rows, records, call.at))
 
 
 @command(
