@@ -49,6 +49,7 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
     """
     if not lake.is_started and lake.has_catalog_in_memory:
         return None
+    # A session keeps what it has seen of a table, which others may have changed since.
     spark = lake.isolated()
     if not spark.catalog.tableExists(quoted(name)):
         return None

@@ -30,6 +30,8 @@ __all__ = ["Flow", "Source", "Workspace"]
 
 T = TypeVar("T")
 
+_SUBSTITUTION = "spark.sql.variable.substitute"
+
 
 class Source(Protocol):
     """A relation, as mappings and schemas see it."""
@@ -132,7 +134,13 @@ class Workspace:
     @cached_property
     def spark(self) -> SparkSession:
         """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
-        return self._importer.spark if self._importer else self.lake.isolated()
+        if self._importer is not None:
+            return self._importer.spark
+        session = self.lake.isolated()
+        if _SUBSTITUTION not in self.lake.session.conf:
+            # Expressions are evaluated before; what Spark would take for a variable is text.
+            session.conf.set(_SUBSTITUTION, "false")
+        return session
 
     def relation(self, name: str) -> Source:
         """Return a relation; `project/name` is one of an imported project, which can only be read.

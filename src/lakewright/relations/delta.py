@@ -210,8 +210,11 @@ class DeltaRelation(StoredRelation):
         return (*key, *(each.name for each in self.partitions if each.name not in key))
 
     def create(self, workspace: Workspace) -> None:
-        """Make the table; one without a declared schema is made by the first write."""
-        fields = self.declared(workspace)
+        """Make the table; one without a declared schema is made by the first write.
+
+        So is one whose schema is that of a mapping which can't be built yet.
+        """
+        fields = self._known_columns(workspace)
         if fields is not None and not observe_table(workspace.lake, self.address(workspace)).exists:
             create_table(
                 workspace.lake,
@@ -221,6 +224,14 @@ class DeltaRelation(StoredRelation):
                 properties=self.properties,
                 comment=self.description,
             )
+
+    def _known_columns(self, workspace: Workspace) -> tuple[Field, ...] | None:
+        try:
+            return self.declared(workspace)
+        except TargetError:
+            if self.declared_schema is None or not self.declared_schema.mappings():
+                raise
+            return None
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Delete the table's rows, or a partition's, in one commit."""

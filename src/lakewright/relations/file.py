@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
-from lakewright.errors import TargetError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import cast_column, conform, literal, reader_schema
 from lakewright.lake.files import Files, files_at, join, local_path, parent
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
@@ -20,6 +20,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
+from lakewright.spec.model import TextMap
 from lakewright.spec.types import Field
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class FileRelation(StoredRelation):
     pattern: str | None = Declared(
         default=None, description="Where a partition's files are below the location, as in ${year}/*.csv."
     )
-    options: dict[str, str] = Declared(default_factory=dict, description="Spark's options of the format.")
+    options: TextMap = Declared(default_factory=dict, description="Spark's options of the format.")
 
     def root(self, workspace: Workspace) -> str:
         """Return the location: an absolute local path or a URI."""
@@ -63,7 +64,7 @@ class FileRelation(StoredRelation):
         wanted = canonical_partition(self.partitions, partition)
         root = self.root(workspace)
         if self.pattern is not None:
-            return join(root, self._pattern(workspace).path(wanted))
+            return join(root, self._within(self._pattern(workspace).path(wanted)))
         folders = [
             partition_folder({each.name: wanted[each.name]}) if each.name in wanted else "*"
             for each in self.partitions
@@ -71,6 +72,24 @@ class FileRelation(StoredRelation):
         while folders and folders[-1] == "*":
             folders.pop()
         return join(root, *folders) if folders else root
+
+    def _within(self, path: str) -> str:
+        if ".." in path.split("/"):
+            raise SpecError.of(
+                f"{self.label}: {path!r} leaves its location",
+                remedy="Use no '..' in patterns and partition values.",
+            )
+        return path
+
+    def _removable(self, workspace: Workspace, path: str) -> str:
+        """Return the path, if what is there isn't more than a relation can be."""
+        local = local_path(path)
+        if local is not None and workspace.file(".").resolve().is_relative_to(local.resolve()):
+            raise SpecError.of(
+                f"{self.label}: {path} holds the project itself, which would be removed",
+                remedy="Give it a folder of its own.",
+            )
+        return path
 
     def _pattern(self, workspace: Workspace) -> Pattern:
         return Pattern(self.pattern or "", self.partitions, workspace.scope)
@@ -188,12 +207,12 @@ class FileRelation(StoredRelation):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove everything at the location."""
-        root = self.root(workspace)
+        root = self._removable(workspace, self.root(workspace))
         files_at(root, workspace.lake).remove(root)
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove a partition's files, or all; the folder stays."""
-        place = self.place(workspace, partition or {})
+        place = self._removable(workspace, self.place(workspace, partition or {}))
         files = files_at(place, workspace.lake)
         for found in files.matching(place):
             if partition:
@@ -211,7 +230,7 @@ class FileRelation(StoredRelation):
         """
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self._open_columns(wanted)
-        place = self.place(workspace, wanted)
+        place = self._removable(workspace, self.place(workspace, wanted))
         outgoing = self._outgoing(workspace, frame, wanted)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.observation import Observation
+from lakewright.plan.phase import Phase
 from lakewright.targets.context import Context
 
 if TYPE_CHECKING:
@@ -45,5 +45,6 @@ def fingerprint(context: Context, target: WritingTarget) -> dict[str, str] | Non
 
 
 def _key(context: Context, target: WritingTarget) -> str:
-    partition = json.dumps(target.partition, sort_keys=True)
-    return f"{context.workspace.project.name}/{target.name}/{partition}"
+    """The target and what it writes, which differs from instance to instance."""
+    written = target.provides(context.workspace, Phase.BUILD)
+    return f"{context.workspace.project.name}/{target.name}/{', '.join(sorted(map(str, written)))}"

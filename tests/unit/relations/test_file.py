@@ -158,3 +158,25 @@ def test_the_version_changes_with_the_files_asked_for(tmp_path: Path) -> None:
     (tmp_path / "data/patterned/2022/04/b.txt").write_text("line\n")
     assert patterned.version(workspace, march) == before[0]
     assert patterned.version(workspace, april) != before[1]
+
+
+def test_nothing_outside_of_its_location_is_a_relations(tmp_path: Path) -> None:
+    sections = """
+    relations:
+      named:
+        kind: file
+        location: data/named
+        pattern: ${code}/x.csv
+        partitions: [{name: code, type: string}]
+      wide: {kind: file, location: .}
+      all: {kind: file, location: /}
+    """
+    workspace = make_workspace(tmp_path, sections)
+    with pytest.raises(SpecError, match=r"'\.\./\.\./x\.csv' leaves its location"):
+        relation(workspace, "named").place(workspace, {"code": "../.."})
+    for name in ("wide", "all"):
+        with pytest.raises(SpecError, match="holds the project itself"):
+            relation(workspace, name).destroy(workspace)
+        with pytest.raises(SpecError, match="holds the project itself"):
+            relation(workspace, name).truncate(workspace)
+    assert (tmp_path / "project.yml").exists()

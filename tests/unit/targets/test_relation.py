@@ -12,6 +12,9 @@ from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.build_record import record_built
+from lakewright.targets.relation import RelationTarget
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 
@@ -163,3 +166,14 @@ def test_a_change_of_inputs_or_definition_shows_in_the_fingerprint(
         PROJECT.replace("relation: landing}\n  bronze", "relation: landing, filter: id > 1}\n  bronze")
     )
     assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
+
+
+def test_each_instance_has_what_it_was_built_from(tmp_path: Path, workspace: Workspace) -> None:
+    store = MemoryStore()
+    january = make_context(workspace, store=store)
+    february = make_context(make_workspace(tmp_path, PROJECT, month="2022-02-01"), store=store)
+    target = Target.named(workspace, "changed")
+    assert isinstance(target, RelationTarget)
+    record_built(january, target, {"relation landing": "x"})
+    assert target.observe(january).built == {"relation landing": "x"}
+    assert Target.named(february.workspace, "changed").observe(february).built is None
