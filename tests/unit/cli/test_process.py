@@ -82,7 +82,7 @@ def test_its_page_is_a_line_a_slice() -> None:
     answered = call_with(app(ProcessResult((DONE,), waiting=("s2", "s3"))), "process", "regions")
     assert answered.out.splitlines() == [
         "SUCCESS regions",
-        "  s1 merge 3 records: 2 inserted, 1 updated, 1 changed (version 4, 1.5 s)",
+        "  s1 merge 3 records: 2 inserted, 1 updated (version 4, 1.5 s)",
         "2 slices left: s2, s3",
         "Done. PROCESSED=1 FAILED=0 WAITING=2 in 0.0 s",
     ]

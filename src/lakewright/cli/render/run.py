@@ -51,10 +51,11 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
         for key, word in COUNTS.items()
         if isinstance(metrics.get(key), int) and metrics[key]
     ]
-    if metrics.get("changed"):
+    # Historic counts these as updated and deleted already.
+    if metrics.get("changed") and metrics["changed"] != metrics.get("updated"):
         parts.append(f"{metrics['changed']:,} changed")
-    if metrics.get("inferred_deletes"):
-        parts.append(f"{metrics['inferred_deletes']:,} of the deletes inferred")
+    if metrics.get("inferred_deletes") and metrics["inferred_deletes"] != metrics.get("deleted"):
+        parts.append(f"{counted(metrics['inferred_deletes'], 'delete')} inferred")
     records = metrics.get("records_in_slice")
     read = f"{counted(records, 'record')}: " if isinstance(records, int) else ""
     tail = [f"version {metrics['delta_version']}"] if metrics.get("delta_version") is not None else []
