@@ -188,6 +188,8 @@ class LocalFiles:
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that a pattern finds, sorted."""
+        if _local(pattern).exists():
+            return [pattern]  # `[` and the like are part of its name
         return sorted(glob.glob(str(_local(pattern))))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
     def make_folder(self, path: str) -> None:
@@ -259,6 +261,8 @@ class HadoopFiles:
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that a pattern finds, sorted."""
         system, place = self._at(pattern)
+        if system.exists(place):
+            return [pattern]
         return sorted(str(status.getPath()) for status in system.globStatus(place) or ())
 
     def make_folder(self, path: str) -> None:

@@ -69,8 +69,9 @@ class Mapping(Named):
         """Return every resource that the frame is made of, through all inputs."""
         return frozenset().union(*(workspace.required(name) for name in self.inputs(workspace)))
 
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:  # noqa: ARG002 - for kinds that read more
+    def versions(self, workspace: Workspace) -> dict[str, str] | None:
         """Return what tells one state of this mapping's own sources from another; None where nothing can."""
+        del workspace
         return {}
 
     def sql_text(self, workspace: Workspace) -> str:

@@ -104,3 +104,11 @@ def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     link.symlink_to(folder(tmp_path / "t", "kept"))
     FILES.remove(str(link))
     assert held(str(tmp_path / "t")) == ["kept"]
+
+
+def test_a_name_with_brackets_is_a_name(tmp_path: Path) -> None:
+    odd = folder(tmp_path / "a[1]", "x")
+    folder(tmp_path / "a1", "y")
+    assert FILES.matching(odd) == [odd]
+    assert FILES.matching(str(tmp_path / "a?")) == [str(tmp_path / "a1")]
+    assert FILES.matching(str(tmp_path / "b[1]")) == []
