@@ -1,0 +1,83 @@
+"""Where the seconds of a run go: loading, observing, starting the JVM, and Spark's jobs by target."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Row
+from benchmarks.timing import lakewright, time_command
+
+__all__ = ["run"]
+
+MONTHS = ["month=2022-01-01", "month=2022-02-01"]
+
+
+def run(folder: Path, rounds: int) -> list[Row]:
+    """Return what the second month of the demo spends, in one process after the first month's."""
+    del rounds  # what is counted here doesn't scatter much, and is there to be read, not to be compared
+    project = folder / "spending"
+    time_command(lakewright("demo", str(project), "--no-run"))
+    spent = json.loads(
+        time_command([sys.executable, "-m", "benchmarks.spending", str(project)]).output.splitlines()[-1]
+    )
+    rows = [
+        Row("importing and loading the project", f"{spent['load']:.2f} s"),
+        Row("observing and planning one month", f"{spent['plan']:.2f} s"),
+        Row("starting the JVM and the session", f"{spent['start']:.2f} s"),
+    ]
+    for name, (seconds, jobs) in spent["targets"].items():
+        rows.append(Row(f"second month, BUILD of `{name}`", f"{seconds:.1f} s, {jobs} Spark jobs"))
+    return rows
+
+
+class _Counting:
+    """Notes for each step how long it took and how many Spark jobs it started."""
+
+    signal: int | None = None
+
+    def __init__(self, jobs: Any) -> None:
+        self._jobs = jobs
+        self._before = 0
+        self.found: dict[str, tuple[float, int]] = {}
+
+    def step_started(self, instance: int, step: Any) -> None:
+        del instance, step
+        self._before = self._jobs()
+
+    def step_finished(self, instance: int, step: Any, result: Any) -> None:
+        del instance
+        if step.phase == "BUILD":
+            self.found[step.target] = (result.seconds, self._jobs() - self._before)
+
+
+def measure(project: Path) -> dict[str, Any]:
+    """Return the seconds and jobs of the demo's second month, after building its first."""
+    begin = time.monotonic()
+    from lakewright.app import App, JobRequest
+    from lakewright.plan.phase import Phase
+
+    app = App.open(project)
+    loaded = time.monotonic()
+    first, second = (JobRequest("monthly", Phase.BUILD, (month,)) for month in MONTHS)
+    app.plan(first)
+    planned = time.monotonic()
+    spark: Any = app.lake.spark
+    started = time.monotonic()
+    counting = _Counting(lambda: spark.sparkContext._jsc.sc().dagScheduler().nextJobId())
+    for request in (first, second):
+        app.run(request, listener=counting, interruption=counting)
+    app.close()
+    return {
+        "load": loaded - begin,
+        "plan": planned - loaded,
+        "start": started - planned,
+        "targets": counting.found,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]))))
