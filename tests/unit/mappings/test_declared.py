@@ -1,0 +1,94 @@
+"""What mappings, relations and targets say of themselves before any of them is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.projects import KINDS, PACKAGES, make_project
+
+from lakewright.errors import SpecError
+from lakewright.mappings.extend import ExtendMapping
+from lakewright.mappings.sql import SqlMapping
+
+
+@pytest.mark.parametrize("category", sorted(PACKAGES))
+def test_every_kind_has_a_class_and_says_what_its_keys_are_for(category: str) -> None:
+    for kind in KINDS.kinds(category):
+        model = KINDS.find(category, kind)
+        assert model.__doc__, kind
+        for name, field in model.model_fields.items():
+            assert field.description or name in {"name", "kind"}, f"{category} {kind}: {name}"
+    for kind, remedy in PACKAGES[category].NOT_OFFERED.items():
+        assert KINDS.find_or_none(category, kind) is None
+        assert remedy.endswith(".")
+
+
+def test_declaring_needs_no_engine() -> None:
+    modules = {
+        str(entry).partition(":")[0] for package in PACKAGES.values() for entry in package.KINDS.values()
+    }
+    imports = "\n".join(f"import {module}" for module in sorted(modules))
+    check = f"import sys\n{imports}\nassert not {{'pyspark', 'delta', 'deltalake'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("mappings: {a: {kind: sql}}", "a sql mapping has one of `sql` and `file`"),
+        ("mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}", "there is no mapping 'b'"),
+        ("mappings: {a: {kind: filter, input: a, conditoin: x}}", "unknown key 'conditoin'"),
+        ("mappings: {a: {kind: values}}", "values have one of `columns` and `schema`"),
+        (
+            "mappings: {a: {kind: join, inputs: [a, a, a], condition: x}}",
+            "a join by `condition` has two inputs",
+        ),
+        ("mappings: {a: {kind: cast, input: a, columns: {x: innt}}}", "there is no type 'innt'"),
+        ("mappings: {a: {kind: readStream}}", "kind 'readStream' of mapping is known but not offered"),
+        ("mappings: {a: {kind: relation, relation: {kind: fil}}}", "unknown kind 'fil' of relation"),
+        ("mappings: {a: {kind: relation, relation: r}}", "there is no relation 'r'"),
+        ("relations: {a: {kind: kafka}}", "kind 'kafka' of relation is known but not offered"),
+        ("relations: {a: {kind: file, location: x, format: xml}}", "format"),
+        ("relations: {a: {kind: delta}}", "has either a `location` or a `table`"),
+        ("relations: {a: {kind: view, view: v}}", "a view has one of `sql`, `file` and `mapping`"),
+        ("relations: {a: {kind: empty, schema: {kind: json}}}", "has one of `file` and `spec`"),
+        ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "no output mode 'sometimes'"),
+        ("targets: {a: {kind: relation, relation: r, buildPolicy: x}}", "no build policy 'x'"),
+        ("targets: {a: {kind: merge, relation: r, mapping: m, clauses: []}}", "clauses"),
+        (
+            "targets: {a: {kind: verify, assertions: {x: {kind: columns, mapping: m, expected: y IS}}}}",
+            "'y IS' is no rule",
+        ),
+        (
+            "targets: {a: {kind: measure, measures: {x: {kind: sql, query: SELECT * FROM m}}}}",
+            "there is no mapping 'm'",
+        ),
+    ],
+)
+def test_what_is_declared_wrong_is_found_when_the_project_is_loaded(
+    tmp_path: Path, section: str, message: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        make_project(tmp_path, section)
+    assert message in str(caught.value)
+    assert "module.yml:1" in str(caught.value)
+
+
+def extend(**columns: str) -> ExtendMapping:
+    return ExtendMapping(name="m", kind="extend", input="x", columns=columns)
+
+
+def test_new_columns_come_in_the_order_that_they_need() -> None:
+    assert extend(c="a + b", b="A * 2", a="upper(x)").order() == ("a", "b", "c")
+    assert extend(a="a + 1").order() == ("a",)
+    with pytest.raises(SpecError, match="columns of mapping 'm' need each other: "):
+        extend(a="b", b="a").order()
+
+
+def test_a_query_names_its_mappings_unless_expressions_may_change_them() -> None:
+    plain = SqlMapping(name="m", kind="sql", sql="SELECT * FROM a JOIN b.c JOIN d")
+    assert [each.name for each in plain.references()] == ["a", "d"]
+    assert list(SqlMapping(name="m", kind="sql", sql="SELECT * FROM ${x}_y").references()) == []
