@@ -19,7 +19,7 @@ from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.select import Choice
-from lakewright.plan.status import Planned
+from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.job import Execution
 
@@ -177,16 +177,17 @@ class _Turn:
         for name in blocked:
             self.blocked.setdefault(name, phase)
         if blocked and not self.planner.selection.keep_going and self.planner.obstacle is None:
-            self.planner.obstacle = f"not reached while {blocked[0]} is blocked in {phase}"
+            self.planner.obstacle = f"{NOT_REACHED} while {blocked[0]} is blocked in {phase}"
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
         found = candidate.observation
         observation, relies_on = self.planner.expected.get(found.subject, (found, None))
         step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
-        if blocked := self._blocked(candidate.name, upstream):
-            return replace(step, reasons=blocked)
-        if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
-            return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
+        if self.planner.obstacle is None:
+            if blocked := self._blocked(candidate.name, upstream):
+                return replace(step, reasons=blocked)
+            if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
+                return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
         own = candidate.dirty(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         if not own.is_to_run and not forced:
@@ -197,7 +198,7 @@ class _Turn:
                 reasons=own.reasons,
                 relies_on=relies_on if is_needed else None,
             )
-        if self.planner.obstacle:
+        if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
         self.planner.expected[found.subject] = observation.after(phase), (self.index, phase, candidate.name)
         return replace(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Planned", "Status", "overall"]
+__all__ = ["NOT_REACHED", "Planned", "Status", "overall"]
+
+NOT_REACHED = "not reached"
+"""How the reason begins of a step that is left out because of others."""
 
 
 class Planned(StrEnum):

@@ -176,14 +176,18 @@ class _Execution:
         self.is_cut_off, self.agenda = True, InOrder(())
         # First the threads, so that they don't take the end of what they wait for as an error of their own.
         self.workers.interrupt()
-        self.runner.cut_off()
+        try:
+            self.runner.cut_off()
+        except Exception as error:  # the run ends all the same, after some patience
+            log.warning("what is being done could not be cut off: %s", error)
         self._tell()
         deadline = monotonic() + PATIENCE
         while self.workers.running and (done := self.workers.next_done(max(0.0, deadline - monotonic()))):
             self._settle(*done)
+        at_hand = {turn.key for turn in self.workers.running}
         for turn in self.progress.turns():
             if not self.progress.is_settled(turn):
-                refusal = None if turn in self.workers.running else self.progress.refusal(turn)
+                refusal = None if turn.key in at_hand else self.progress.refusal(turn)
                 self._settle(turn, refusal or _aborted(turn.step))
 
     def _work(self, turn: Turn) -> TargetResult:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.run.result import NOT_REACHED, InstanceResult, PhaseResult, TargetResult
+from lakewright.plan.status import NOT_REACHED, Planned, Status
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
+from lakewright.run.result import InstanceResult, PhaseResult, TargetResult, is_undone
 
 __all__ = ["Progress", "Turn"]
 
@@ -98,15 +98,25 @@ class Progress:
         step = turn.step
         if failed := self._failed_sources(turn):
             return _result(step, Status.BLOCKED, failed)
+        if step.status is Planned.BLOCKED and is_undone(Status.SKIPPED, step.reasons):
+            return _result(step, Status.SKIPPED, step.reasons)
         obstacle = self._obstacle(turn)
         if obstacle is None and (failed := self._failed_before(turn)):
             return _result(step, Status.BLOCKED, failed)
         if obstacle is None and step.status is Planned.BLOCKED:
             error = step.hold.error if step.hold else None
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
-        if step.status is Planned.CLEAN and (obstacle is None or step.relies_on is None):
+        if step.status is Planned.CLEAN and (obstacle is None or not self._is_in_doubt(step)):
             return _result(step, Status.SKIPPED, step.reasons)
         return None if obstacle is None else _result(step, Status.SKIPPED, (obstacle,))
+
+    def _is_in_doubt(self, step: Step) -> bool:
+        """Return whether a clean step is so only by an earlier one that wasn't done."""
+        return step.relies_on is not None and not self._result_of(step.relies_on).status.is_success
+
+    def _result_of(self, key: StepKey) -> TargetResult:
+        number, phase, name = key
+        return self._instances[number].phases[phase].results[name]
 
     def begin(self, turn: Turn) -> None:
         """Note that a step is being done."""
@@ -178,7 +188,7 @@ class Progress:
             reasons.append(f"its {phase} {_ended(instance.phases[phase].results[step.target])}")
         if step.relies_on is not None:
             number, phase, name = step.relies_on
-            earlier = self._instances[number].phases[phase].results[name]
+            earlier = self._result_of(step.relies_on)
             if earlier.status.is_failure:
                 of = _named(self.plan.instances[number])
                 reasons.append(f"{phase} of {name} for {of}, on which it relies, {_ended(earlier)}")

@@ -6,17 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from signal import SIGINT
 from typing import Any
 
 from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld
 from lakewright.manifest.record import format_instant
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status, overall
+from lakewright.plan.status import NOT_REACHED, Status, overall
 
-__all__ = ["NOT_REACHED", "InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone"]
-
-NOT_REACHED = "not reached"
-"""How the reason begins of a step that was left out because of others."""
+__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone"]
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
 
@@ -128,6 +126,8 @@ class RunResult:
         failed = [target for target in self.targets() if target.status is Status.FAILED]
         if failed:
             return 5 if all(target.phase is Phase.VERIFY for target in failed) else 1
+        if any(target.status is Status.ABORTED for target in self.targets()):
+            return 128 + SIGINT
         if any(target.is_held for target in self.targets()):
             return 4
         return 1 if self.status.is_failure else 0

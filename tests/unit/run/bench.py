@@ -202,10 +202,12 @@ class Bench:
         """Write the project anew and load it."""
         declared = {name: {"kind": "fake", **target} for name, target in targets.items()}
         daily = {"parameters": [{"name": "day", "type": "date"}], "targets": list(targets), **(job or {})}
+        self.load({"targets": declared, "jobs": {"daily": daily}, "config": list(config)})
+
+    def load(self, model: Mapping[str, Any]) -> None:
+        """Write these sections and load the project; JSON is YAML, and YAML keeps its texts."""
         (self.folder / "project.yml").write_text("name: fake\nversion: '1'\nmodules: [model.yml]\n")
-        # JSON is YAML, and YAML keeps its texts.
-        sections = {"targets": declared, "jobs": {"daily": daily}, "config": list(config)}
-        (self.folder / "model.yml").write_text(json.dumps(sections))
+        (self.folder / "model.yml").write_text(json.dumps(model, indent=1))
         kinds = Registry(
             {"target": {"fake": FakeTarget}, "hook": dict(hooks.KINDS)}, absent={"hook": hooks.NOT_OFFERED}
         )

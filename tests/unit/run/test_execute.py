@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from threading import Barrier
+from signal import SIGINT, pthread_kill
+from threading import Barrier, Event, Timer, main_thread
+from time import sleep
 
 import pytest
 
 from lakewright.errors import ItemLocked, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status, overall
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.execute import Runner, execute
@@ -89,8 +92,12 @@ def test_dependents_of_a_failure_are_blocked_and_the_rest_is_not_reached() -> No
     result, performed = run(plan_of(CHAIN), failing("a"))
 
     assert performed == ["0 BUILD a"]
-    assert [status for _, status in statuses(result)][:1] == [Status.FAILED]
-    assert dict(statuses(result))["other"] is Status.SKIPPED
+    assert statuses(result) == [
+        ("a", Status.FAILED),
+        ("b", Status.BLOCKED),
+        ("c", Status.BLOCKED),
+        ("other", Status.SKIPPED),
+    ]
     assert result.exit_code == 1
 
 
@@ -131,6 +138,70 @@ def test_phases_and_instances_after_a_failure_are_listed_as_not_reached() -> Non
     reasons = [target.reasons[0] for target in result.targets()]
     assert "BUILD failed" in reasons[1]
     assert "day=0 failed" in reasons[2]
+
+
+def test_a_target_that_failed_is_blocked_in_later_phases_and_so_is_what_depends_on_it() -> None:
+    create = PhasePlan(Phase.CREATE, (step("a", Phase.CREATE),))
+    plan = plan_of(create, CHAIN)
+
+    def perform(instance: int, step: Step) -> Outcome:
+        if step.phase is Phase.CREATE:
+            raise ValueError("broken")
+        return Outcome()
+
+    result, performed = run(plan, perform, keep_going=True)
+
+    assert performed == ["0 CREATE a", "0 BUILD other"]
+    assert [target.reasons for target in result.targets()][1:3] == [
+        ("its CREATE failed",),
+        ("depends on a, which is blocked",),
+    ]
+
+
+def test_what_is_clean_only_by_an_earlier_instance_is_blocked_if_that_one_failed() -> None:
+    made = PhasePlan(Phase.CREATE, (step("a", Phase.CREATE),))
+    clean = replace(made.steps[0], status=Planned.CLEAN, relies_on=(0, Phase.CREATE, "a"))
+    instances = (
+        InstancePlan({"day": "0"}, (made,)),
+        InstancePlan({"day": "1"}, (replace(made, steps=(clean,)),)),
+    )
+
+    result, _ = run(Plan("p", "j", Phase.CREATE, instances), failing("a"), keep_going=True)
+
+    assert statuses(result) == [("a", Status.FAILED), ("a", Status.BLOCKED)]
+    assert "CREATE of a for day=0, on which it relies, failed" in list(result.targets())[1].reasons
+
+
+def test_a_failed_instance_stops_later_ones_and_leaves_earlier_ones_to_end() -> None:
+    """Side by side as one by one."""
+    both = Barrier(3, timeout=10)
+
+    def perform(instance: int, step: Step) -> Outcome:
+        if step.phase is Phase.BUILD:
+            both.wait()
+        if (instance, step.phase) == (1, Phase.BUILD):
+            raise ValueError("broken")
+        if instance != 1:
+            sleep(0.05)
+        return Outcome()
+
+    build = (
+        PhasePlan(Phase.BUILD, (replace(step("a"), provides=frozenset({Resource.file(f"/{n}")})),))
+        for n in range(3)
+    )
+    verify = PhasePlan(Phase.VERIFY, (step("a", Phase.VERIFY),))
+    instances = tuple(InstancePlan({"day": str(n)}, (phase, verify)) for n, phase in enumerate(build))
+
+    result, performed = run(Plan("p", "j", Phase.VERIFY, instances), perform, jobs=3)
+
+    assert "0 VERIFY a" in performed
+    assert "1 VERIFY a" not in performed
+    assert "2 VERIFY a" not in performed
+    assert [instance.status for instance in result.instances] == [
+        Status.SUCCESS,
+        Status.FAILED,
+        Status.SUCCESS,
+    ]
 
 
 def test_what_somebody_else_holds_is_blocked_and_exits_with_4() -> None:
@@ -177,6 +248,50 @@ def test_a_second_interruption_aborts_the_step_at_hand() -> None:
 
     assert statuses(result)[0] == ("a", Status.ABORTED)
     assert result.status is Status.FAILED
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None:
+    """The thread hears of it before what it waits for ends, so that it isn't taken for a failure."""
+    waits = Event()
+
+    class Interrupting(Recorder):
+        def step_started(self, instance: int, step: Step) -> None:
+            super().step_started(instance, step)
+            Timer(0.05, lambda: pthread_kill(main_thread().ident or 0, SIGINT)).start()
+
+    def wait(instance: int, step: Step) -> Outcome:
+        assert waits.wait(10)
+        for _ in range(1000):
+            sleep(0)  # whoever waits is told here
+        raise ValueError("what it waited for was cancelled")
+
+    recorder = Interrupting()
+    runner = Runner("r1", wait, lambda: NOW, recorder, recorder, jobs=jobs, cut_off=waits.set)
+
+    result = execute(plan_of(PhasePlan(Phase.BUILD, (step("a"),)), instances=3), runner)
+
+    aborted, *rest = [status for _, status in statuses(result)]
+    assert aborted is Status.ABORTED
+    assert set(rest) <= {Status.ABORTED, Status.SKIPPED}
+    assert result.exit_code == 130
+    assert [target.reasons[-1] for target in result.targets()][-1] == "not reached: the run was interrupted"
+
+
+def test_work_that_does_not_end_when_it_is_cut_off_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakewright.run.execute.PATIENCE", 0.05)
+    stuck = Event()
+
+    def wait(instance: int, step: Step) -> Outcome:
+        Timer(0.05, lambda: pthread_kill(main_thread().ident or 0, SIGINT)).start()
+        stuck.wait(10)
+        return Outcome()
+
+    recorder = Recorder()
+    result = execute(plan_of(CHAIN), Runner("r1", wait, lambda: NOW, recorder, recorder))
+    stuck.set()
+
+    assert statuses(result)[0] == ("a", Status.ABORTED)
 
 
 def test_independent_targets_run_side_by_side_and_ordered_ones_do_not() -> None:

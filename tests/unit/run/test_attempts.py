@@ -1,0 +1,199 @@
+"""`retries` and `timeout` of targets: what passes is tried again, what takes too long is cut off."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.run.bench import Bench, FakeTarget, Listening, ended
+
+from lakewright.errors import CommitConflict, Fault, LeaseHeld, StoreUnavailable, TargetError
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.run.attempts import Attempts
+from lakewright.run.result import RunResult
+from lakewright.targets.context import Context
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were slept, without sleeping."""
+    slept: list[float] = []
+    monkeypatch.setattr("lakewright.run.job.Attempts", partial(Attempts, sleep=slept.append))
+    return slept
+
+
+def bench_of(folder: Path, **target: Any) -> Bench:
+    return Bench(folder, {"a": {"writes": "/a", "phases": "build", **target}})
+
+
+def failing(times: int, error: Callable[[], Exception]) -> Callable[..., Outcome | None]:
+    left = iter(range(times))
+
+    def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        if next(left, None) is not None:
+            raise error()
+        return None
+
+    return act
+
+
+def only(result: RunResult) -> Any:
+    (target,) = result.targets()
+    return target
+
+
+Conflict = type("DeltaConcurrentModificationException", (Exception,), {})
+"""Named as Delta's is."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lambda: CommitConflict("another writer was first"),
+        lambda: StoreUnavailable("the store is down"),
+        lambda: ConnectionResetError("gone"),
+        lambda: type("ConcurrentAppendException", (Conflict,), {})("files were added"),
+    ],
+)
+def test_what_passes_by_itself_is_tried_again_and_each_attempt_is_told(
+    tmp_path: Path, pauses: list[float], caplog: pytest.LogCaptureFixture, error: Callable[[], Exception]
+) -> None:
+    bench = bench_of(tmp_path, retries=2)
+    bench.world.act = failing(2, error)
+
+    result = bench.run(Phase.BUILD)
+
+    assert ended(result) == {"BUILD a": Status.SUCCESS}
+    assert len(bench.world.performed) == 3
+    assert [reason.partition(":")[0] for reason in only(result).reasons[1:]] == [
+        "attempt 1 of 3 failed",
+        "attempt 2 of 3 failed",
+    ]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+    assert round(sum(pauses)) == 3
+
+
+def test_the_last_attempt_fails_the_target(tmp_path: Path, pauses: list[float]) -> None:
+    bench = bench_of(tmp_path, retries=1)
+    bench.world.act = failing(2, lambda: CommitConflict("another writer was first"))
+
+    result = bench.run(Phase.BUILD)
+
+    assert len(bench.world.performed) == 2
+    assert only(result).error.code == "commit_conflict"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (lambda: TargetError("the slice is broken"), Status.FAILED),
+        (lambda: ValueError("a defect"), Status.FAILED),
+        (lambda: LeaseHeld("another run writes"), Status.BLOCKED),
+    ],
+)
+def test_what_stays_wrong_is_not_tried_again(
+    tmp_path: Path, pauses: list[float], error: Callable[[], Exception], status: Status
+) -> None:
+    bench = bench_of(tmp_path, retries=5)
+    bench.world.act = failing(1, error)
+
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": status}
+    assert len(bench.world.performed) == 1
+    assert pauses == []
+
+
+def test_a_failure_that_the_target_itself_tells_of_is_tried_again_if_it_may_pass(
+    tmp_path: Path, pauses: list[float]
+) -> None:
+    bench = bench_of(tmp_path, retries=1)
+    told = iter([Outcome(Status.FAILED, error=Fault("the store is down", code="store_unavailable"))])
+    bench.world.act = lambda target, context, phase: next(told, None)
+
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}
+
+
+def test_nothing_is_tried_again_once_the_run_is_to_stop(tmp_path: Path, pauses: list[float]) -> None:
+    bench = bench_of(tmp_path, retries=9)
+    listening = Listening()
+
+    def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        listening.signal = 2
+        raise CommitConflict("another writer was first")
+
+    bench.world.act = act
+
+    assert ended(bench.run(Phase.BUILD, listening=listening)) == {"BUILD a": Status.FAILED}
+    assert len(bench.world.performed) == 1
+
+
+class CancelledError(Exception):
+    """What Spark raises where its jobs are cancelled."""
+
+
+class Engine:
+    """A lake whose Spark jobs end when they are cancelled."""
+
+    def __init__(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ends = threading.Event()
+        self.tags: list[str | None] = []
+        monkeypatch.setattr(type(bench.lake), "cancel", self.cancel)
+
+    def cancel(self, tag: str | None = None) -> None:
+        self.tags.append(tag)
+        self.ends.set()
+
+    def work(self, target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        assert self.ends.wait(10)
+        raise CancelledError("the job was cancelled")
+
+
+def test_what_takes_longer_than_allowed_is_cancelled_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(tmp_path, retries=3, timeout="PT0.05S")
+    engine = Engine(bench, monkeypatch)
+    bench.world.act = engine.work
+
+    result = bench.run(Phase.BUILD)
+
+    assert only(result).status is Status.FAILED
+    assert only(result).error.code == "timeout"
+    assert "BUILD took longer than PT0.05S" in only(result).error.message
+    assert len(bench.world.performed) == 1
+    assert engine.tags[0] is not None
+    assert engine.tags[0].endswith("BUILD a")
+
+
+def test_a_target_that_stops_between_two_commits_for_its_time_fails_with_what_it_did(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, timeout="PT0.05S")
+
+    def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        while not context.is_stopping():
+            threading.Event().wait(0.01)
+        return Outcome(Status.ABORTED, metrics={"slices": 3}, reasons=("the run was asked to stop",))
+
+    bench.world.act = act
+
+    target = only(bench.run(Phase.BUILD))
+    assert (target.status, target.error.code, target.metrics) == (Status.FAILED, "timeout", {"slices": 3})
+
+
+def test_a_target_in_time_is_left_alone(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, timeout="PT1H")
+
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}
+
+
+def test_a_time_of_months_is_refused(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, timeout="P1M")
+
+    target = only(bench.run(Phase.BUILD))
+    assert target.status is Status.FAILED
+    assert "has months" in target.error.message
