@@ -1,6 +1,6 @@
 """The three strategies in plain Python, as simple as they can be said: what Spark's are compared with.
 
-Source: `processing-strategies.md`, with what `rules` of Lakewright decided: half-open versions, revival, deletes.
+Source: `processing-strategies.md`, with what Lakewright decided: half-open versions, revival, deletes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Commits that carry what they were made for, so that no slice is ever applied twice.
 
 Delta keeps, for each application id, the number of its last commit, and leaves out a write whose number isn't
-greater. The number belongs to an item's revision and is the same for every attempt at it. Metrics and the rest
-travel in the commit's user metadata, from where a later run takes them if the manifest wasn't told.
+greater. The number belongs to an item's revision and is the same for every attempt at it. Metrics and the
+rest travel in the commit's user metadata, from where a later run takes them if the manifest wasn't told.
 
 Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.md`, "State" (Processed).
 """

@@ -1,7 +1,7 @@
 """Delta tables as they are: looked at without Spark where that can be, made, changed and removed with it.
 
-A table at a location of this machine is read by the `deltalake` package, from its log alone. Catalog names and
-other file systems need the session.
+A table at a location of this machine is read by the `deltalake` package, from its log alone. Catalog names
+and other file systems need the session.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def last_number(lake: Lake, address: Address, app_id: str) -> int | None:
 
 
 def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: datetime) -> datetime | None:
-    """Return the latest instant in these columns if it isn't before `at`, else None, also where they are missing.
+    """Return the latest instant in these columns if it isn't before `at`, else None.
+
+    None too where the columns are missing.
 
     Statistics of files, which are exact to a millisecond, answer where they can; a query does otherwise.
     """
@@ -190,8 +192,8 @@ def set_properties(spark: SparkSession, address: Address, properties: Mapping[st
 
 def truncate_table(lake: Lake, address: Address, condition: str | None = None) -> None:
     """Remove all rows, or those of a condition in SQL; the table stays."""
-    where = f" WHERE {condition}" if condition else ""
-    _run(lake.spark, f"DELETE FROM {address.sql}{where}")
+    where = ("WHERE", condition) if condition else ()
+    _run(lake.spark, " ".join(("DELETE FROM", address.sql, *where)))
 
 
 def drop_table(lake: Lake, address: Address) -> None:
@@ -314,8 +316,8 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
 
 
 def _log(spark: SparkSession, address: Address) -> Any:
-    jvm: Any = spark._jvm  # type: ignore[attr-defined]  # there is no other way to a table's transaction ids
-    session: Any = spark._jsparkSession  # type: ignore[attr-defined]  # as above
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
     logs = jvm.org.apache.spark.sql.delta.DeltaLog
     if address.location is not None:
         log = logs.forTable(session, address.location)

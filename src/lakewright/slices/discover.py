@@ -64,7 +64,7 @@ class Slice:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells its content from another without reading it: size, latest change, files, and a digest."""
+        """What tells its content from another without reading it: size, latest change, files, digest."""
         lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)
         digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         return {
@@ -109,12 +109,12 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return what orders names as people do: numbers in them by their value.
 
     Example:
-        >>> sorted(["s10", "s9", "s09b"], key=natural_key)
-        ['s9', 's09b', 's10']
+        >>> sorted(["s10", "s9b", "s9", "s09"], key=natural_key)
+        ['s09', 's9', 's9b', 's10']
     """
     parts = _DIGITS.split(name)
     key = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
-    return (*key, (2, 0, name)) if key else ((2, 0, name),)
+    return (*key, (-1, 0, name))
 
 
 def item_id(path: str) -> str:

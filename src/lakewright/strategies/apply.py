@@ -161,7 +161,7 @@ def _alignment(
 
 
 def _tune(session: SparkSession, size: int, state: TableState) -> None:
-    """Let a small slice go through queries of one partition each, which Spark doesn't plan anew as they run."""
+    """Let a small slice go through queries of one partition each, not planned anew as they run."""
     is_small = size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
     for key, value in _SMALL.items():
         if is_small:

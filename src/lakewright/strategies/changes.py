@@ -128,7 +128,7 @@ def _refuse_doubled(work: Work, labelled: int) -> None:
         raise VerificationError(
             f"{work.address} holds several rows for a primary key of the slice: {work.facts.records} records "
             f"matched {labelled} times",
-            remedy="Find out what else writes to the table; then load it anew with --strategy full --allow-data-loss.",
+            remedy="See what else writes to it; then load it anew with --strategy full --allow-data-loss.",
             details={"records": work.facts.records, "labelled": labelled},
         )
 

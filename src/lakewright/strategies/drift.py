@@ -83,7 +83,8 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     Args:
         slice_: The slice's columns, system columns included.
         table: The table's.
-        policy: `evolve` adds and widens, `ignore` leaves the table's schema alone, `fail` refuses differences.
+        policy: `evolve` adds and widens, `ignore` leaves the table's schema alone, `fail` refuses any
+            difference.
         fixed: Columns whose types never change: keys, partitions, system columns.
 
     Raises:
@@ -204,13 +205,15 @@ def _fit(value: str, source: DataType, target: DataType, column: str, depth: int
     one, other = (_family(kind) for kind in (source, target))
     if one != other:
         raise SchemaDriftError(
-            f"column {column!r}: {source.simpleString()} in the slice has no way into {target.simpleString()} of the table",
+            f"column {column!r}: {source.simpleString()} in the slice has no way into the table's "
+            f"{target.simpleString()}",
             remedy="Correct the slice, or convert the column with an expression in the entity.",
             details={"column": column, "slice": source.simpleString(), "table": target.simpleString()},
         )
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         item = f"e{depth}"
-        return f"transform({value}, {item} -> {_fit(item, source.elementType, target.elementType, column, depth + 1)})"
+        inner = _fit(item, source.elementType, target.elementType, column, depth + 1)
+        return f"transform({value}, {item} -> {inner})"
     if isinstance(source, MapType) and isinstance(target, MapType):
         item = f"e{depth}"
         key = _fit(f"{item}.key", source.keyType, target.keyType, column, depth + 1)

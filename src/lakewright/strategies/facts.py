@@ -73,8 +73,8 @@ def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple
         raise _null_error(prepared, row["null_keys"])
     if row["empty_partitions"]:
         raise SchemaDriftError(
-            f"{row['empty_partitions']} rows have an empty text in a partition column ({', '.join(prepared.partitions)}), "
-            "which a table can't tell from null",
+            f"{row['empty_partitions']} rows have an empty text in a partition column "
+            f"({', '.join(prepared.partitions)}), which a table can't tell from null",
             remedy="Let the source or a transformation give null or another text.",
         )
     return Facts(
@@ -176,8 +176,9 @@ def _duplicate_error(prepared: Prepared, count: int) -> DuplicateBusinesskeyExce
     rows = counted.where("count > 1").limit(SAMPLES).collect()
     samples = [{name: str(row[name]) for name in columns} for row in rows]
     shown = "; ".join(", ".join(f"{name}={value}" for name, value in sample.items()) for sample in samples)
+    more = " …" if count > len(samples) else ""
     return DuplicateBusinesskeyException(
-        f"{count} business keys are in the slice more than once: {shown}{' …' if count > len(samples) else ''}",
+        f"{count} business keys are in the slice more than once: {shown}{more}",
         remedy="Correct the slice, or add what tells these records apart to the business key.",
         details={"duplicates": count, "samples": samples},
     )

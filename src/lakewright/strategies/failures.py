@@ -8,7 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lakewright.errors import CommitConflict, LakewrightError, NotInstalled, SchemaDriftError, SliceError, TargetError
+from lakewright.errors import (
+    CommitConflict,
+    LakewrightError,
+    NotInstalled,
+    SchemaDriftError,
+    SliceError,
+    TargetError,
+)
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
@@ -18,16 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["full_text", "translated"]
 
-_CONFLICTS = re.compile(
-    r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED"
-)
-_CONSTRAINT = re.compile(
-    r"\[(?:DELTA_VIOLATE_CONSTRAINT_WITH_VALUES|DELTA_NOT_NULL_CONSTRAINT_VIOLATED|DELTA_VIOLATE\w*)\][^\n]*"
-)
-_UNREADABLE = re.compile(
-    r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|is not a Parquet file|"
-    r"UNABLE_TO_INFER_SCHEMA|INVALID_PARQUET|ChecksumException|CORRUPT"
-)
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
 
@@ -37,36 +34,13 @@ def translated(error: Exception, entity: Entity, slice_name: str) -> LakewrightE
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)
-    found = cast_error(text) or _of_expression(text, entity, error)
+    found = cast_error(text) or _of_expression(text, entity)
     if found is not None:
         return found
-    if _CONFLICTS.search(text):
-        return CommitConflict(
-            f"another writer committed to the table of {entity.name} at the same time: {_first(text)}"
-        )
-    if constraint := _CONSTRAINT.search(text):
-        return TargetError(
-            f"a row of the slice {slice_name} breaks a constraint of the table: {constraint[0]}",
-            remedy="Correct the slice, then resolve the item.",
-        )
-    if "COLUMN_ALREADY_EXISTS" in text:
-        return SchemaDriftError(
-            f"the slice {slice_name} has columns whose names differ by case only: {_said(text)}",
-            remedy="Rename one of them in the source.",
-        )
-    if "find data source" in text:
-        return NotInstalled(
-            f"this Spark has no reader of {entity.bronze_format} files",
-            remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
-        )
-    if _UNREADABLE.search(text):
-        return SliceError(
-            f"the slice {slice_name} can't be read: {_said(text)}",
-            remedy="Deliver it again, then resolve the item; or skip it.",
-        )
-    if "CAST_INVALID_INPUT" in text or "CAST_OVERFLOW" in text or "NUMERIC_VALUE_OUT_OF_RANGE" in text:
-        return SchemaDriftError(f"a value of the slice {slice_name} doesn't fit its column: {_said(text)}")
-    return TargetError(f"the slice {slice_name} could not be processed: {_said(text)}")
+    for pattern, build in _MEANINGS:
+        if match := pattern.search(text):
+            return build(match, text, f"slice {slice_name} of {entity.name}")
+    return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_said(text)}")
 
 
 def full_text(error: BaseException) -> str:
@@ -75,15 +49,51 @@ def full_text(error: BaseException) -> str:
     return f"{error}\n{stack}" if isinstance(stack, str) else str(error)
 
 
-def _of_expression(text: str, entity: Entity, error: Exception) -> TargetError | None:
+def _of_expression(text: str, entity: Entity) -> TargetError | None:
     """The error for an expression of the entity, if Spark points to one."""
     fragment = _FRAGMENT.search(text)
-    if fragment is None:
+    if fragment is None or not fragment[1].strip():
         return None
     for column, expression in expressions_of(entity):
-        if fragment[1].strip() and fragment[1].strip() in expression:
+        if fragment[1].strip() in expression:
             return expression_error(column, expression, RuntimeError(_said(text)))
     return None
+
+
+def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return CommitConflict(f"another writer committed at the same time as the {what}: {_first(text)}")
+
+
+def _broken_constraint(match: re.Match[str], _text: str, what: str) -> LakewrightError:
+    return TargetError(
+        f"a row of the {what} breaks a constraint of the table: {match[0]}",
+        remedy="Correct the slice, then resolve the item.",
+    )
+
+
+def _doubled_name(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return SchemaDriftError(
+        f"the {what} has columns whose names differ by case only: {_said(text)}",
+        remedy="Rename one of them in the source.",
+    )
+
+
+def _no_reader(match: re.Match[str], _text: str, _what: str) -> LakewrightError:
+    return NotInstalled(
+        f"this Spark has no reader of {match[1].lower()} files",
+        remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
+    )
+
+
+def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return SliceError(
+        f"the {what} can't be read: {_said(text)}",
+        remedy="Deliver it again, then resolve the item; or skip it.",
+    )
+
+
+def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_said(text)}")
 
 
 def _said(text: str) -> str:
@@ -94,3 +104,22 @@ def _said(text: str) -> str:
 
 def _first(text: str) -> str:
     return text.strip().partition("\n")[0]
+
+
+_MEANINGS = (
+    (
+        re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
+        _conflict,
+    ),
+    (re.compile(r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*"), _broken_constraint),
+    (re.compile(r"COLUMN_ALREADY_EXISTS"), _doubled_name),
+    (re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)"), _no_reader),
+    (
+        re.compile(
+            r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"
+            r"is not a Parquet file|UNABLE_TO_INFER_SCHEMA|INVALID_PARQUET|ChecksumException|CORRUPT"
+        ),
+        _unreadable,
+    ),
+    (re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE"), _misfit),
+)

@@ -1,7 +1,7 @@
 """Historic: every change closes the current version of a record and opens a new one, in one commit.
 
-Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; half-open intervals, deletes and order in
-time are Lakewright's own.
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; half-open intervals, deletes and order
+in time are Lakewright's own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Merge: new rows are added, changed ones replaced, deleted ones flagged, matched by their primary key.
 
-Source: `processing-strategies.md`, "Merge Strategy"; revival, and deletes of unknown keys, are Lakewright's own.
+Source: `processing-strategies.md`, "Merge Strategy"; revival, and deletes of unknown keys, are
+Lakewright's own.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOUCH, _DELETE, _FLAG = Action("touch"), Action("delete"), Action("flag")
 
 
 def apply_merge(work: Work) -> Summary:
-    """Return the summary after the slice is merged into the table, in one commit or, if nothing changes, none.
+    """Return the summary after the slice is merged into the table: one commit, or none if nothing changes.
 
     Raises:
         SchemaDriftError: The slice doesn't fit.

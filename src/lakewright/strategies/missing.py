@@ -22,10 +22,10 @@ FREE_DELETES = 1_000
 
 
 def window(work: Work) -> str | None:
-    """Return the condition that the target's rows in the slice's window meet, or None where nothing is inferred.
+    """Return the condition that the target's rows in the slice's window meet; None if nothing is inferred.
 
-    That is so without `delete_missing`, without a previous watermark, and for an empty slice. Rows with a null
-    watermark are outside.
+    Nothing is without `delete_missing`, without a previous watermark, and for an empty slice. Rows with a
+    null watermark are outside.
     """
     entity = work.entity
     if not entity.delete_missing or work.facts.records == 0:
@@ -67,6 +67,6 @@ def refuse_many(work: Work, inferred: int, rows: int) -> None:
     raise DeleteBrakeError(
         f"{inferred} of the {rows} rows in the slice's window are missing from it and would be {kind}; "
         f"max_delete_ratio allows {work.entity.max_delete_ratio:.0%}",
-        remedy="Check that the slice is whole. If it is, raise max_delete_ratio for this slice and resolve it.",
+        remedy="Check that the slice is whole. If it is, raise max_delete_ratio and resolve the item.",
         details={"inferred": inferred, "rows": rows},
     )

@@ -1,6 +1,6 @@
 """Which files of a table can be left out because no row of the slice can match in them.
 
-The primary key is a hash, spread evenly over all files. The columns it was made from, and the partitions, aren't.
+The primary key is a hash, spread evenly over all files; the columns it was made from aren't.
 
 Source: `processing-strategies.md`, "Merge Strategy" (applies partition filters to limit merge scope); where
 that is safe is Lakewright's own.

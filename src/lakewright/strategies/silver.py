@@ -36,6 +36,8 @@ STRATEGY_PROPERTY = "lakewright.strategy"
 HASH_VERSION_PROPERTY = "lakewright.hashVersion"
 KEY_PROPERTY = "lakewright.key"
 
+_ANEW = "load the table anew with --strategy full --allow-data-loss"
+
 INDEXED = 32
 """Columns of which Delta keeps statistics, from the first on."""
 
@@ -99,9 +101,9 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
     _refuse_other_columns(state, strategy, prepared)
     if state.properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
         raise MigrationError(
-            f"the table's hashes are of version {state.properties.get(HASH_VERSION_PROPERTY)}, this tool's of {HASH_VERSION}: "
-            "every row would count as changed",
-            remedy="Use the version of Lakewright that wrote them, or load the table anew with --strategy full.",
+            f"the table's hashes are of version {state.properties.get(HASH_VERSION_PROPERTY)}, this "
+            f"tool's of {HASH_VERSION}: every row would count as changed",
+            remedy=f"Use the version of Lakewright that wrote them, or {_ANEW}.",
         )
     _refuse_other_key(state.properties, prepared)
 
@@ -127,7 +129,7 @@ def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None
     if kept is not None and kept != found:
         raise SchemaDriftError(
             f"the table's rows are keyed by {kept}, the slice's by {found}: none would be found again",
-            remedy="Restore the business key and its types, or load the table anew with --strategy full --allow-data-loss.",
+            remedy=f"Restore the business key and its types, or {_ANEW}.",
             details={"table": kept, "slice": found},
         )
 
@@ -140,6 +142,6 @@ def _strategy_error(kept: str | None, strategy: Strategy) -> MigrationError:
     found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
     return MigrationError(
         f"the table holds {found}; {strategy} can't go on from them",
-        remedy="Give the entity another destination, or load the table anew with --strategy full --allow-data-loss.",
+        remedy=f"Give the entity another destination, or {_ANEW}.",
         details={"table": kept, "strategy": strategy.value},
     )

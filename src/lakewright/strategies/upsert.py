@@ -38,7 +38,7 @@ class Clause:
 
     Attributes:
         action: Its name.
-        assignments: Column to SQL over `s` (the row written) and `t`; None gives every column the row's value.
+        assignments: Column to SQL over `s` (the row written) and `t`; None gives all columns its values.
     """
 
     action: str
@@ -97,7 +97,7 @@ def _hinted(rows: DataFrame, count: int) -> DataFrame:
 
 
 def _set_marking(work: Work, matches: int) -> None:
-    """Mark replaced rows in their files, unless so many are replaced that writing the files anew costs less."""
+    """Mark replaced rows in their files, unless writing the files anew costs less."""
     rows = work.state.rows
     is_cheap = rows is not None and (rows <= SMALL_TABLE or matches > MANY * rows)
     work.session.conf.set(_MARKING, "false" if is_cheap else "true")

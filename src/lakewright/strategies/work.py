@@ -104,7 +104,7 @@ class Work:
         return self.alignment
 
     def commit(self, summary: Summary, write: Callable[[], None]) -> Summary:
-        """Write in one commit that carries the token and the summary, and return it with the commit's version.
+        """Write in one commit that carries token and summary; return the summary with the commit's version.
 
         Args:
             summary: Of the work; its numbers are checked first.
@@ -142,7 +142,8 @@ class Work:
         now = observe_table(self.lake, self.address)
         if now.version != self.state.version:
             raise CommitConflict(
-                f"{self.address} went from version {self.state.version} to {now.version} while the slice was compared with it",
+                f"{self.address} went from version {self.state.version} to {now.version} while the slice was "
+                "compared with it",
                 details={"seen": self.state.version, "found": now.version},
             )
 

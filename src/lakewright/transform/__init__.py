@@ -1,1 +1,1 @@
-"""Lazy DataFrame → DataFrame steps of the common pipeline: keys, hashes, casts, names. No action, read or session."""
+"""Lazy DataFrame → DataFrame steps of the common pipeline: keys, hashes, casts, names."""

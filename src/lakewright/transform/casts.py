@@ -2,7 +2,8 @@
 
 The error is raised by the very job that needs the value, so no job of its own looks for bad ones.
 
-Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); strictness is Lakewright's own.
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); strictness is
+Lakewright's own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
         return f"cast({value} as {target})"
     cast = f"try_cast({value} as {target})"
     test = f"{cast} is not null"
-    if is_exact and _may_round(kind, target) or kind in _NUMBERS - _WHOLE and _is_whole(target):
+    if (is_exact and _may_round(kind, target)) or (kind in _NUMBERS - _WHOLE and _is_whole(target)):
         test = f"try_cast({cast} as {source.simpleString()}) = {value}"
     return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {_raise(value, column, target)}))"
 
@@ -68,7 +69,7 @@ def cast_error(text: str) -> SchemaDriftError | None:
     column, target, value = found.groups()
     return SchemaDriftError(
         f"column {column!r}: the value {value!r} doesn't fit the type {target}",
-        remedy=f"Correct the slice, or give the column another `datatype`; nothing was written.",
+        remedy="Correct the slice, or give the column another `datatype`; nothing was written.",
         details={"column": column, "type": target, "sample": value},
     )
 

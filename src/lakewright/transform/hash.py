@@ -137,20 +137,20 @@ def _of_timestamp(value: str, kind: DataType, depth: int) -> str:
 
 def _of_array(value: str, kind: DataType, depth: int) -> str:
     element = f"e{depth}"
-    inner = _text(element, kind.elementType, depth + 1)  # type: ignore[attr-defined]  # chosen by the kind's name
+    inner = _text(element, kind.elementType, depth + 1)  # type: ignore[attr-defined]  # as it is named
     return f"concat('[', array_join(transform({value}, {element} -> coalesce({inner}, '-')), ''), ']')"
 
 
 def _of_map(value: str, kind: DataType, depth: int) -> str:
     entry = f"e{depth}"
-    key = _text(f"{entry}.key", kind.keyType, depth + 1)  # type: ignore[attr-defined]  # chosen by the kind's name
-    inner = _text(f"{entry}.value", kind.valueType, depth + 1)  # type: ignore[attr-defined]  # as above
+    key = _text(f"{entry}.key", kind.keyType, depth + 1)  # type: ignore[attr-defined]  # as it is named
+    inner = _text(f"{entry}.value", kind.valueType, depth + 1)  # type: ignore[attr-defined]  # as it is named
     texts = f"transform(map_entries({value}), {entry} -> concat({key}, coalesce({inner}, '-')))"
     return f"concat('{{', array_join(array_sort({texts}), ''), '}}')"
 
 
 def _of_struct(value: str, kind: DataType, depth: int) -> str:
-    fields = _by_name(kind.fields)  # type: ignore[attr-defined]  # chosen by the kind's name
+    fields = _by_name(kind.fields)  # type: ignore[attr-defined]  # as it is named
     parts = [_named(field, f"{value}.{name_sql(field.name)}", depth) for field in fields]
     return f"if({value} is null, null, {_concat([text_sql('('), *parts, text_sql(')')])})"
 

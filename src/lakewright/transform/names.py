@@ -58,7 +58,7 @@ def final_names(names: Iterable[str], renames: Mapping[str, str], reserved: Iter
         key = found.lower()
         if not found:
             raise SchemaDriftError(
-                f"nothing is left of the column name {name!r} once characters that a table can't hold are removed",
+                f"the column name {name!r} has no character that a table can hold",
                 remedy="Give the column a `newname`.",
                 details={"columns": [name]},
             )

@@ -113,7 +113,7 @@ def prepare(
 
 
 def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
-    """The frame with the columns that are declared to be the deleted flag or the primary key under that name."""
+    """The frame with columns that are declared to be the deleted flag or the primary key so named."""
     for column in entity.columns:
         name = steps.find(system.suppliable, column.silver)
         present = steps.find(frame.columns, column.source)

@@ -63,7 +63,7 @@ def unsafe_part(session: SparkSession, expression: str) -> str | None:
     """Return what is wrong about an expression, or None; it is only parsed."""
     from pyspark.errors import PySparkException
 
-    parser: Any = session._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]  # PySpark has no parser of its own
+    parser: Any = session._jsparkSession.sessionState().sqlParser()
     try:
         tree = parser.parseExpression(expression)
     except PySparkException as error:

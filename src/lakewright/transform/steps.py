@@ -113,7 +113,7 @@ def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> Da
 
 
 def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:
-    """Return the frame with columns in their declared types; a value that doesn't fit fails the query (step 7).
+    """Return the frame with columns in their declared types (step 7); a value that doesn't fit fails it.
 
     A column without any type (all null) becomes a string.
 
@@ -185,7 +185,7 @@ def find(names: Iterable[str], wanted: str) -> str | None:
 
 
 def storable(kind: DataType) -> DataType:
-    """Return the type as a table can hold it: typeless becomes string, nested names lose forbidden characters."""
+    """Return the type as a table holds it: typeless becomes string, nested names lose some characters."""
     from pyspark.sql.types import ArrayType, MapType, NullType, StringType, StructField, StructType
 
     from lakewright.transform.names import normal_name
@@ -222,9 +222,8 @@ def storable_sql(kind: DataType) -> str:
 
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
     """Return the error for an expression that Spark refused or could not compute."""
-    said = str(error).strip().partition("\n")[0]
     return TargetError(
-        f"column {column!r}: the expression {expression!r} can't be computed: {said}",
+        f"column {column!r}: the expression {expression!r} can't be computed: {_first_line(error)}",
         remedy="Correct the expression in the entity, or the slice.",
         details={"column": column, "expression": expression},
     )
@@ -259,10 +258,14 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
         return frame.selectExpr(*expressions)
     except PySparkException as error:
         raise TargetError(
-            f"the transformation {list(expressions)!r} can't be computed: {str(error).strip().partition(chr(10))[0]}",
+            f"the transformation {list(expressions)!r} can't be computed: {_first_line(error)}",
             remedy="Correct the entity's `transformations`.",
             details={"expressions": list(expressions)},
         ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def require(names: Iterable[str], wanted: Iterable[str]) -> None:
@@ -274,8 +277,9 @@ def require(names: Iterable[str], wanted: Iterable[str]) -> None:
     present = {name.lower() for name in names}
     missing = [name for name in wanted if name.lower() not in present]
     if missing:
+        columns = "column" if len(missing) == 1 else "columns"
         raise SchemaDriftError(
-            f"the slice lacks the configured column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}",
+            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}",
             remedy="Correct the slice, or take the column out of the entity's `columns`.",
             details={"columns": missing},
         )

@@ -54,7 +54,7 @@ class SmallLake:
     now: datetime = EPOCH
     warnings: list[str] = field(default_factory=list)
     store: Store = field(default_factory=MemoryStore)
-    holder: Holder = Holder("host", 1, "then", "run-1")
+    holder: Holder = field(default_factory=lambda: Holder("host", 1, "then", "run-1"))
 
     def __post_init__(self) -> None:
         settings = LakeSettings(root_folder=str(self.root), **self.settings)
@@ -102,7 +102,9 @@ class SmallLake:
             raise result.error
         return result.slices[-1].summary
 
-    def fail(self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any) -> LakewrightError:
+    def fail(
+        self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any
+    ) -> LakewrightError:
         """Write a slice, process it, and return the error that it ended with."""
         self.put(entity, name, rows, schema)
         result = self.process(entity, **wishes)
@@ -121,7 +123,10 @@ class SmallLake:
         names = columns or tuple(frame.columns)
         kinds = {f.name: f.dataType.typeName() for f in frame.schema.fields}
         quoted = {name: name_sql(name) for name in names}
-        sql = [f"unix_micros({quoted[n]}) as {quoted[n]}" if kinds[n] == "timestamp" else quoted[n] for n in names]
+        sql = [
+            f"unix_micros({quoted[n]}) as {quoted[n]}" if kinds[n] == "timestamp" else quoted[n]
+            for n in names
+        ]
         found = [tuple(row) for row in frame.selectExpr(*sql).collect()]
         times = [n for n, name in enumerate(names) if kinds[name] == "timestamp"]
         return sorted((_with_hours(row, times) for row in found), key=repr)
@@ -138,7 +143,11 @@ class SmallLake:
     def files(self, entity: Entity) -> set[str]:
         """Return the data files under the table's folder, live or not."""
         folder = Path(entity.places(self.lake.settings).silver.location or "")
-        return {str(file.relative_to(folder)) for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts}
+        return {
+            str(file.relative_to(folder))
+            for file in folder.rglob("*.parquet")
+            if "_delta_log" not in file.parts
+        }
 
     def items(self) -> Iterator[Item]:
         from lakewright.manifest.store import Query
@@ -149,7 +158,8 @@ class SmallLake:
 def _with_hours(row: tuple[Any, ...], times: Sequence[int]) -> tuple[Any, ...]:
     start = int(EPOCH.timestamp()) * 1_000_000
     return tuple(
-        (value - start) / 3_600_000_000 if n in times and value is not None else value for n, value in enumerate(row)
+        (value - start) / 3_600_000_000 if n in times and value is not None else value
+        for n, value in enumerate(row)
     )
 
 
@@ -174,7 +184,16 @@ def entity(processtype: str = "merge", name: str = "things", **declared: Any) ->
 
 def counts_of(summary: Summary) -> dict[str, int]:
     """Return the counts that a summary has in common with the model."""
-    names = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "changed", "closed", "inferred_deletes")
+    names = (
+        "records_in_slice",
+        "inserted",
+        "updated",
+        "deleted",
+        "unchanged",
+        "changed",
+        "closed",
+        "inferred_deletes",
+    )
     return {name: getattr(summary, name) for name in names}
 
 

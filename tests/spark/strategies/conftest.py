@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
 from tests.spark.strategies.bench import SmallLake
 
 if TYPE_CHECKING:

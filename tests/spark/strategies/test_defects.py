@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa
 
 from lakewright.errors import (
     BackdatedError,
@@ -21,7 +22,6 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.item import Verdict
-from tests.spark.strategies.bench import SmallLake, entity, hours, pa
 
 PAIR_KEY = [{"name": "x", "fieldroles": ["businesskey"]}, {"name": "y", "fieldroles": ["businesskey"]}]
 QUIET = {"last_seen": "on_change"}
@@ -95,7 +95,13 @@ def test_d7_composite_keys_never_collide(lake: SmallLake) -> None:
     """ "Common Processing Pipeline": generate primary key."""
     pairs = entity(columns=PAIR_KEY, settings={"null_keys": "allow"})
     rows = things(
-        ("a_b", "c", 1), ("a", "b_c", 2), (None, "c", 3), ("c", None, 4), ("", "c", 5), (None, None, 6), names="x y n"
+        ("a_b", "c", 1),
+        ("a", "b_c", 2),
+        (None, "c", 3),
+        ("c", None, 4),
+        ("", "c", 5),
+        (None, None, 6),
+        names="x y n",
     )
     lake.load(pairs, "s1", rows)
     changed = [{**row, "n": row["n"] + 10} for row in rows]
@@ -126,14 +132,25 @@ def test_d9_order_width_and_scale_of_columns_are_no_change(lake: SmallLake) -> N
 
     same = entity(settings=QUIET)
     narrow = [("id", pa.int32()), ("n", pa.int16()), ("d", pa.decimal128(5, 1)), ("f", pa.float64())]
-    wide = [("f", pa.float64()), ("d", pa.decimal128(12, 4)), ("n", pa.int64()), ("id", pa.int64()), ("new", pa.string())]
+    wide = [
+        ("f", pa.float64()),
+        ("d", pa.decimal128(12, 4)),
+        ("n", pa.int64()),
+        ("id", pa.int64()),
+        ("new", pa.string()),
+    ]
     numbers: list[tuple[Any, ...]] = [(1, 5, "1.5", 0.0), (2, -7, "0.0", float("nan")), (3, None, None, None)]
     again: dict[Any, Any] = {0.0: -0.0}
-    lake.load(same, "s1", [{"id": i, "n": n, "d": d and Decimal(d), "f": f} for i, n, d, f in numbers], narrow)
+    lake.load(
+        same, "s1", [{"id": i, "n": n, "d": d and Decimal(d), "f": f} for i, n, d, f in numbers], narrow
+    )
     files = lake.files(same)
 
     summary = lake.load(
-        same, "s2", [{"id": i, "n": n, "d": d and Decimal(d), "f": again.get(f, f)} for i, n, d, f in numbers], wide
+        same,
+        "s2",
+        [{"id": i, "n": n, "d": d and Decimal(d), "f": again.get(f, f)} for i, n, d, f in numbers],
+        wide,
     )
 
     assert (summary.changed, summary.inserted, summary.delta_version) == (0, 0, None)
@@ -160,11 +177,19 @@ def test_d12_a_delete_closes_a_version_and_opens_none(lake: SmallLake) -> None:
     """ "Historic Strategy": a record that comes back opens a new version; the gap stays."""
     names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
     crm = entity("historic")
-    slices: list[list[tuple[Any, ...]]] = [[(1, "a", None)], [(1, "a", True), (7, "x", True)], [(1, "a", False)]]
+    slices: list[list[tuple[Any, ...]]] = [
+        [(1, "a", None)],
+        [(1, "a", True), (7, "x", True)],
+        [(1, "a", False)],
+    ]
     for hour, rows in enumerate(slices, start=1):
-        lake.load(crm, f"s{hour}", things(*rows, names=names), schema, processing_time=hours(hour).isoformat())
+        lake.load(
+            crm, f"s{hour}", things(*rows, names=names), schema, processing_time=hours(hour).isoformat()
+        )
 
-    assert lake.rows(crm, "id", "dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent", "dlf_deleted", "dlf_lastSeen") == [
+    assert lake.rows(
+        crm, "id", "dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent", "dlf_deleted", "dlf_lastSeen"
+    ) == [
         (1, 1.0, 2.0, False, True, 1.0),
         (1, 3.0, None, True, False, 3.0),
     ]
@@ -178,7 +203,10 @@ def test_d13_a_processing_time_that_goes_back_is_refused_before_anything_is_lock
     for text in (hours(5).isoformat(), hours(4).isoformat()):
         with pytest.raises(BackdatedError):
             lake.process(crm, processing_time=text)
-    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [Verdict.PROCESSED, Verdict.READY]
+    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [
+        Verdict.PROCESSED,
+        Verdict.READY,
+    ]
 
     error = lake.process(crm, processing_time=hours(4).isoformat(), backdated=True).error
 
@@ -235,7 +263,9 @@ def test_an_empty_first_slice_makes_an_empty_table(lake: SmallLake, strategy: st
 
 
 @pytest.mark.parametrize(("scope", "flagged"), [("closed", [2]), ("open", []), ("full", [2, 4])])
-def test_d15_delete_inference_looks_only_into_the_window(lake: SmallLake, scope: str, flagged: list[int]) -> None:
+def test_d15_delete_inference_looks_only_into_the_window(
+    lake: SmallLake, scope: str, flagged: list[int]
+) -> None:
     """Delete inference: rows in the window that the slice lacks, and no others; null watermarks stay."""
     orders = entity(
         watermark=[{"column_name": "at", "expression": "${last_value}"}],
@@ -295,7 +325,12 @@ def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) 
 
 @pytest.mark.parametrize(
     "expression",
-    ["reflect('java.lang.System', 'exit', '1')", "(select 1)", "exists(select * from parquet.`/etc`)", "input_file_name()"],
+    [
+        "reflect('java.lang.System', 'exit', '1')",
+        "(select 1)",
+        "exists(select * from parquet.`/etc`)",
+        "input_file_name()",
+    ],
 )
 def test_d19_expressions_reach_nothing_but_the_row(lake: SmallLake, expression: str) -> None:
     sly = entity(transformations=[{"column": "w", "expression": expression}])
@@ -308,7 +343,12 @@ def test_d19_expressions_reach_nothing_but_the_row(lake: SmallLake, expression: 
 def test_d21_columns_come_and_go(lake: SmallLake) -> None:
     """ "Schema Drift": logged as warnings; processing continues with the source's schema."""
     drifting = entity()
-    lake.load(drifting, "s1", [{"id": 1, "v": "a", "n": 1}], [("id", pa.int64()), ("v", pa.string()), ("n", pa.int32())])
+    lake.load(
+        drifting,
+        "s1",
+        [{"id": 1, "v": "a", "n": 1}],
+        [("id", pa.int64()), ("v", pa.string()), ("n", pa.int32())],
+    )
 
     lake.load(drifting, "s2", [{"id": 2, "n": 3_000_000_000, "w": "w"}])
 
@@ -360,7 +400,7 @@ def test_d22_times_are_instants(lake: SmallLake) -> None:
 
 
 def test_duplicate_keys_fail_before_any_write(lake: SmallLake) -> None:
-    """ "Duplicate Business Keys": among new rows, among known ones, across both, also where rows are equal."""
+    """ "Duplicate Business Keys": also where the rows are equal, and in a first slice."""
     for strategy in ("full", "merge", "historic"):
         crm = entity(strategy, name=f"crm_{strategy}")
         error = lake.fail(crm, "s1", things((7, "a"), (7, "a")))

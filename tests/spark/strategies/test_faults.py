@@ -1,4 +1,4 @@
-"""Slices that can't be processed: each has its own error, and leaves table, watermark and others as they were.
+"""Slices that can't be processed: each has its own error and leaves all else as it was.
 
 Headings are those of `processing-strategies.md` and `processing-manifest.md`.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import (
     DeleteBrakeError,
@@ -24,7 +25,6 @@ from lakewright.errors import (
 )
 from lakewright.manifest.item import Verdict
 from lakewright.slices.process import look_for_slices
-from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
 
@@ -73,9 +73,8 @@ def test_a_damaged_page_is_noticed_by_its_checksum(lake: SmallLake) -> None:
 
 def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
     crm = entity()
-    look_for = lambda: look_for_slices(lake.bench(crm), crm)  # noqa: E731 - read twice below
     file = lake.put(crm, "s1", ROWS)
-    look_for()
+    look_for_slices(lake.bench(crm), crm)
     file.unlink()
     assert isinstance(lake.process(crm).error, SliceError)
 
@@ -149,11 +148,17 @@ def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake) -> None:
 
 @pytest.mark.parametrize(
     ("expression", "told"),
-    [("no_such_function(id)", "no_such_function"), ("100 / (id - 2)", "DIVIDE_BY_ZERO"), ("cast(v as int)", "CAST_INVALID_INPUT")],
+    [
+        ("no_such_function(id)", "no_such_function"),
+        ("100 / (id - 2)", "DIVIDE_BY_ZERO"),
+        ("cast(v as int)", "CAST_INVALID_INPUT"),
+    ],
 )
 def test_a_failing_expression_is_named_with_its_column(lake: SmallLake, expression: str, told: str) -> None:
     """ "Common Processing Pipeline": add calculated columns."""
-    crm = entity(columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "calc", "expression": expression}])
+    crm = entity(
+        columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "calc", "expression": expression}]
+    )
 
     error = lake.fail(crm, "s1", ROWS)
 
@@ -239,7 +244,12 @@ def test_columns_of_any_name_arrive_and_clashing_ones_are_refused(lake: SmallLak
     assert lake.rows(crm, "theid", "a`DROPTABLEx", "d", "größe😀") == [(1, "y", 2, 3)]
     assert lake.table(crm).selectExpr("s.netprice").first() == (5,)
 
-    for names in (["id", "net price", "netprice"], ["id", "v", "V"], ["id", "dlf_ValidTo"], ["id", "_change_type"]):
+    for names in (
+        ["id", "net price", "netprice"],
+        ["id", "v", "V"],
+        ["id", "dlf_ValidTo"],
+        ["id", "_change_type"],
+    ):
         clash = entity(name=f"clash{len(names)}{names[-1]}")
         error = lake.fail(clash, "s1", pa.table([[1]] * len(names), names=names))
         assert isinstance(error, SchemaDriftError)
@@ -250,12 +260,12 @@ def test_values_of_all_types_arrive_as_they_are_and_twice_without_change(lake: S
     from datetime import UTC, date, datetime
     from decimal import Decimal
 
-    row = {
+    row: dict[str, Any] = {
         "id": 1,
         "n": Decimal("123456789012345678.000000000000000001"),
         "day": date(1500, 1, 1),
         "at": datetime(1600, 2, 3, 4, 5, 6, 7, tzinfo=UTC),
-        "local": datetime(2024, 3, 31, 2, 30),  # noqa: DTZ001 - a time that no zone with summer time has
+        "local": datetime(2024, 3, 31, 2, 30),
         "b": b"\x00\xff",
         "t": " trailing \x00 ",
         "list": [1, None],
@@ -278,7 +288,8 @@ def test_values_of_all_types_arrive_as_they_are_and_twice_without_change(lake: S
     history = entity("historic")
     lake.load(history, "s1", [row, {"id": 2}], schema)
 
-    again = lake.load(history, "s2", [{**row, "pairs": row["pairs"][::-1]}, {"id": 2, "inner": None}], schema)  # type: ignore[index]  # it is a list
+    turned = {**row, "pairs": row["pairs"][::-1]}
+    again = lake.load(history, "s2", [turned, {"id": 2, "inner": None}], schema)
 
     assert (again.unchanged, again.delta_version) == (2, None)
     columns = [name for name, _ in schema if name not in {"at", "none"}]
@@ -304,7 +315,10 @@ def test_a_slice_may_be_named(lake: SmallLake) -> None:
     lake.put(crm, "s2", ROWS)
     result = lake.process(crm, "s1", processing_time=hours(3).isoformat())
     assert [done.name for done in result.slices] == ["s1"]
-    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [Verdict.PROCESSED, Verdict.READY]
+    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [
+        Verdict.PROCESSED,
+        Verdict.READY,
+    ]
 
 
 def test_errors_of_the_system_are_recorded_too(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:

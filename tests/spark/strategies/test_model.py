@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from tests.model.strategies import Model, Record, Row
 from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours, pa
 
@@ -32,7 +31,9 @@ NUMBERS = itertools.count()
 EXAMPLES = int(os.environ.get("LAKEWRIGHT_EXAMPLES", "12"))
 
 VALUES = st.tuples(
-    st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0.0, 1.5]), st.sampled_from([None, "p", "q"])
+    st.sampled_from([None, "", "a", "b"]),
+    st.sampled_from([None, 0.0, 1.5]),
+    st.sampled_from([None, "p", "q"]),
 )
 RECORDS = st.builds(
     Record,
@@ -82,6 +83,7 @@ def as_tuple(row: Row, *, is_historic: bool) -> tuple[Any, ...]:
     is_partitioned=st.booleans(),
 )
 def test_table_and_metrics_are_those_of_the_model(
+    *,
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
     strategy: str,
@@ -107,7 +109,7 @@ def test_table_and_metrics_are_those_of_the_model(
             things, f"s{number}", as_rows(records), SCHEMA, processing_time=hours(at).isoformat()
         )
         assert counts_of(found) == asdict(expected)
-        check_rows(lake, things, model, is_historic=strategy == "historic")
+    check_rows(lake, things, model, is_historic=strategy == "historic")
 
 
 @settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))

@@ -92,3 +92,16 @@ def test_what_another_destination_has_processed_is_ready_for_this_one() -> None:
     pending = sort_out([item("1", *PROCESSED, application=OTHERS)], US)
 
     assert names(pending.ready) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("first", "ready"),
+    [
+        (item("1", *PROCESSED, application=OTHERS), ["1", "2"]),
+        (item("1", *LOCKED, application=OTHERS), []),
+        (item("1", *FAILED, application=OTHERS), []),
+        (item("1", State.SKIPPED, application=OTHERS), ["1", "2"]),
+    ],
+)
+def test_what_others_did_counts_only_where_it_blocks(first: Item, ready: list[str]) -> None:
+    assert names(sort_out([item("2"), first], US).ready) == ready

@@ -1,0 +1,266 @@
+"""One slice under its lock: found in the table already, or read, applied and recorded.
+
+Source: `processing-manifest.md`, "State". What lies between lock and release is safe to repeat: the table
+tells whether an attempt's commit landed.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import (
+    CommitConflict,
+    LateSliceError,
+    LeaseLost,
+    OperatorError,
+    SliceError,
+    StoreUnavailable,
+)
+from lakewright.lake.commit import CommitFact, landed, strict_session
+from lakewright.lake.failpoint import pass_point
+from lakewright.manifest.payload import failure
+from lakewright.slices.discover import Slice, find_slice, refuse_unreadable
+from lakewright.slices.pending import slice_name
+from lakewright.slices.read import read_slice
+from lakewright.slices.result import SliceResult
+from lakewright.spec.function import Surroundings
+from lakewright.strategies.apply import Applied, Order, apply
+from lakewright.strategies.failures import full_text, translated
+from lakewright.strategies.summary import Summary
+from lakewright.strategies.work import Leave
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.errors import LakewrightError
+    from lakewright.manifest.claim import Claim
+    from lakewright.slices.bench import Bench
+    from lakewright.spec.entity import Entity, Strategy
+    from lakewright.stores.heartbeat import Heartbeat
+
+__all__ = ["Attempts"]
+
+ATTEMPTS = 3
+"""Times that a slice is compared anew because the table changed meanwhile."""
+
+TICK = timedelta(microseconds=1)
+
+
+class Attempts:
+    """Attempts at slices of one entity, one after the other.
+
+    Args:
+        bench: What to work with.
+        entity: The entity.
+        strategy: By which they are processed.
+        given: The processing time, where the caller gave one.
+        late: Ids of items that are older than one already processed.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        entity: Entity,
+        strategy: Strategy,
+        *,
+        given: datetime | None,
+        late: frozenset[str],
+    ) -> None:
+        self.bench = bench
+        self.entity = entity
+        self.strategy = strategy
+        self.given = given
+        self.late = late
+        self.places = entity.places(bench.lake.settings)
+        self.app_id = str(bench.application)
+        self.last_time: datetime | None = None
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """A session of this entity's own, started when a slice is read."""
+        return strict_session(self.bench.lake)
+
+    def process(self, claim: Claim, heartbeat: Heartbeat) -> SliceResult:
+        """Return what came of a claimed slice; the claim is ended, whatever happens.
+
+        Raises:
+            LakewrightError: It could not be processed; the manifest has it as failed or, where nothing was
+                wrong with it, as ready again.
+        """
+        heartbeat.keep(claim.lease)
+        name = slice_name(claim.item)
+        try:
+            pass_point("after_lock")
+            return self._attempt(claim, lambda: heartbeat.check(claim.lease))
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except OperatorError as error:
+            heartbeat.drop(claim.lease)
+            self.bench.ledger.release(claim.item_id, f"not begun: {error.message}", is_forced=True)
+            raise
+        except Exception as error:
+            heartbeat.drop(claim.lease)
+            ours = translated(error, self.entity, name)
+            self._record_failure(claim, ours, error)
+            raise ours from error
+        except BaseException:
+            heartbeat.drop(claim.lease)
+            self.bench.ledger.release(claim.item_id, "the run was interrupted", is_forced=True)
+            raise
+        finally:
+            heartbeat.drop(claim.lease)
+
+    def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
+        trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
+        holds_back = not isinstance(ours, LateSliceError)
+        self.bench.ledger.failed(
+            claim, failure(ours, stack_trace=trace, holds_back=holds_back), holds_back=holds_back
+        )
+
+    def _attempt(self, claim: Claim, check: Callable[[], None]) -> SliceResult:
+        """Find the slice's commit, or make it; whoever was in between, the table is asked again."""
+        lake, silver = self.bench.lake, self.places.silver
+        for attempt in range(1, ATTEMPTS + 1):
+            fact = landed(lake, silver, self.app_id, claim.token)
+            if fact is not None:
+                return self._adopt(claim, fact)
+            try:
+                return self._apply(claim, check)
+            except (CommitConflict, LeaseLost) as error:
+                check()
+                if attempt == ATTEMPTS:
+                    raise
+                self.bench.warn(f"{slice_name(claim.item)}: {error.message}; compared anew")
+        raise AssertionError("the last attempt returns or raises")
+
+    def _adopt(self, claim: Claim, fact: CommitFact) -> SliceResult:
+        """Tell the manifest of a commit that landed before it could be told."""
+        metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
+        metrics.setdefault("strategy", self.strategy.value)
+        summary = Summary.from_json(metrics)
+        content = {
+            key: fact.content[key] for key in ("fingerprint", "watermarks", "drift") if key in fact.content
+        }
+        self._record(claim, summary, {**content, "adopted": True, "commit_run": fact.content.get("run")})
+        return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True)
+
+    def _apply(self, claim: Claim, check: Callable[[], None]) -> SliceResult:
+        started = time.monotonic()
+        self._refuse_late(claim)
+        slice_ = self._unchanged_slice(claim)
+        at = self._next_time()
+        name = slice_name(claim.item)
+        try:
+            frame = read_slice(self.session, slice_, self.entity)
+            pass_point("after_read")
+            applied = apply(
+                self.bench.lake, self.session, self.entity, frame, self._order(claim, slice_, at, check)
+            )
+        except Exception as error:
+            raise translated(error, self.entity, name) from error
+        summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
+        self._record(claim, summary, self._content(slice_, at, applied))
+        warnings = () if applied.drift is None else applied.drift.messages
+        for warning in warnings:
+            self.bench.warn(f"{name}: {warning}")
+        return SliceResult(name, claim.item_id, summary, warnings=warnings)
+
+    def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
+        metrics = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
+        pass_point("before_processed")
+        self.bench.ledger.processed(claim, {**content, **metrics})
+
+    def _refuse_late(self, claim: Claim) -> None:
+        noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True
+        if (
+            claim.item_id not in self.late
+            or self.bench.wishes.late
+            or noted
+            or self.entity.late_slices == "apply"
+        ):
+            return
+        raise LateSliceError(
+            f"the slice {slice_name(claim.item)} is older than one that is already processed",
+            remedy=f"Apply it with `lakewright manifest requeue {claim.item_id} --late`, or skip the item.",
+        )
+
+    def _unchanged_slice(self, claim: Claim) -> Slice:
+        """The slice, as it was when it was recorded."""
+        name = slice_name(claim.item)
+        found = find_slice(self.places.bronze, name, self.bench.lake)
+        if found is None:
+            raise SliceError(
+                f"the slice {name} is gone from {self.places.bronze}",
+                remedy="Bring it back, then resolve the item; or skip it.",
+            )
+        recorded = claim.item.fingerprint
+        if recorded is not None and dict(recorded) != found.fingerprint:
+            raise SliceError(
+                f"the slice {name} has changed since it was discovered",
+                remedy="If it is right as it is now, resolve the item.",
+                details={"recorded": dict(recorded), "found": found.fingerprint},
+            )
+        refuse_unreadable(found)
+        return found
+
+    def _next_time(self) -> datetime:
+        """The processing time of the next slice: later than that of the last one of this run."""
+        at = self.given or self.bench.clock().astimezone(UTC)
+        if self.last_time is not None and self.given is None:
+            at = max(at, self.last_time + TICK)
+        self.last_time = at
+        return at
+
+    def _order(self, claim: Claim, slice_: Slice, at: datetime, check: Callable[[], None]) -> Order:
+        def check_all() -> None:
+            check()
+            if self._unchanged_slice(claim).fingerprint != slice_.fingerprint:
+                raise SliceError(f"the slice {slice_.name} changed while it was read")
+
+        return Order(
+            slice_name=slice_.name,
+            slice_size=slice_.size,
+            strategy=self.strategy,
+            at=at,
+            app_id=self.app_id,
+            number=claim.token,
+            check=check_all,
+            holder=str(self.bench.holder),
+            content=self._commit_content(claim, slice_, at),
+            lower_ends=dict(self._lower_ends()),
+            leave=Leave(data_loss=self.bench.wishes.data_loss, backdated=self.bench.wishes.backdated),
+        )
+
+    def _commit_content(self, claim: Claim, slice_: Slice, at: datetime) -> dict[str, Any]:
+        return {
+            "item": claim.item_id,
+            "revision": claim.item.revision,
+            "run": claim.run_id,
+            "record": claim.record_id,
+            "strategy": self.strategy.value,
+            "processingTime": at.isoformat(),
+            "fingerprint": slice_.fingerprint,
+        }
+
+    def _content(self, slice_: Slice, at: datetime, applied: Applied) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "slice": slice_.name,
+            "strategy": self.strategy.value,
+            "processing_time": at.isoformat(),
+            "fingerprint": slice_.fingerprint,
+            "watermarks": {column: mark.as_json() for column, mark in applied.watermarks.items()},
+        }
+        return content if applied.drift is None else {**content, "drift": applied.drift.as_json()}
+
+    def _lower_ends(self) -> Iterator[tuple[str, object]]:
+        last = self.bench.ledger.watermarks.last(self.bench.application)
+        for mark in self.entity.watermarks:
+            if mark.column_name in last:
+                surroundings = Surroundings(clock=self.bench.clock)
+                yield mark.column_name, mark.lower_end(last[mark.column_name].python, surroundings)

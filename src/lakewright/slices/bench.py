@@ -1,0 +1,71 @@
+"""What processing an entity's slices works with, and what the caller asks of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakewright.manifest.ledger import Takeover
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.manifest.lease import Holder
+    from lakewright.manifest.ledger import Ledger
+    from lakewright.manifest.record import Application
+    from lakewright.spec.entity import Strategy
+
+__all__ = ["Bench", "Wishes"]
+
+
+def _say_nothing(_text: str) -> None:
+    """Leave a warning unsaid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the caller asks for.
+
+    Attributes:
+        strategy: Instead of the entity's own.
+        processing_time: ISO 8601 text, for one slice.
+        late: Whether a slice older than one already processed is applied.
+        backdated: Whether the processing time may lie before what the table holds.
+        data_loss: Whether Full may replace rows of another strategy.
+        wait: Whether to wait for a slice that another run processes.
+    """
+
+    strategy: Strategy | None = None
+    processing_time: str | None = None
+    late: bool = False
+    backdated: bool = False
+    data_loss: bool = False
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What processing works with.
+
+    Attributes:
+        application: The entity's target: on whose behalf slices are processed.
+        clock: Tells the present instant, in UTC.
+        lease: How long a lock lasts without a heartbeat.
+        takeover: Who may take over a stale lock.
+        is_stopping: Tells whether to stop before the next slice.
+        warn: Takes a warning.
+    """
+
+    lake: Lake
+    ledger: Ledger
+    holder: Holder
+    application: Application
+    clock: Callable[[], datetime]
+    lease: timedelta = timedelta(seconds=60)
+    takeover: Takeover = Takeover.AUTO
+    is_stopping: Callable[[], bool] = lambda: False
+    warn: Callable[[str], None] = _say_nothing
+    sleep: Callable[[float], None] = time.sleep
+    wishes: Wishes = field(default_factory=Wishes)

@@ -1,0 +1,53 @@
+"""The lock around commits to a local table, between processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lakewright.errors import LeaseHeld
+from lakewright.lake.guard import guarded, lock_file
+from lakewright.spec.places import Address
+
+HOLD = """
+import sys
+from lakewright.lake.guard import guarded
+from lakewright.spec.places import Address
+with guarded(Address(location=sys.argv[1]), "the other process"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_another_process_waits_and_then_names_the_holder(tmp_path: Path) -> None:
+    """Fault C8; promise 2: who is second writes nothing and says who holds it."""
+    table = Address(location=str(tmp_path / "silver" / "t"))
+    waits: list[float] = []
+    command = [sys.executable, "-c", HOLD, str(table.location)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+
+        with (
+            pytest.raises(LeaseHeld, match="the other process"),
+            guarded(table, "me", patience=0.2, sleep=waits.append),
+        ):
+            pytest.fail("it is held")
+
+        other.kill()
+    with guarded(table, "me"):
+        assert lock_file(tmp_path / "silver" / "t").read_text() == "me"
+    assert len(waits) == 4
+
+
+def test_a_catalogs_table_needs_no_lock(tmp_path: Path) -> None:
+    with guarded(Address(name="db.t"), "me"):
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_is_not_inside_the_tables_folder(tmp_path: Path) -> None:
+    with guarded(Address(location=str(tmp_path / "t")), "me"):
+        assert not (tmp_path / "t").exists()

@@ -1,0 +1,90 @@
+"""What bronze holds: names, order, ids and fingerprints of slices."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lakewright.lake.lake import Lake
+from lakewright.slices.discover import canonical_id, find_slice, item_id, list_slices, natural_key
+
+NO_LAKE = cast("Lake", None)
+
+
+def put(folder: Path, *names: str, text: str = "x") -> None:
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def names(folder: Path) -> list[str]:
+    return [slice_.name for slice_ in list_slices(str(folder), NO_LAKE)]
+
+
+def test_slices_come_in_natural_order_of_their_names(tmp_path: Path) -> None:
+    put(tmp_path, "s10", "s9", "s1", "2024-01-10.parquet", "2024-01-09.parquet", "a b", "s09")
+    assert names(tmp_path) == ["2024-01-09.parquet", "2024-01-10.parquet", "a b", "s1", "s09", "s9", "s10"]
+
+
+def test_hidden_names_and_folders_still_written_are_no_slices(tmp_path: Path) -> None:
+    put(tmp_path, "_x", ".y", "writing/_temporary/0/part", "writing/part", "done/part")
+    (tmp_path / "empty").mkdir()
+    assert names(tmp_path) == ["done"]
+
+
+def test_where_siblings_carry_a_mark_of_their_end_a_folder_without_is_still_written(tmp_path: Path) -> None:
+    put(tmp_path, "s1/part", "s1/_SUCCESS", "s2/part", "s3.parquet")
+    assert names(tmp_path) == ["s1", "s3.parquet"]
+    put(tmp_path, "s2/_SUCCESS")
+    assert names(tmp_path) == ["s1", "s2", "s3.parquet"]
+
+
+def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
+    assert names(tmp_path / "nowhere") == []
+    assert find_slice(str(tmp_path), "s1", NO_LAKE) is None
+
+
+def test_a_fingerprint_tells_contents_apart(tmp_path: Path) -> None:
+    put(tmp_path, "s1/a", "s1/b=1/c", "s1/_b=1/d", "s1/_meta", "s1/.crc")
+    found = find_slice(str(tmp_path), "s1", NO_LAKE)
+    assert found is not None
+    assert [file.name for file in found.files] == ["a", "_b=1/d", "b=1/c"]
+    before = found.fingerprint
+    assert (before["size"], before["files"]) == (3, 3)
+
+    os.utime(tmp_path / "s1/a", ns=(1, 1))
+    after = find_slice(str(tmp_path), "s1", NO_LAKE)
+    assert after is not None
+    assert after.fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/lake/a b", "file:///lake/a%20b"),
+        ("/lake/a%20b", "file:///lake/a%2520b"),
+        ("file:///lake/a%20b/", "file:///lake/a%20b"),
+        ("/lake/x/../y", "file:///lake/y"),
+        ("s3a://lake/a b/", "s3://lake/a b"),
+        ("/lake/h#1?", "file:///lake/h%231%3F"),
+        ("/lake/x:y", "file:///lake/x:y"),
+    ],
+)
+def test_a_place_has_one_id(path: str, expected: str) -> None:
+    """Peers' case 70."""
+    assert item_id(path) == expected
+    assert canonical_id(expected) == expected
+
+
+@pytest.mark.parametrize("uri", ["file:/lake/a%20b", "file:///lake/a%20b/", "FILE:///lake/a b"])
+def test_ids_that_were_written_otherwise_are_found(uri: str) -> None:
+    assert canonical_id(uri) == "file:///lake/a%20b"
+
+
+def test_natural_keys_compare_whatever_the_names() -> None:
+    mixed = ["a", "1a", "a1", "²", "01", "1", "9" * 50]
+    assert sorted(mixed, key=natural_key) == ["01", "1", "1a", "9" * 50, "a", "a1", "²"]

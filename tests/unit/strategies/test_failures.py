@@ -1,0 +1,68 @@
+"""`processing-strategies.md`, "Error Handling": what Spark says, as errors that say what to mend."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakewright.errors import (
+    CommitConflict,
+    LakewrightError,
+    NotInstalled,
+    SchemaDriftError,
+    SliceError,
+    TargetError,
+    UsageError,
+)
+from lakewright.spec.entity import Entity
+from lakewright.strategies.failures import translated
+
+ENTITY = Entity.model_validate(
+    {
+        "id": "1",
+        "name": "crm",
+        "connection": "c",
+        "processtype": "full",
+        "columns": [{"name": "ratio", "expression": "a / b"}],
+        "transformations": [["*", "upper(name) as name"]],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Could not read footer", SliceError, "s1"),
+        ("java.io.FileNotFoundException: File file:/x does not exist", SliceError, "s1"),
+        (
+            "io.delta.exceptions.ConcurrentAppendException: Files were added",
+            CommitConflict,
+            "Files were added",
+        ),
+        ("[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x", CommitConflict, "same time"),
+        (
+            "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint short_v (length(v) < 5)",
+            TargetError,
+            "short_v",
+        ),
+        ("[COLUMN_ALREADY_EXISTS] The column `v` already exists.", SchemaDriftError, "`v`"),
+        ("Failed to find data source: avro. Avro is built-in", NotInstalled, "avro"),
+        ("[CAST_OVERFLOW] The value 3000000000L of the type", SchemaDriftError, "3000000000L"),
+        (
+            "[DIVIDE_BY_ZERO] Division by zero.\n== SQL (line 1, position 1) ==\na / b\n^^^^^\n\n",
+            TargetError,
+            "'ratio'",
+        ),
+        ("lakewright-cast\u241fv\u241fint\u241fseven\u241f", SchemaDriftError, "seven"),
+        ("something\nwith lines", TargetError, "something"),
+        ("outer\nCaused by: x\n[INNER.ERROR] what it was", TargetError, "what it was"),
+    ],
+)
+def test_what_was_said_becomes_an_error_of_ours(text: str, kind: type[LakewrightError], told: str) -> None:
+    found = translated(RuntimeError(text), ENTITY, "s1")
+    assert type(found) is kind
+    assert told in found.message
+
+
+def test_errors_of_ours_stay() -> None:
+    error = UsageError("x")
+    assert translated(error, ENTITY, "s1") is error

@@ -1,0 +1,53 @@
+"""Casts that fail instead of losing anything."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+)
+
+from lakewright.transform.casts import cast_error, cast_sql, limited_sql
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_exact", "checks"),
+    [
+        (StringType(), "int", False, "is not null"),
+        (LongType(), "int", False, "is not null"),
+        (LongType(), "double", True, "= v"),
+        (DoubleType(), "int", False, "= v"),
+        (DecimalType(10, 2), "decimal(8,0)", False, "= v"),
+        (DecimalType(10, 4), "decimal(10,2)", False, "is not null"),
+        (DecimalType(10, 4), "decimal(10,2)", True, "= v"),
+        (TimestampType(), "date", False, "is not null"),
+        (TimestampType(), "date", True, "= v"),
+    ],
+)
+def test_what_would_lose_something_is_compared_with_what_was(
+    source: DataType, target: str, is_exact: bool, checks: str
+) -> None:
+    assert checks in cast_sql("v", source, target, column="c", is_exact=is_exact)
+
+
+def test_the_same_type_needs_no_cast() -> None:
+    assert cast_sql("v", IntegerType(), "int", column="c") == "v"
+
+
+def test_the_error_that_a_query_raised_is_read_back() -> None:
+    sql = cast_sql("v", StringType(), "int", column="net `price`")
+    raised = sql[sql.index("concat('") + 8 : sql.index("', left")]
+    found = cast_error(f"job aborted: {raised}seven\u241f and more")
+    assert found is not None
+    assert found.details == {"column": "net `price`", "type": "int", "sample": "seven"}
+    assert cast_error("something else") is None
+
+
+def test_texts_of_bounded_length_are_measured() -> None:
+    assert "char_length(v), 0) <= 3" in limited_sql("v", 3, column="c")
