@@ -85,12 +85,12 @@ def test_each_month_of_regions_counts_what_pandas_counts(demo: Lakewright) -> No
 
     for month, inserted, changed, gone in changes(demo, "regions"):
         slice_ = said[month]
-        assert slice_["records_in_slice"] == len(snapshot(demo, "regions", month))
+        assert slice_["recordsInSlice"] == len(snapshot(demo, "regions", month))
         assert slice_["changed"] >= len(changed)
         assert slice_["inserted"] <= len(inserted)
         assert slice_["inserted"] + (slice_["changed"] - len(changed)) == len(inserted)
-        assert slice_["inferred_deletes"] == len(gone)
-        assert slice_["inserted"] + slice_["updated"] + slice_["deleted"] == slice_["records_in_slice"]
+        assert slice_["inferredDeletes"] == len(gone)
+        assert slice_["inserted"] + slice_["updated"] + slice_["deleted"] == slice_["recordsInSlice"]
 
 
 def test_each_month_of_frequencies_counts_what_pandas_counts(demo: Lakewright) -> None:
@@ -101,7 +101,7 @@ def test_each_month_of_frequencies_counts_what_pandas_counts(demo: Lakewright) -
         assert slice_["updated"] == len(changed)
         assert slice_["inserted"] == len(inserted)
         assert slice_["deleted"] == len(gone)
-        assert slice_["inserted"] + slice_["updated"] + slice_["unchanged"] == slice_["records_in_slice"]
+        assert slice_["inserted"] + slice_["updated"] + slice_["unchanged"] == slice_["recordsInSlice"]
 
 
 def test_frequencies_hold_every_version_with_its_interval(demo: Lakewright) -> None:
