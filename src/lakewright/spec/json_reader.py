@@ -33,7 +33,7 @@ class _Map(dict[str, Any]):
     doubled: tuple[str, ...] = ()
 
 
-class _NotANumber(ValueError):  # noqa: N818 - never leaves this module
+class _NotANumber(ValueError):
     """NaN or Infinity, which aren't JSON."""
 
 

@@ -49,7 +49,7 @@ class _Node:
     size: int
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this module
+class _Refused(Exception):
     """The file can't be read any further."""
 
     def __init__(self, fault: Fault) -> None:
