@@ -24,6 +24,7 @@ import lakewright.run.hooks
 import lakewright.schemas
 import lakewright.targets
 import lakewright.targets.assertions
+import lakewright.targets.datasets
 import lakewright.targets.measures
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.lake.lake import Lake
@@ -70,6 +71,7 @@ def registry() -> Registry:
         "schema": lakewright.schemas,
         "target": lakewright.targets,
         "assertion": lakewright.targets.assertions,
+        "dataset": lakewright.targets.datasets,
         "measure": lakewright.targets.measures,
         "hook": lakewright.run.hooks,
     }

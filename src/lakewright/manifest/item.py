@@ -96,7 +96,7 @@ class Item:
     @property
     def fingerprint(self) -> Mapping[str, Any] | None:
         """What tells the slice's content at its discovery, or as `resolve` adopted it; None where unknown."""
-        return None if self.new is None else self.new.note.get("fingerprint")
+        return None if self.new is None else self.new.note.get("fingerprint") or None
 
     def verdicts(self) -> Mapping[Application, Verdict]:
         """Return the verdict for each application that ever had a record here, or else for anyone."""

@@ -96,6 +96,6 @@ def _is_within(outer: str, inner: str) -> bool:
     if len(outer_levels) > len(inner_levels):
         return False
     return all(
-        fnmatchcase(theirs, ours) or fnmatchcase(ours, theirs)
+        ours == theirs or fnmatchcase(theirs, ours) or fnmatchcase(ours, theirs)
         for ours, theirs in zip(outer_levels, inner_levels, strict=False)
     )

@@ -38,7 +38,8 @@ def forget(bench: Bench, entity: Entity, reason: str) -> tuple[str, ...]:
         if others:
             kept.append(slice_name(item))
         else:
-            bench.ledger.requeue(item.item_id, reason)
+            # Its files may be removed and land again: whatever is there then is the slice.
+            bench.ledger.requeue(item.item_id, reason, fingerprint={})
     for column in bench.ledger.watermarks.last(bench.application):
         bench.ledger.watermarks.reset(bench.application, column)
     return tuple(kept)

@@ -107,10 +107,15 @@ def held_error(bench: Bench, item: Item) -> LakewrightError:
 
 
 def _open_items(bench: Bench, places: Places) -> Iterator[Item]:
-    """Items of the entity that aren't done, also where their slices are gone."""
+    """Items of the entity that aren't done, also where their slices are gone.
+
+    One that was forgotten with its rows is done with, until its slice is in bronze again.
+    """
     verdicts = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
     prefix = item_id(places.bronze) + "/"
-    yield from bench.ledger.store.select(Query(verdicts=verdicts, prefix=prefix))
+    for item in bench.ledger.store.select(Query(verdicts=verdicts, prefix=prefix)):
+        if item.verdict(bench.application) is not Verdict.READY or item.fingerprint is not None:
+            yield item
 
 
 def _unrecorded(bench: Bench, entity: Entity, slices: Iterable[Slice]) -> dict[str, Item]:
