@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.acceptance.lake import SmallLake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
