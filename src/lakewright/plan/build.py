@@ -121,14 +121,13 @@ class _Planner:
     """A plan while it is made.
 
     Attributes:
-        expected: By subject, what will be found once the steps planned so far have run, and which of them
-            changes it last.
+        expected: By subject, what will be found after each of the steps planned so far that change it.
         obstacle: Why nothing of later phases and instances will be reached, once something is blocked.
     """
 
     selection: Selection
     count: int
-    expected: dict[str, tuple[Observation, StepKey]] = field(default_factory=dict)
+    expected: dict[str, list[tuple[Observation, StepKey]]] = field(default_factory=dict)
     obstacle: str | None = None
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
@@ -181,7 +180,8 @@ class _Turn:
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
         found = candidate.observation
-        observation, relies_on = self.planner.expected.get(found.subject, (found, None))
+        expected = self.planner.expected.get(found.subject, [])
+        observation = expected[-1][0] if expected else found
         step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
         if self.planner.obstacle is None:
             if blocked := self._blocked(candidate.name, upstream):
@@ -191,16 +191,12 @@ class _Turn:
         own = candidate.dirty(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         if not own.is_to_run and not forced:
-            is_needed = relies_on is not None and candidate.dirty(phase, found).is_to_run
-            return replace(
-                step,
-                status=Planned.CLEAN,
-                reasons=own.reasons,
-                relies_on=relies_on if is_needed else None,
-            )
+            relies_on = _relies_on(phase, candidate, expected)
+            return replace(step, status=Planned.CLEAN, reasons=own.reasons, relies_on=relies_on)
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
-        self.planner.expected[found.subject] = observation.after(phase), (self.index, phase, candidate.name)
+        after = (observation.after(phase), (self.index, phase, candidate.name))
+        self.planner.expected.setdefault(found.subject, []).append(after)
         return replace(
             step,
             status=Planned.WOULD_RUN,
@@ -231,6 +227,15 @@ class _Turn:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)
         return tuple(reasons)
+
+
+def _relies_on(
+    phase: Phase, candidate: Candidate, expected: Sequence[tuple[Observation, StepKey]]
+) -> StepKey | None:
+    """Return the step that makes a target clean which by itself isn't."""
+    if not expected or not candidate.dirty(phase, candidate.observation).is_to_run:
+        return None
+    return next(key for found, key in expected if not candidate.dirty(phase, found).is_to_run)
 
 
 def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:

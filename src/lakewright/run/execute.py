@@ -204,7 +204,7 @@ class _Execution:
             return Outcome(Status.FAILED, error=error.as_fault())
         except KeyboardInterrupt:
             return Outcome(Status.ABORTED, reasons=("interrupted",))
-        except Exception as error:  # a target's failure is recorded here, whatever it is
+        except BaseException as error:  # a target's failure is recorded here, whatever it is: sys.exit() too
             log.exception("%s failed in %s", turn.step.target, turn.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
 
@@ -226,6 +226,6 @@ def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
     )
 
 
-def _unexpected(error: Exception) -> Fault:
+def _unexpected(error: BaseException) -> Fault:
     message = str(error).strip() or type(error).__name__
     return Fault(f"{type(error).__name__}: {message}", code="unexpected")

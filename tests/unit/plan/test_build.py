@@ -149,3 +149,99 @@ def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
 
     assert verdicts(plan) == {"entity": Planned.BLOCKED, "gold": Planned.BLOCKED}
     assert plan.as_json()["instances"][0]["phases"][0]["targets"][0]["error"]["code"] == "item_failed"
+
+
+HELD = Observation(
+    "held",
+    hold=Hold("slice 2 has failed", Fault("slice 2 has failed", code="item_failed"), is_locked=False),
+)
+
+
+def held(name: str = "held") -> Candidate:
+    phases = (Phase.BUILD, Phase.VERIFY)
+    place = Node(name, provides=frozenset({Resource.file("/held")}))
+    return Candidate(name, "entity", dict.fromkeys(phases, place), lambda: HELD, dirty)
+
+
+def told(plan: Plan) -> list[tuple[str, str, Planned, str]]:
+    return [
+        (instance.parameters["day"], f"{step.phase} {step.target}", step.status, step.reasons[0])
+        for instance in plan.instances
+        for phase in instance.phases
+        for step in phase.steps
+    ]
+
+
+def test_what_comes_after_something_blocked_is_not_reached() -> None:
+    """The plan says what a run will leave out."""
+    selection = Selection((Phase.BUILD, Phase.VERIFY))
+
+    plan = plan_of(held(), target("free"), selection=selection, count=2)
+
+    blocked = "not reached while held is blocked in BUILD"
+    assert told(plan) == [
+        ("0", "BUILD held", Planned.BLOCKED, "slice 2 has failed"),
+        ("0", "BUILD free", Planned.WOULD_RUN, "does not exist"),
+        ("0", "VERIFY held", Planned.BLOCKED, blocked),
+        ("0", "VERIFY free", Planned.BLOCKED, blocked),
+        ("1", "BUILD held", Planned.BLOCKED, blocked),
+        ("1", "BUILD free", Planned.CLEAN, "is filled"),
+        ("1", "VERIFY held", Planned.BLOCKED, blocked),
+        ("1", "VERIFY free", Planned.BLOCKED, blocked),
+    ]
+
+
+def test_keep_going_leaves_out_only_what_depends_on_something_blocked() -> None:
+    selection = Selection((Phase.BUILD, Phase.VERIFY), keep_going=True)
+
+    plan = plan_of(held(), target("free"), target("reader", requires="/held"), selection=selection)
+
+    assert told(plan) == [
+        ("0", "BUILD held", Planned.BLOCKED, "slice 2 has failed"),
+        ("0", "BUILD free", Planned.WOULD_RUN, "does not exist"),
+        ("0", "BUILD reader", Planned.BLOCKED, "held is blocked"),
+        ("0", "VERIFY held", Planned.BLOCKED, "its BUILD is blocked"),
+        ("0", "VERIFY free", Planned.WOULD_RUN, "VERIFY always runs"),
+        ("0", "VERIFY reader", Planned.BLOCKED, "its BUILD is blocked"),
+    ]
+
+
+def test_a_step_that_is_clean_only_by_an_earlier_one_names_it() -> None:
+    selection = Selection((Phase.CREATE, Phase.BUILD))
+    plan = plan_of(target("table"), target("there", filled=True), selection=selection, count=2)
+
+    relies = {
+        (instance.parameters["day"], step.phase, step.target): step.relies_on
+        for instance in plan.instances
+        for phase in instance.phases
+        for step in phase.steps
+    }
+
+    assert {key: found for key, found in relies.items() if found is not None} == {
+        ("1", Phase.CREATE, "table"): (0, Phase.CREATE, "table"),
+        ("1", Phase.BUILD, "table"): (0, Phase.BUILD, "table"),
+    }
+
+
+def test_only_what_nothing_else_tells_is_to_be_noted() -> None:
+    plan = plan_of(
+        target("empty", provides="/a"),
+        target("tainted", filled=True, requires="/a"),
+        target("both", requires="/a"),
+    )
+
+    assert {step.target: step.is_noted for step in plan.steps()} == {
+        "empty": False,
+        "tainted": True,
+        "both": False,
+    }
+
+
+def test_targets_that_are_not_chosen_are_not_looked_at() -> None:
+    def refuse() -> Observation:
+        raise AssertionError("looked at")
+
+    hidden = Candidate("hidden", "relation", {Phase.BUILD: Node("hidden")}, refuse, dirty)
+    chosen = Selection((Phase.BUILD,), targets=frozenset({"shown"}))
+
+    assert list(verdicts(plan_of(hidden, target("shown"), selection=chosen))) == ["shown"]

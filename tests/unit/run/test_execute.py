@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -99,6 +100,18 @@ def test_dependents_of_a_failure_are_blocked_and_the_rest_is_not_reached() -> No
         ("other", Status.SKIPPED),
     ]
     assert result.exit_code == 1
+
+
+def test_a_target_that_ends_the_process_fails_like_any_other() -> None:
+    def leave(instance: int, step: Step) -> Outcome:
+        sys.exit(3)
+
+    result, _ = run(plan_of(PhasePlan(Phase.BUILD, (step("a"),))), leave)
+
+    (target,) = result.targets()
+    assert target.status is Status.FAILED
+    assert target.error is not None
+    assert target.error.message == "SystemExit: 3"
 
 
 def test_keep_going_runs_what_does_not_depend_on_the_failure() -> None:

@@ -1,0 +1,189 @@
+"""What a run leaves in the history, and what the next run makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.run.bench import Bench, Listening, ended, said
+
+from lakewright.manifest.store import Write, Written
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.plan.step import Step
+from lakewright.stores.memory import MemoryStore
+
+RANGE = ("day:start=2022-01-01", "day:end=2022-01-03")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Killing(Listening):
+    """Ends the process when a target begins."""
+
+    victim: str = ""
+
+    def step_started(self, instance: int, step: Step) -> None:
+        if step.target == self.victim:
+            raise Killed
+
+
+class Counting(MemoryStore):
+    writes = 0
+    most = 10_000
+
+    def write(self, write: Write) -> Written:
+        self.writes += 1
+        if self.writes > self.most:
+            raise Killed
+        return super().write(write)
+
+
+def bench_of(folder: Path, **targets: dict[str, Any]) -> tuple[Bench, Counting]:
+    bench = Bench(folder, targets)
+    store = Counting()
+    bench.store = store
+    bench.journal = type(bench.journal)(store)
+    return bench, store
+
+
+CHAIN = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
+
+
+def test_what_has_nothing_to_do_costs_no_write_of_its_own(tmp_path: Path) -> None:
+    targets = {f"t{n}": {"writes": f"/t{n}", "phases": "build"} for n in range(50)}
+    bench, store = bench_of(tmp_path, **targets)
+    bench.run(Phase.BUILD, *RANGE)
+    before = store.writes
+
+    bench.run(Phase.BUILD, *RANGE)
+
+    assert store.writes - before == 3
+    assert len(list(bench.journal.targets("run-2"))) == 150
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_targets_stand_in_the_history_in_the_order_of_the_plan(tmp_path: Path, jobs: int) -> None:
+    bench, _ = bench_of(tmp_path, **CHAIN, other={"writes": "/other"})
+
+    result = bench.run(Phase.VERIFY, *RANGE, jobs=jobs)
+
+    entries = [
+        (e["instance"]["day"], e["phase"], e["name"], e["status"]) for e in bench.journal.targets("run-1")
+    ]
+    assert entries == [
+        (instance.parameters["day"], target.phase.value, target.name, target.status.value)
+        for instance in result.instances
+        for phase in instance.phases
+        for target in phase.targets
+    ]
+
+
+def test_a_killed_run_is_resumed_with_all_that_it_did_not_tell_of(tmp_path: Path) -> None:
+    bench, store = bench_of(tmp_path, **CHAIN)
+    planned = said(bench.plan(Phase.VERIFY, *RANGE))
+    store.most = 1 + 3
+    with pytest.raises(Killed):
+        bench.run(Phase.VERIFY, *RANGE)
+    store.most = 10_000
+    bench.forget()
+
+    bench.run(Phase.VERIFY, *RANGE, resume=True)
+
+    # The fourth was done, but nobody was told of it: it is found clean, or is checked again.
+    assert bench.world.performed == planned[3:]
+
+
+def test_a_resumed_run_keeps_to_the_targets_of_the_one_before(tmp_path: Path) -> None:
+    bench, store = bench_of(tmp_path, **CHAIN)
+    store.most = 1
+    with pytest.raises(Killed):
+        bench.run(Phase.BUILD, targets=("a",))
+    store.most = 10_000
+
+    resumed = bench.run(Phase.BUILD, resume=True)
+
+    assert list(ended(resumed)) == ["BUILD a"]
+
+
+def test_what_only_a_taint_makes_dirty_is_not_forgotten_by_a_killed_run(tmp_path: Path) -> None:
+    """ "Dirtiness": a has been built anew, b was to follow and is filled; the run dies between the two."""
+    bench, _ = bench_of(tmp_path, **CHAIN)
+    bench.run(Phase.BUILD)
+    bench.forget()
+
+    with pytest.raises(Killed):
+        bench.run(Phase.BUILD, dirty=("a",), listening=Killing(victim="b"))
+
+    after = bench.run(Phase.BUILD)
+
+    assert ended(after) == {"BUILD a": Status.SKIPPED, "BUILD b": Status.SUCCESS}
+    assert set(ended(bench.run(Phase.BUILD)).values()) == {Status.SKIPPED}
+
+
+def test_a_target_that_itself_finds_nothing_to_do_is_not_dirty_for_ever(tmp_path: Path) -> None:
+    bench, _ = bench_of(tmp_path, a={"writes": "/a", "phases": "build"})
+    bench.world.versions["/a"] = 1
+    bench.world.act = lambda target, context, phase: Outcome(Status.SKIPPED, reasons=("holds rows already",))
+
+    bench.run(Phase.BUILD, dirty=("a",))
+
+    assert list(bench.journal.taints("fake")) == []
+
+
+def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) -> None:
+    """IF_CHANGED: definition and inputs, through what is tainted, whatever else is filled."""
+    bench, _ = bench_of(
+        tmp_path,
+        a={"reads": "/source", "writes": "/a", "buildPolicy": "ifChanged", "phases": "build"},
+        b={"reads": "/a", "writes": "/b", "buildPolicy": "ifChanged", "phases": "build"},
+        c={"reads": "/other", "writes": "/c", "buildPolicy": "ifChanged", "phases": "build"},
+    )
+    bench.world.versions |= {"/source": 1, "/other": 1}
+    clean = {"BUILD a": Status.SKIPPED, "BUILD b": Status.SKIPPED, "BUILD c": Status.SKIPPED}
+
+    assert set(ended(bench.run(Phase.BUILD)).values()) == {Status.SUCCESS}
+    assert ended(bench.run(Phase.BUILD)) == clean
+
+    bench.world.versions["/source"] += 1
+    changed = bench.run(Phase.BUILD)
+    assert ended(changed) == {**clean, "BUILD a": Status.SUCCESS, "BUILD b": Status.SUCCESS}
+    reasons = {target.name: target.reasons for target in changed.targets()}
+    assert reasons["a"] == ("/source has changed since the last build",)
+    assert ended(bench.run(Phase.BUILD)) == clean
+
+    bench.write(
+        {
+            "c": {
+                "reads": "/other",
+                "writes": "/c",
+                "buildPolicy": "ifChanged",
+                "phases": "build",
+                "retries": 1,
+            }
+        }
+    )
+    redefined = bench.run(Phase.BUILD)
+    assert ended(redefined) == {"BUILD c": Status.SUCCESS}
+    assert next(redefined.targets()).reasons == ("definition has changed since the last build",)
+
+
+def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:
+    bench, _ = bench_of(
+        tmp_path, a={"reads": "/source", "writes": "/a", "buildPolicy": "ifChanged", "phases": "build"}
+    )
+    bench.world.versions["/source"] = 1
+    bench.run(Phase.BUILD)
+    bench.world.versions["/source"] = 2
+    bench.world.broken.add("a")
+    bench.run(Phase.BUILD)
+    bench.world.broken.clear()
+
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}
+    assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SKIPPED}
