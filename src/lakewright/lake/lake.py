@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakewright.lake.session import SessionSettings, build_session
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from lakewright.spec.lake import LakeSettings
 
 __all__ = ["Lake"]
+
+T = TypeVar("T")
 
 _PATIENCE = 2.0
 """Seconds to wait for a thread that starts the session."""
@@ -41,6 +43,7 @@ class Lake:
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
         self._work = _Work()
+        self._seen: dict[Hashable, Any] | None = None
 
     @property
     def is_started(self) -> bool:
@@ -74,6 +77,24 @@ class Lake:
     def isolated(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
         return self.spark.newSession()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Have things be looked at once while inside, where nothing is written."""
+        self._seen = {}
+        try:
+            yield
+        finally:
+            self._seen = None
+
+    def seen(self, thing: Hashable, look: Callable[[], T]) -> T:
+        """Return what looking at a thing gives: anew, or within `looking` what it gave before."""
+        if self._seen is None:
+            return look()
+        if thing not in self._seen:
+            self._seen[thing] = look()
+        found: T = self._seen[thing]
+        return found
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:

@@ -85,6 +85,10 @@ def observe_table(lake: Lake, address: Address) -> TableState:
     Raises:
         MigrationError: Something is there that is no Delta table.
     """
+    return lake.seen(address, lambda: _observe(lake, address))
+
+
+def _observe(lake: Lake, address: Address) -> TableState:
     path = None if address.location is None else local_path(address.location)
     if path is None:
         return _observe_with_spark(lake, address)

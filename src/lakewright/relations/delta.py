@@ -32,7 +32,7 @@ from lakewright.lake.table import (
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_merge import Clause, merge_rows, same_key
-from lakewright.relations.delta_write import WriteTarget, delta_table, has_partition, write_table
+from lakewright.relations.delta_write import WriteTarget, delta_table, partitions_of, write_table
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicyText,
@@ -123,10 +123,15 @@ class DeltaRelation(StoredRelation):
         values = typed_partition(self.partitions, partition)
         address = self.address(workspace)
         path = None if address.location is None else local_path(address.location)
-        found = None if path is None else has_partition(path, values)
+        names = tuple(values)
+        found = (
+            None
+            if path is None
+            else workspace.lake.seen(("partitions", path, names), lambda: partitions_of(path, names))
+        )
         if found is None:
             return not self.read(workspace, [partition]).isEmpty()
-        return found
+        return tuple(values.values()) in found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return the table's version, whichever partitions are asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["WriteTarget", "delta_table", "has_partition", "write_table"]
+__all__ = ["WriteTarget", "delta_table", "partitions_of", "write_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,19 @@ class WriteTarget:
     merge_key: tuple[str, ...] = ()
 
 
-def has_partition(path: Path, values: Mapping[str, Value]) -> bool | None:
-    """Return whether a table on this machine has files of a partition; None where its log doesn't tell."""
+def partitions_of(path: Path, names: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
+    """Return the values of these columns in the partitions that a table on this machine has files of.
+
+    None where its log doesn't tell.
+    """
     table = open_file(path)
     if table is None:
-        return False
+        return frozenset()
     actions = table.get_add_actions(flatten=True)
-    if not {f"partition.{name}" for name in values} <= set(actions.column_names):
-        return None if actions.num_rows else False
-    columns = [actions.column(f"partition.{name}").to_pylist() for name in values]
-    return tuple(values.values()) in set(zip(*columns, strict=True))
+    if not {f"partition.{name}" for name in names} <= set(actions.column_names):
+        return None if actions.num_rows else frozenset()
+    columns = [actions.column(f"partition.{name}").to_pylist() for name in names]
+    return frozenset(zip(*columns, strict=True))
 
 
 def write_table(

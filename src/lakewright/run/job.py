@@ -187,7 +187,10 @@ class JobRun:
         names = job.target_names(self.project.scope.instance(job.environment))
         observer = Observer(contexts, names, self._leftovers())
         selection = self._selection(job, observer)
-        plan = build_plan(self.project.name, job.name, observer.instances(), selection, count=len(contexts))
+        with self.lake.looking():
+            plan = build_plan(
+                self.project.name, job.name, observer.instances(), selection, count=len(contexts)
+            )
         observer.refuse_faults()
         return plan, contexts
 
