@@ -50,12 +50,14 @@ class Attempts:
     """Does steps, each as often and as long as its target allows.
 
     Attributes:
+        is_cut_off: Whether what is being done was made to end.
         sleep: Waits so many seconds.
     """
 
     contexts: Contexts
     lake: Lake
     run_id: str
+    is_cut_off: Callable[[], bool] = lambda: False
     sleep: Callable[[float], None] = time.sleep
 
     def perform(self, instance: int, step: Step) -> Outcome:
@@ -70,7 +72,11 @@ class Attempts:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         with self.lake.tagged(tag), _limited(_allowed(target), partial(self.lake.cancel, tag)) as limit:
-            within = replace(context, is_stopping=lambda: limit.is_over or context.is_stopping())
+            within = replace(
+                context,
+                is_stopping=lambda: limit.is_over or context.is_stopping() or self.is_cut_off(),
+                is_cut_off=self.is_cut_off,
+            )
             try:
                 outcome = self._tried(target, within, step)
             except Exception as error:

@@ -36,6 +36,11 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that work which was cut off is given to end; its process ends then."""
 
+BREATH = 0.2
+"""Seconds between two attempts at cutting it off."""
+
+_INTERRUPTED = Outcome(Status.ABORTED, reasons=("interrupted",))
+
 
 class Interruption(Protocol):
     """Tells whether somebody asked the run to stop, and by which signal."""
@@ -72,7 +77,7 @@ class Runner:
         executions: The job's, for the barriers between instances.
         isolated_kinds: Kinds whose failure stops nothing but what depends on it.
         release: Is told of each instance that has ended.
-        cut_off: Makes whatever the steps at hand wait for end at once.
+        cut_off: Makes whatever the steps at hand wait for end at once; it is an interruption, no failure.
     """
 
     run_id: str
@@ -174,21 +179,24 @@ class _Execution:
     def _cut_off(self) -> None:
         """End what is being done at once, and refuse the rest."""
         self.is_cut_off, self.agenda = True, InOrder(())
-        # First the threads, so that they don't take the end of what they wait for as an error of their own.
-        self.workers.interrupt()
-        try:
-            self.runner.cut_off()
-        except Exception as error:  # the run ends all the same, after some patience
-            log.warning("what is being done could not be cut off: %s", error)
         self._tell()
         deadline = monotonic() + PATIENCE
-        while self.workers.running and (done := self.workers.next_done(max(0.0, deadline - monotonic()))):
-            self._settle(*done)
+        while self.workers.running and monotonic() < deadline:
+            # Again and again: what was waited for may have been only a part of the work.
+            self._cancel()
+            if done := self.workers.next_done(BREATH):
+                self._settle(*done)
         at_hand = {turn.key for turn in self.workers.running}
         for turn in self.progress.turns():
             if not self.progress.is_settled(turn):
                 refusal = None if turn.key in at_hand else self.progress.refusal(turn)
-                self._settle(turn, refusal or _aborted(turn.step))
+                self._settle(turn, refusal or _ended(turn.step, _INTERRUPTED, PATIENCE))
+
+    def _cancel(self) -> None:
+        try:
+            self.runner.cut_off()
+        except Exception as error:  # the run ends all the same, after some patience
+            log.warning("what is being done could not be cut off: %s", error)
 
     def _work(self, turn: Turn) -> TargetResult:
         begin = monotonic()
@@ -197,20 +205,17 @@ class _Execution:
 
     def _outcome(self, turn: Turn) -> Outcome:
         try:
-            return self.runner.perform(turn.instance, turn.step)
-        except OperatorError as held:
-            return Outcome(Status.BLOCKED, reasons=(held.message,), error=held.as_fault())
-        except LakewrightError as error:
-            return Outcome(Status.FAILED, error=error.as_fault())
-        except KeyboardInterrupt:
-            return Outcome(Status.ABORTED, reasons=("interrupted",))
+            outcome = self.runner.perform(turn.instance, turn.step)
+            return _INTERRUPTED if self.is_cut_off and outcome.status is Status.FAILED else outcome
         except BaseException as error:  # a target's failure is recorded here, whatever it is: sys.exit() too
+            if self.is_cut_off or isinstance(error, KeyboardInterrupt):
+                return _INTERRUPTED
+            if isinstance(error, OperatorError):
+                return Outcome(Status.BLOCKED, reasons=(error.message,), error=error.as_fault())
+            if isinstance(error, LakewrightError):
+                return Outcome(Status.FAILED, error=error.as_fault())
             log.exception("%s failed in %s", turn.step.target, turn.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
-
-
-def _aborted(step: Step) -> TargetResult:
-    return _ended(step, Outcome(Status.ABORTED, reasons=("interrupted",)), 0.0)
 
 
 def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from threading import Event
 from typing import Any
 
 from lakewright.errors import SpecError, UsageError
@@ -124,9 +125,15 @@ class JobRun:
         run = self.journal.start_run(run, tuple(notes(run, plan)))
         announcer = self._announcer(job, plan, contexts, run)
         recorder = Recorder(self.journal, run, plan, [listener, *([announcer] if announcer else [])])
+        is_over = Event()
+
+        def cut_off() -> None:
+            is_over.set()
+            self.lake.cancel()
+
         runner = Runner(
             run_id=run_id,
-            perform=Attempts(contexts, self.lake, run_id).perform,
+            perform=Attempts(contexts, self.lake, run_id, is_over.is_set).perform,
             clock=self.clock,
             listener=recorder,
             interruption=interruption,
@@ -134,7 +141,7 @@ class JobRun:
             jobs=jobs,
             executions=job.executions,
             release=contexts.release,
-            cut_off=self.lake.cancel,
+            cut_off=cut_off,
         )
         if announcer:
             announcer.run_started()

@@ -5,7 +5,6 @@ They are daemons: a process that is to end at once doesn't wait for one that a c
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -53,23 +52,12 @@ class Workers(Generic[K, R]):
         self.running.discard(key)
         return key, result
 
-    def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in each thread, as soon as it runs Python code again."""
-        for thread in self._threads:
-            if thread.ident is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
-                )
-
     def close(self) -> None:
         """Let the threads end once they have nothing to do."""
         for _ in self._threads:
             self._work.put(None)
 
     def _run(self) -> None:
-        try:
-            while (piece := self._work.get()) is not None:
-                key, work = piece
-                self._done.put((key, work()))
-        except KeyboardInterrupt:
-            return  # it came between two pieces of work, and nobody waits for this thread any more
+        while (piece := self._work.get()) is not None:
+            key, work = piece
+            self._done.put((key, work()))

@@ -92,6 +92,7 @@ class Attempts:
         Raises:
             LakewrightError: It could not be processed; the manifest has it as failed or, where nothing was
                 wrong with it, as ready again.
+            KeyboardInterrupt: The run was made to end; the manifest has it as ready again.
         """
         heartbeat.keep(claim.lease)
         name = slice_name(claim.item)
@@ -106,6 +107,9 @@ class Attempts:
             raise
         except Exception as error:
             heartbeat.drop(claim.lease)
+            if self.bench.is_cut_off():
+                self.bench.ledger.release(claim.item_id, "the run was interrupted", is_forced=True)
+                raise KeyboardInterrupt from error
             ours = translated(error, self.entity, name)
             self._record_failure(claim, ours, error)
             raise ours from error

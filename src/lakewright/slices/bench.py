@@ -55,6 +55,7 @@ class Bench:
         lease: How long a lock lasts without a heartbeat.
         takeover: Who may take over a stale lock.
         is_stopping: Tells whether to stop before the next slice.
+        is_cut_off: Tells whether what is being done was made to end, so that it is no failure of the slice.
         warn: Takes a warning.
     """
 
@@ -66,6 +67,7 @@ class Bench:
     lease: timedelta = timedelta(seconds=60)
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False
+    is_cut_off: Callable[[], bool] = lambda: False
     warn: Callable[[str], None] = _say_nothing
     sleep: Callable[[float], None] = time.sleep
     wishes: Wishes = field(default_factory=Wishes)

@@ -45,6 +45,7 @@ class Context:
         warn: Takes a warning.
         takeover: Who may take over a stale lock.
         is_stopping: Tells whether the run is to stop: what is begun is finished, nothing more is begun.
+        is_cut_off: Tells whether what is begun was made to end at once, so that it is no failure.
     """
 
     workspace: Workspace
@@ -58,3 +59,4 @@ class Context:
     warn: Callable[[str], None] = lambda _: None
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False
+    is_cut_off: Callable[[], bool] = lambda: False

@@ -252,6 +252,7 @@ class EntityTarget(Target):
             lease=context.leases.duration,
             takeover=context.takeover,
             is_stopping=context.is_stopping,
+            is_cut_off=context.is_cut_off,
             warn=context.warn,
             wishes=Wishes(
                 strategy=self.strategy,

@@ -1,0 +1,57 @@
+"""A run that is stopped while Spark is at work. Rules of the command line: a second Ctrl-C stops at once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.acceptance.command import BIN
+from tests.acceptance.lake import SmallLake
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ENDLESS = """
+mappings:
+  endless:
+    kind: sql
+    sql: SELECT sum(a.id * b.id % 7) AS s FROM range(100000000) a CROSS JOIN range(100000000) b
+relations:
+  endless: {kind: delta, location: "${project.basedir}/lake/gold/endless"}
+targets:
+  endless: {kind: relation, mapping: endless, relation: endless}
+jobs:
+  endless: {targets: endless}
+"""
+
+
+def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> None:
+    lake = SmallLake.make(tmp_path / "lake")
+    (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
+    command = [str(BIN / "lakewright"), "job", "endless", "build", "-v"]
+    with subprocess.Popen(
+        command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        said = ""
+        while "BUILD endless started" not in said:
+            line = run.stderr.readline()
+            assert line, said
+            said += line
+        time.sleep(15)
+        begin = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+        seconds = time.monotonic() - begin
+
+    assert run.returncode == 130, said + err
+    assert seconds < 10
+    assert "ABORTED=1" in out
+    (told,) = lake.json("history")
+    assert told["status"] == "FAILED"
+    assert lake.json("plan", "endless", "build")["status"] == "WOULD_RUN"
