@@ -59,6 +59,22 @@ def test_a_cycle_of_targets_is_shown(lake: SmallLake) -> None:
     assert "->" in error["message"]
 
 
+def test_circles_and_missing_links_are_found_without_running_anything(lake: SmallLake) -> None:
+    edit(lake, "{kind: entity, entity: customers}", "{kind: entity, entity: customers, after: prices}")
+    edit(lake, "{kind: entity, entity: prices}", "{kind: entity, entity: prices, after: [customers, zork]}")
+    edit(lake, "kind: relation, relation: current_customers}", "kind: alias, input: names}")
+
+    done = lake.run("validate", "-o", "json")
+
+    assert done.code == 2, done.all
+    errors = json.loads(done.out)["errors"]
+    messages = " ".join(error["message"] for error in errors)
+    assert "targets depend on each other in a cycle" in messages
+    assert "mappings depend on each other in a cycle" in messages
+    assert "there is no target 'zork'" in messages
+    assert all(error["location"].startswith("model/model.yml:") for error in errors)
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

@@ -7,6 +7,7 @@ and other file systems need the session.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,7 @@ __all__ = [
     "observe_table",
     "open_file",
     "read_table",
+    "remove_unborn",
     "set_properties",
     "truncate_table",
     "widen_column",
@@ -95,9 +97,22 @@ def _observe(lake: Lake, address: Address) -> TableState:
     table = open_file(path)
     if table is not None:
         return _state(table)
-    if path.is_dir() and any(path.iterdir()):
+    if path.is_dir() and any(path.iterdir()) and not is_unborn(path):
         raise _no_delta(address)
     return ABSENT
+
+
+def is_unborn(path: Path) -> bool:
+    """Return whether a folder is what a table's first write left that never committed."""
+    log = path / "_delta_log"
+    return log.is_dir() and not any(log.glob("*.json")) and not any(log.glob("*.checkpoint*.parquet"))
+
+
+def remove_unborn(address: Address) -> None:
+    """Remove what a first write that never committed left at a local place, so that it can be made."""
+    path = None if address.location is None else local_path(address.location)
+    if path is not None and path.is_dir() and is_unborn(path):
+        shutil.rmtree(path)
 
 
 def last_number(lake: Lake, address: Address, app_id: str) -> int | None:

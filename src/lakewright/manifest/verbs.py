@@ -65,13 +65,21 @@ def skip(
 ) -> Append | None:
     """Return the append that makes `application` leave the item alone; None where it does already.
 
+    A failed item must be resolved first, unless it is a late slice: that one holds nothing back.
+
     Raises:
         ItemLocked, ItemFailed: It must be released or resolved first.
     """
-    _refuse_held(item, lock)
+    is_late = item.failed is not None and not item.failed.note.get("holds_back", True)
+    if is_late:
+        _refuse_locked(item, lock)
+    else:
+        _refuse_held(item, lock)
     if item.is_skipped_for(application):
         return None
-    return _append(item, scribe.draft(item.item_id, State.SKIPPED, application, content={"reason": reason}))
+    skipped = scribe.draft(item.item_id, State.SKIPPED, application, content={"reason": reason})
+    resolved = [_resolved(scribe, item, reason)] if is_late else []
+    return _append(item, *resolved, skipped)
 
 
 def unskip(scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, application: Application) -> Append:

@@ -77,9 +77,11 @@ class Observation:
     error: str | None = None
 
     def after(self, phase: Phase) -> Observation:
-        """Return what is expected to be found once `phase` has run."""
+        """Return what is expected to be found once `phase` has run; what couldn't be asked stays unknown."""
+        if self.error is not None:
+            return self
         if phase is Phase.CREATE:
-            return replace(self, exists=Answer.YES, changes=(), error=None)
+            return replace(self, exists=Answer.YES, changes=())
         if phase is Phase.BUILD:
             return replace(
                 self,

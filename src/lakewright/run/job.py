@@ -244,12 +244,14 @@ class JobRun:
             chosen |= select(texts, choices(instance), undone=undone)
         return chosen
 
+    def _is_of_lifecycle(self, run: Run) -> bool:
+        return phases_until(Phase(run.phase))[0] is phases_until(self.request.phase)[0]
+
     def _left(self, contexts: Contexts) -> tuple[Run, Leftovers]:
         """Return the last run with the same arguments, and what it left undone."""
         given = _argument_map(self.request.arguments)
-        last = next(
-            self.journal.runs(1, project=self.project.name, job=self.request.job, parameters=given), None
-        )
+        runs = self.journal.runs(project=self.project.name, job=self.request.job, parameters=given)
+        last = next((run for run in runs if self._is_of_lifecycle(run)), None)
         if last is None:
             raise UsageError(
                 f"there is no run of {self.request.job} with these arguments to resume",

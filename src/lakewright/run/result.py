@@ -115,7 +115,9 @@ class RunResult:
 
     @property
     def status(self) -> Status:
-        """What the statuses of all targets come to."""
+        """What the statuses of all targets come to; a run that was stopped before its end has failed."""
+        if self.interrupted_by is not None and any(t.is_undone for t in self.targets()):
+            return Status.FAILED
         return overall(target.status for target in self.targets())
 
     @property

@@ -146,7 +146,11 @@ class Named(Model):
     kind: str = ""
 
     def references(self) -> Iterable[Reference]:
-        """Return the definitions that this one names."""
+        """Return the definitions that this one is made of."""
+        return ()
+
+    def links(self) -> Iterable[Reference]:
+        """Return the definitions of its own category that it only says to come before or after."""
         return ()
 
 

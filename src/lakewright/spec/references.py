@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableSequence
+from collections.abc import Collection, Iterator, Mapping, MutableSequence
+from graphlib import CycleError, TopologicalSorter
 
 from lakewright.errors import Fault
 from lakewright.spec.definition import Definition
@@ -31,9 +32,36 @@ def check_references(
     for category, of_category in models.items():
         for name, model in of_category.items():
             definition = definitions[category][name]
-            for reference in model.references():
+            for reference in (*model.references(), *model.links()):
                 if not has_expression(reference.name) and not _exists(reference, known, imports):
                     faults.append(_missing(definition, reference, known))
+    for category in ("mapping", "target"):
+        faults.extend(_cycle(category, definitions[category], models[category]))
+
+
+def _cycle(
+    category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
+) -> Iterator[Fault]:
+    """Yield the fault of a circle in which definitions of a category name each other, if there is one.
+
+    Targets name those before them in `after` and those after them in `before`.
+    """
+    edges: dict[str, set[str]] = {name: set() for name in models}
+    for name, model in models.items():
+        for reference in (*model.references(), *model.links()):
+            other = reference.name.partition(":")[0]
+            if reference.category == category and other in edges:
+                earlier, later = (name, other) if reference.path[:1] == ("before",) else (other, name)
+                edges[later].add(earlier)
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as cycle:
+        chain = [str(name) for name in reversed(cycle.args[1])]
+        yield Fault(
+            f"{category}s depend on each other in a cycle: {' -> '.join(chain)}",
+            definitions[chain[0]].at(),
+            "Remove one of the links.",
+        )
 
 
 def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project]) -> bool:

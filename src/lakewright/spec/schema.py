@@ -54,7 +54,7 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
     definitions = {name: _lenient(schema) for name, schema in shared.get("$defs", {}).items()}
     for model in dict.fromkeys(models.values()):
         _without_name(definitions[references[model, "validation"]["$ref"].rpartition("/")[2]])
-    for category in {*kinds.categories, *CATEGORIES.values()}:
+    for category in {*kinds.categories, *CATEGORIES.values(), "hook"}:
         of_category = {kind: model for (owner, kind), model in models.items() if owner == category}
         definitions[category] = _one_of_kinds(category, of_category, references)
     definitions |= _lake()

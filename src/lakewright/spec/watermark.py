@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from lakewright.errors import SpecError
 from lakewright.spec.expression import Access, Literal, Name, Node, Template, names_in, parse_expression
 from lakewright.spec.function import Surroundings
-from lakewright.spec.model import SnakeModel
+from lakewright.spec.model import SnakeModel, inconsistent
 from lakewright.spec.namespaces import NAMESPACES
 from lakewright.spec.scope import Scope
 
@@ -31,6 +31,9 @@ class Operation(StrEnum):
 
     AND = "and"
     OR = "or"
+
+
+_READ = "${last_value} and calls of date helpers are read"
 
 
 class Watermark(SnakeModel):
@@ -52,9 +55,9 @@ class Watermark(SnakeModel):
         try:
             node = parse_expression(text)
         except SpecError as error:
-            raise ValueError(f"{error.message}; ${{last_value}} and calls of date helpers are read") from None
+            raise inconsistent(f"{error.message}; {_READ}") from None
         if why := _refusal(node):
-            raise ValueError(f"{text!r} {why}; ${{last_value}} and calls of date helpers are read")
+            raise inconsistent(f"{text!r} {why}; {_READ}")
         return text
 
     @cached_property

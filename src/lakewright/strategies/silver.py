@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
+from lakewright.lake.table import remove_unborn
 from lakewright.spec.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
@@ -78,7 +79,12 @@ def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
         writer = writer.tableProperty(key, value)
     if work.prepared.partitions:
         writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in work.prepared.partitions))
-    return writer.create
+
+    def create() -> None:
+        remove_unborn(work.address)
+        writer.create()
+
+    return create
 
 
 def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, may_lose_rows: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
@@ -21,7 +22,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import Named, Texts
+from lakewright.spec.model import Named, Reference, Texts
 from lakewright.spec.values import Duration
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings, VerifyPolicy
@@ -71,6 +72,12 @@ class Target(Named):
         if not isinstance(found, Target):
             raise SpecError.of(f"{name!r} is no target")
         return found
+
+    def links(self) -> Iterable[Reference]:
+        """Return the targets of `before` and `after`."""
+        for field, names in (("before", self.before), ("after", self.after)):
+            for index, name in enumerate(names):
+                yield Reference("target", name, (field, index))
 
     @property
     def label(self) -> str:

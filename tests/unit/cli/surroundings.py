@@ -16,6 +16,8 @@ from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
 from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
@@ -26,6 +28,7 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 from lakewright.spec.entity import Strategy
+from lakewright.spec.lake import LakeSettings
 from lakewright.spec.places import Address, Places
 from lakewright.testing import MemoryStore
 
@@ -69,7 +72,7 @@ class FakeApp:
     is_closed: bool = False
     run_id: str = "r1"
     project: Any = None
-    lake: Any = None
+    lake: Any = field(default_factory=lambda: Lake(LakeSettings(), SessionSettings(Path("/nowhere"))))
     bronze: Path = Path("/nowhere/bronze")
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
     store: Store = field(default_factory=lambda: MemoryStore(lambda: NOW))

@@ -22,7 +22,7 @@ mappings:
   queried: {kind: sql, sql: "SELECT * FROM raw JOIN gold.t JOIN delta.`/x/y`"}
   named: {kind: sql, file: query.sql}
   circle: {kind: union, inputs: [raw, round]}
-  round: {kind: alias, input: circle}
+  round: {kind: alias, input: $around}
   lost: {kind: alias, input: $nothing}
 """
 
@@ -30,7 +30,7 @@ mappings:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "query.sql").write_text("SELECT * FROM queried")
-    return make_workspace(tmp_path, PROJECT, day="2022-01-01", nothing="nowhere")
+    return make_workspace(tmp_path, PROJECT, day="2022-01-01", nothing="nowhere", around="circle")
 
 
 @pytest.mark.parametrize("mapping", ["queried", "named"])

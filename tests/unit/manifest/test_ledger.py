@@ -428,6 +428,13 @@ class TestOperator:
         claim(stage.ledger)
         return stage
 
+    def test_a_late_failure_may_be_skipped_without_being_resolved_first(self) -> None:
+        stage = Stage()
+        stage.ledger.failed(claim(stage.ledger), failure(ValueError("late")), holds_back=False)
+        item = stage.ledger.skip(ITEM, "older than what is there")
+        assert item.verdict(REGIONS) is Verdict.SKIPPED
+        assert [record.state for record in stage.store.records(ITEM)][-2:] == [State.RESOLVED, State.SKIPPED]
+
     def test_resolve_lets_a_failed_item_be_processed_again(self) -> None:
         stage = self.failed()
         item = stage.ledger.resolve(ITEM, "slice was sent anew", fingerprint={"size": 11})

@@ -16,6 +16,7 @@ from lakewright.cli.render.items import advice, said_of
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.cli.situation import Situation, resume_command, situation_of
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
 
@@ -65,7 +66,15 @@ def _failure(row: Row, now: datetime, at: str) -> Branch:
     since = f" {ago(row.since, now)}" if row.since else ""
     what = f" {row.entity or row.application} {row.slice}{since}: {said}"
     typed = advice(row)
-    return Branch(line(coloured(row.verdict.value), what), (_do(f"`{typed}{at}`"),) if typed else ())
+    below = (_do(f"{_remedy(row.item)}`{typed}{at}`"),) if typed else ()
+    return Branch(line(coloured(row.verdict.value), what), below)
+
+
+def _remedy(item: Item) -> str:
+    """What the failure itself said to do, before the command that lets the item be processed again."""
+    error = item.failed.note.get("error") if item.failed is not None else None
+    remedy = error.get("remedy") if isinstance(error, dict) else None
+    return f"{remedy} Then " if remedy and "`lakewright" not in remedy else ""
 
 
 def _lock(row: Row, lock: Lock, now: datetime, at: str) -> Branch:

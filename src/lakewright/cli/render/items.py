@@ -64,7 +64,12 @@ def advice(row: Row) -> str | None:
         return command("release", row.item.item_id) if row.is_stale else None
     if row.item.problem is not None:
         return command("show", row.item.item_id)
-    return command("resolve", row.item.item_id) if row.item.failed is not None else None
+    failed = row.item.failed
+    if failed is None:
+        return None
+    if not failed.note.get("holds_back", True):
+        return f"{command('requeue', row.item.item_id)} --late"
+    return command("resolve", row.item.item_id)
 
 
 def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record], at: str) -> Iterator[Block]:
