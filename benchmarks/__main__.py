@@ -9,10 +9,15 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import demo, spending, startup
+from benchmarks import demo, lifecycle, spending, startup
 from benchmarks.report import write_page
 
-SUITES = {"Start-up": startup.run, "Demo": demo.run, "What a run spends": spending.run}
+SUITES = {
+    "Start-up": startup.run,
+    "Demo": demo.run,
+    "What a run spends": spending.run,
+    "Lifecycle": lifecycle.run,
+}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 

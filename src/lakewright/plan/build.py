@@ -9,71 +9,21 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" and "Dirtiness".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.executions import active_patterns
-from lakewright.plan.graph import Graph, Node, build_graph
-from lakewright.plan.observation import Observation
+from lakewright.plan.expect import Expectations
+from lakewright.plan.graph import Graph, build_graph
 from lakewright.plan.phase import Phase
-from lakewright.plan.select import Choice
 from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.job import Execution
 
-__all__ = ["Candidate", "Instance", "Selection", "build_plan", "choices"]
+__all__ = ["Selection", "build_plan"]
 
 _TAINTING = (Phase.CREATE, Phase.BUILD)
-_BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One target of one instance.
-
-    Attributes:
-        nodes: Its place in each phase in which it takes part.
-        look: Observes it; called once, and only if the target is chosen.
-        dirty: Pure: whether it must run in a phase, given what is found then.
-        leftover: Phases in which an earlier run left it undone, with the reason.
-        labels: `key` and `key=value` of each of its labels.
-    """
-
-    name: str
-    kind: str
-    nodes: Mapping[Phase, Node]
-    look: Callable[[], Observation]
-    dirty: Callable[[Phase, Observation], Dirtiness]
-    leftover: Mapping[Phase, str] = field(default_factory=dict)
-    labels: frozenset[str] = frozenset()
-
-    @cached_property
-    def observation(self) -> Observation:
-        """What was found about it before anything runs."""
-        return self.look()
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """One instance of a job: its parameters as text, and its targets in the order written."""
-
-    parameters: Mapping[str, str]
-    candidates: tuple[Candidate, ...]
-
-
-def choices(instance: Instance) -> tuple[Choice, ...]:
-    """Return an instance's targets for `select`; what one depends on in any phase of building counts."""
-    sources: dict[str, frozenset[str]] = {}
-    for phase in _BUILDING:
-        nodes = [each.nodes[phase] for each in instance.candidates if phase in each.nodes]
-        for name, found in build_graph(nodes, phase).sources.items():
-            sources[name] = sources.get(name, frozenset()) | found
-    return tuple(
-        Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
-        for each in instance.candidates
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +71,13 @@ class _Planner:
     """A plan while it is made.
 
     Attributes:
-        expected: By subject, what will be found after each of the steps planned so far that change it.
+        expected: What will be found once the steps planned so far have run.
         obstacle: Why nothing of later phases and instances will be reached, once something is blocked.
     """
 
     selection: Selection
     count: int
-    expected: dict[str, list[tuple[Observation, StepKey]]] = field(default_factory=dict)
+    expected: Expectations = field(default_factory=Expectations)
     obstacle: str | None = None
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
@@ -179,9 +129,8 @@ class _Turn:
             self.planner.obstacle = f"{NOT_REACHED} while {blocked[0]} is blocked in {phase}"
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
-        found = candidate.observation
-        expected = self.planner.expected.get(found.subject, [])
-        observation = expected[-1][0] if expected else found
+        expected = self.planner.expected
+        observation = expected.of(candidate)
         step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
         if self.planner.obstacle is None:
             if blocked := self._blocked(candidate.name, upstream):
@@ -191,12 +140,11 @@ class _Turn:
         own = candidate.dirty(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         if not own.is_to_run and not forced:
-            relies_on = _relies_on(phase, candidate, expected)
+            relies_on = expected.relied_on(phase, candidate)
             return replace(step, status=Planned.CLEAN, reasons=own.reasons, relies_on=relies_on)
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
-        after = (observation.after(phase), (self.index, phase, candidate.name))
-        self.planner.expected.setdefault(found.subject, []).append(after)
+        expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,
             status=Planned.WOULD_RUN,
@@ -227,15 +175,6 @@ class _Turn:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)
         return tuple(reasons)
-
-
-def _relies_on(
-    phase: Phase, candidate: Candidate, expected: Sequence[tuple[Observation, StepKey]]
-) -> StepKey | None:
-    """Return the step that makes a target clean which by itself isn't."""
-    if not expected or not candidate.dirty(phase, candidate.observation).is_to_run:
-        return None
-    return next(key for found, key in expected if not candidate.dirty(phase, found).is_to_run)
 
 
 def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:

@@ -17,7 +17,8 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.plan.build import Selection, build_plan, choices
+from lakewright.plan.build import Selection, build_plan
+from lakewright.plan.candidate import choices
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.range import expand
 from lakewright.plan.select import select

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakewright.errors import Fault, LakewrightError, SpecError
-from lakewright.plan.build import Candidate, Instance
+from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from lakewright.errors import Fault
-from lakewright.plan.build import Candidate, Instance, Selection, build_plan
+from lakewright.plan.build import Selection, build_plan
+from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation
@@ -245,3 +246,26 @@ def test_targets_that_are_not_chosen_are_not_looked_at() -> None:
     chosen = Selection((Phase.BUILD,), targets=frozenset({"shown"}))
 
     assert list(verdicts(plan_of(hidden, target("shown"), selection=chosen))) == ["shown"]
+
+
+def test_a_table_of_partitions_is_made_once_for_all_instances() -> None:
+    """CREATE concerns the whole table, whichever partition an instance looks at."""
+
+    def instance(day: int) -> Instance:
+        found = Observation(f"/t/{day}", exists=Answer.NO, filled=Answer.NO)
+        nodes = {
+            Phase.CREATE: Node("t", provides=frozenset({Resource.file("/t")})),
+            Phase.BUILD: Node("t", provides=frozenset({Resource.file(f"/t/{day}")})),
+        }
+        return Instance({"day": str(day)}, (Candidate("t", "relation", nodes, lambda: found, dirty),))
+
+    selection = Selection((Phase.CREATE, Phase.BUILD))
+    plan = build_plan("p", "j", map(instance, range(2)), selection, count=2)
+
+    assert told(plan) == [
+        ("0", "CREATE t", Planned.WOULD_RUN, "does not exist"),
+        ("0", "BUILD t", Planned.WOULD_RUN, "is empty"),
+        ("1", "CREATE t", Planned.CLEAN, "exists and conforms"),
+        ("1", "BUILD t", Planned.WOULD_RUN, "is empty"),
+    ]
+    assert [step.relies_on for step in plan.steps()] == [None, None, (0, Phase.CREATE, "t"), None]

@@ -90,6 +90,10 @@ class World:
                 self.inside.remove((done, requires, provides))
 
 
+def is_within(path: str, whole: str) -> bool:
+    return path == whole or path.startswith(f"{whole}/")
+
+
 def touch(ours: frozenset[Resource], theirs: frozenset[Resource]) -> bool:
     return any(one.intersects(other) for one in ours for other in theirs)
 
@@ -101,6 +105,7 @@ class FakeTarget(Target):
 
     reads: Texts = ()
     writes: str = ""
+    table: str = ""
     in_phases: Texts = Declared(default=("build", "verify"), alias="phases")
 
     def phases(self) -> frozenset[Phase]:
@@ -112,8 +117,16 @@ class FakeTarget(Target):
         return frozenset(map(Resource.file, self.reads))
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        is_checking = phase in (Phase.VALIDATE, Phase.VERIFY)
-        return frozenset() if is_checking or not self.writes else frozenset({Resource.file(self.writes)})
+        if phase in (Phase.VALIDATE, Phase.VERIFY) or not self.writes:
+            return frozenset()
+        return frozenset(
+            {Resource.file(self.whole if phase in (Phase.CREATE, Phase.DESTROY) else self.writes)}
+        )
+
+    @property
+    def whole(self) -> str:
+        """What CREATE makes and DESTROY removes; BUILD writes it or a part of it."""
+        return self.table or self.writes
 
     def observe(self, context: Context) -> Observation:
         world = self.world
@@ -124,7 +137,7 @@ class FakeTarget(Target):
             )
         return Observation(
             self.writes or self.name,
-            exists=Answer.of(self.writes in world.versions),
+            exists=Answer.of(any(is_within(path, self.whole) for path in world.versions)),
             filled=Answer.of(world.versions.get(self.writes, 0) > 0),
             hold=hold,
             fingerprint=self.made_of(),
@@ -156,14 +169,15 @@ class FakeTarget(Target):
         world = self.world
         with world.lock:
             if phase is Phase.CREATE:
-                world.versions.setdefault(self.writes, 0)
+                world.versions.setdefault(self.whole, 0)
             elif phase is Phase.BUILD:
                 world.built[self.writes] = self.made_of()
                 world.versions[self.writes] = world.versions.get(self.writes, 0) + 1
             elif phase is Phase.TRUNCATE:
                 world.versions[self.writes] = 0
             elif phase is Phase.DESTROY:
-                world.versions.pop(self.writes, None)
+                for path in [path for path in world.versions if is_within(path, self.whole)]:
+                    del world.versions[path]
 
 
 @dataclass

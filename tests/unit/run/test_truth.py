@@ -39,6 +39,7 @@ def projects(draw: st.DrawFn) -> Project:
         targets[name] = {
             "reads": [paths[source] for source in sources if not paths[source].startswith("/shared")],
             "writes": paths[name],
+            "table": place if draw(st.booleans()) else "",
             "after": draw(st.lists(st.sampled_from(before), max_size=1)) if before else [],
             "phases": phases,
             "buildPolicy": draw(st.sampled_from(POLICIES)),

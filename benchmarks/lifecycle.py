@@ -1,0 +1,125 @@
+"""What the tool itself costs: loading, planning, finding nothing to do, and running side by side."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import pandas as pd
+from deltalake import write_deltalake
+
+from benchmarks.report import Row
+from benchmarks.timing import Measured, by_turns, lakewright, seconds, time_command
+
+__all__ = ["compare_jobs", "run"]
+
+FIRST = date(2022, 1, 1)
+CHAIN = 5
+"""Every fifth target begins a chain; the others read the one before."""
+
+
+def run(folder: Path, rounds: int) -> list[Row]:
+    """Return the figures of a project of 200 targets, of one of 1,000, and of 100 that Spark builds."""
+    return [
+        *_load(folder / "large", rounds),
+        *_clean(folder / "clean", rounds),
+        *compare_jobs(folder / "jobs", targets=100, instances=10, rounds=1),
+    ]
+
+
+def write_project(folder: Path, targets: int) -> Path:
+    """Return a project of Delta relations by day, each filled from the one before or from constants."""
+    folder.mkdir(parents=True)
+    fields = "{kind: inline, fields: [{name: k, type: integer}, {name: v, type: string}]}"
+    lines = ["mappings:", f"  start: {{kind: values, records: [[1, a], [2, b]], schema: {fields}}}"]
+    lines += [f"  m{n}: {{kind: relation, relation: r{n - 1}}}" for n in range(1, targets)]
+    lines += ["relations:"]
+    for n in range(targets):
+        lines += [f"  r{n}:", "    kind: delta", f"    location: lake/t{n}", f"    schema: {fields}"]
+        lines += ["    partitions: [{name: day, type: date}]"]
+    lines += ["targets:"]
+    for n in range(targets):
+        source = f"m{n}" if n % CHAIN else "start"
+        lines += [f"  t{n}: {{kind: relation, relation: r{n}, mapping: {source}, partition: {{day: $day}}}}"]
+    names = ", ".join(f"t{n}" for n in range(targets))
+    lines += ["jobs:", f"  daily: {{parameters: [{{name: day, type: date}}], targets: [{names}]}}"]
+    (folder / "project.yml").write_text("name: bench\nmodules: [model.yml]\n")
+    (folder / "model.yml").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def fill(folder: Path, targets: int, instances: int) -> None:
+    """Fill every table for every day, without Spark."""
+    each_day = [FIRST + timedelta(n) for n in range(instances)]
+    rows = pd.DataFrame({"k": 1, "v": "a", "day": each_day}).astype({"k": "int32"})
+    write_deltalake(folder / "lake" / "t0", rows, partition_by=["day"])
+    for n in range(1, targets):
+        shutil.copytree(folder / "lake" / "t0", folder / "lake" / f"t{n}")
+
+
+def days(instances: int) -> list[str]:
+    """Return the arguments of so many days."""
+    return [f"day:start={FIRST}", f"day:end={FIRST + timedelta(instances - 1)}"]
+
+
+def _load(folder: Path, rounds: int) -> list[Row]:
+    project = write_project(folder, 1_000)
+    command = lakewright("validate", "--project", str(project))
+    bare = lakewright("--version")
+    times = by_turns(max(3, rounds), validate=lambda: time_command(command), start=lambda: time_command(bare))
+    taken = seconds(times["validate"]) - seconds(times["start"])
+    return [
+        Row(
+            "loading a project of 1,000 targets, 1,000 relations and 1,000 mappings",
+            f"{taken:.2f} s",
+            "≤ 1 s",
+        )
+    ]
+
+
+def _clean(folder: Path, rounds: int) -> list[Row]:
+    project = write_project(folder, 200)
+    fill(project, 200, 50)
+    at = ["--project", str(project)]
+    build = lakewright("job", "daily", "build", *at)
+    times = by_turns(
+        max(3, rounds),
+        plan=lambda: time_command(lakewright("plan", "daily", "build", *days(1), *at)),
+        one=lambda: time_command([*build, *days(1)]),
+        ten=lambda: time_command([*build, *days(10)]),
+        fifty=lambda: time_command([*build, *days(50)]),
+    )
+    # CREATE and BUILD of each target in each instance.
+    each = (seconds(times["ten"]) - seconds(times["one"])) / (9 * 200 * 2) * 1000
+    growth = _memory(times["fifty"]) - _memory(times["ten"])
+    return [
+        Row("`plan` of 200 targets, all clean", f"{seconds(times['plan']):.2f} s", "< 3 s"),
+        Row("`job` of 200 targets that finds nothing to do", f"{seconds(times['one']):.2f} s", "< 3 s"),
+        Row("a further clean target, observed, planned and in the history", f"{each:.1f} ms", "≤ 20 ms"),
+        Row("memory of 50 instances beside that of 10", f"{growth:+.0f} MiB of {_memory(times['ten']):.0f}"),
+    ]
+
+
+def _memory(measured: list[Measured]) -> float:
+    return min(each.memory_mib for each in measured)
+
+
+def compare_jobs(folder: Path, *, targets: int, instances: int, rounds: int) -> list[Row]:
+    """Return how long the same builds take one by one and four at once."""
+    numbers = iter(range(1_000))
+
+    def build(*options: str) -> Measured:
+        project = write_project(folder / str(next(numbers)), targets)
+        at = ["--project", str(project), *options]
+        done = time_command(lakewright("job", "daily", "build", *days(instances), *at))
+        shutil.rmtree(project)
+        return done
+
+    times = by_turns(rounds, one=build, four=lambda: build("-j", "4"))
+    one, four = seconds(times["one"]), seconds(times["four"])
+    what = f"{targets} small targets in {instances} instances"
+    return [
+        Row(f"{what}, one by one", f"{one:.0f} s"),
+        Row(f"{what}, `-j 4`", f"{four:.0f} s, {four / one:.2f} of that", "≤ 0.6"),
+    ]

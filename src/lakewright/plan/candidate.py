@@ -1,0 +1,67 @@
+"""A job's targets in one instance, as a plan takes them: their places, and how to ask about them.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.graph import Node, build_graph
+from lakewright.plan.observation import Observation
+from lakewright.plan.phase import Phase
+from lakewright.plan.select import Choice
+
+__all__ = ["Candidate", "Instance", "choices"]
+
+_BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One target of one instance.
+
+    Attributes:
+        nodes: Its place in each phase in which it takes part.
+        look: Observes it; called once, and only if the target is chosen.
+        dirty: Pure: whether it must run in a phase, given what is found then.
+        leftover: Phases in which an earlier run left it undone, with the reason.
+        labels: `key` and `key=value` of each of its labels.
+    """
+
+    name: str
+    kind: str
+    nodes: Mapping[Phase, Node]
+    look: Callable[[], Observation]
+    dirty: Callable[[Phase, Observation], Dirtiness]
+    leftover: Mapping[Phase, str] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+
+    @cached_property
+    def observation(self) -> Observation:
+        """What was found about it before anything runs."""
+        return self.look()
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance of a job: its parameters as text, and its targets in the order written."""
+
+    parameters: Mapping[str, str]
+    candidates: tuple[Candidate, ...]
+
+
+def choices(instance: Instance) -> tuple[Choice, ...]:
+    """Return an instance's targets for `select`; what one depends on in any phase of building counts."""
+    sources: dict[str, frozenset[str]] = {}
+    for phase in _BUILDING:
+        nodes = [each.nodes[phase] for each in instance.candidates if phase in each.nodes]
+        for name, found in build_graph(nodes, phase).sources.items():
+            sources[name] = sources.get(name, frozenset()) | found
+    return tuple(
+        Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
+        for each in instance.candidates
+    )
