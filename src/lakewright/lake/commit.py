@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitConflict
-from lakewright.lake.files import local_path
-from lakewright.lake.table import Address, last_number, open_file
+from lakewright.lake.table import Address, delta_table, last_number, local_place, open_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,18 +136,11 @@ def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact 
 
 
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    path = None if address.location is None else local_path(address.location)
+    path = local_place(lake, address)
     table = None if path is None else open_file(path)
     if table is not None:
         return table.history(limit)
-    from delta.tables import DeltaTable
-
-    spark = lake.spark
-    found = (
-        DeltaTable.forPath(spark, address.location)
-        if address.location is not None
-        else DeltaTable.forName(spark, address.sql)
-    )
+    found = delta_table(lake.spark, address)
     history = found.history() if limit is None else found.history(limit)
     return [row.asDict() for row in history.select("version", "userMetadata").collect()]
 

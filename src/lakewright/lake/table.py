@@ -22,6 +22,7 @@ from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTable
     from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import DataFrame, SparkSession
 
@@ -32,9 +33,11 @@ __all__ = [
     "TableState",
     "add_columns",
     "create_table",
+    "delta_table",
     "drop_table",
     "last_number",
     "latest_from",
+    "local_place",
     "observe_table",
     "open_file",
     "read_table",
@@ -91,7 +94,7 @@ def observe_table(lake: Lake, address: Address) -> TableState:
 
 
 def _observe(lake: Lake, address: Address) -> TableState:
-    path = None if address.location is None else local_path(address.location)
+    path = local_place(lake, address)
     if path is None:
         return _observe_with_spark(lake, address)
     table = open_file(path)
@@ -115,9 +118,27 @@ def remove_unborn(address: Address) -> None:
         shutil.rmtree(path)
 
 
+def local_place(lake: Lake, address: Address) -> Path | None:
+    """Return the table's folder where it is on this machine, else None; the catalog knows those by name.
+
+    None too for a path with a percent sign, which the `deltalake` package takes for an encoded one.
+
+    Raises:
+        MigrationError: A table of that name is there that is no Delta table.
+    """
+    location = address.location
+    if location is None:
+        if not _exists_with_spark(lake, address):
+            return None
+        detail = delta_table(lake.spark, address).detail().select("location").first()
+        location = None if detail is None else detail[0]
+    path = None if location is None else local_path(location)
+    return path if path is not None and "%" not in str(path) else None
+
+
 def last_number(lake: Lake, address: Address, app_id: str) -> int | None:
     """Return the number of the last commit to the table that an application numbered, or None."""
-    path = None if address.location is None else local_path(address.location)
+    path = local_place(lake, address)
     if path is not None:
         table = open_file(path)
         return None if table is None else table.transaction_version(app_id)
@@ -134,7 +155,7 @@ def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: dateti
 
     Statistics of files, which are exact to a millisecond, answer where they can; a query does otherwise.
     """
-    path = None if address.location is None else local_path(address.location)
+    path = local_place(lake, address)
     table = None if path is None else open_file(path)
     if table is not None and _are_all_before(table, columns, at):
         return None
@@ -187,9 +208,9 @@ def create_table(
 
 def ensure_database(spark: SparkSession, address: Address) -> None:
     """Make the database of a catalog table, if it is missing."""
-    database = (address.name or "").rpartition(".")[0]
-    if database:
-        _run(spark, f"CREATE DATABASE IF NOT EXISTS {name_sql(*database.split('.'))}")
+    parts = (address.name or "").split(".")
+    if len(parts) > 1:
+        _run(spark, f"CREATE DATABASE IF NOT EXISTS {name_sql(*parts[:-1])}")
 
 
 def add_columns(lake: Lake, address: Address, columns: Iterable[Field]) -> None:
@@ -294,28 +315,30 @@ def _are_all_before(table: DeltaFile, columns: Sequence[str], at: datetime) -> b
 def _observe_with_spark(lake: Lake, address: Address) -> TableState:
     if not _exists_with_spark(lake, address):
         return ABSENT
-    from delta.tables import DeltaTable
-
-    spark = lake.spark
-    table = (
-        DeltaTable.forPath(spark, address.location)
-        if address.location is not None
-        else DeltaTable.forName(spark, address.sql)
-    )
+    table = delta_table(lake.spark, address)
     detail = table.detail().first()
-    if detail is None:
-        raise _no_delta(address)
     version = table.history(1).select("version").first()
-    files = int(detail["numFiles"])
+    if detail is None or version is None:
+        raise _no_delta(address)
+    is_empty = True if int(detail["numFiles"]) == 0 else None
     return TableState(
         exists=True,
-        version=None if version is None else int(version[0]),
+        version=int(version[0]),
         columns=_columns(json.loads(table.toDF().schema.json())),
         partition_columns=tuple(detail["partitionColumns"]),
         properties=dict(detail["properties"]),
-        is_empty=True if files == 0 else None,
-        rows=0 if files == 0 else None,
+        is_empty=is_empty,
+        rows=0 if is_empty else None,
     )
+
+
+def delta_table(spark: SparkSession, address: Address) -> DeltaTable:
+    """Return the table as Delta's own interface has it."""
+    from delta.tables import DeltaTable
+
+    if address.location is not None:
+        return DeltaTable.forPath(spark, address.location)
+    return DeltaTable.forName(spark, address.sql)
 
 
 def _exists_with_spark(lake: Lake, address: Address) -> bool:
@@ -335,14 +358,11 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
 
 
 def _log(spark: SparkSession, address: Address) -> Any:
+    """Delta's own view of the table, where there is no other way to its transaction ids."""
     jvm: Any = spark._jvm
-    session: Any = spark._jsparkSession
-    logs = jvm.org.apache.spark.sql.delta.DeltaLog
-    if address.location is not None:
-        log = logs.forTable(session, address.location)
-    else:
-        identifier = session.sessionState().sqlParser().parseTableIdentifier(address.sql)
-        log = logs.forTable(session, identifier)
+    detail = delta_table(spark, address).detail().select("location").first()
+    location = address.location if detail is None else detail[0]
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
     log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
     return log
 

@@ -152,15 +152,11 @@ def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame
 def _held(work: Work, comparison: Comparison) -> DataFrame:
     system = work.system
     condition = " and ".join((comparison.target, within_ranges(work, "t")))
-    return (
-        work.target()
-        .alias("t")
-        .where(condition)
-        .selectExpr(
-            f"{name_sql(system.key)} as {HELD.key}",
-            f"{name_sql(system.hash)} as {HELD.hash}",
-            f"coalesce({name_sql(system.deleted)}, false) as {HELD.is_deleted}",
-        )
+    target = work.target().alias("t").where(condition)
+    return target.selectExpr(
+        f"{name_sql(system.key)} as {HELD.key}",
+        f"{name_sql(system.hash)} as {HELD.hash}",
+        f"coalesce({name_sql(system.deleted)}, false) as {HELD.is_deleted}",
     )
 
 

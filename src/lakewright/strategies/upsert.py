@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.lake.table import delta_table
 from lakewright.strategies.changes import ACTION, MATCH, Changes
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame
 
     from lakewright.strategies.work import Work
@@ -74,7 +74,7 @@ def merge(
     def write() -> None:
         _set_marking(work, matches)
         source = _hinted(changes.rows, inserts + matches)
-        builder = _table(work).alias("t").merge(source.alias("s"), condition)
+        builder = delta_table(work.session, work.address).alias("t").merge(source.alias("s"), condition)
         for clause in clauses:
             assignments = clause.assignments
             if assignments is None:
@@ -101,11 +101,3 @@ def _set_marking(work: Work, matches: int) -> None:
     rows = work.state.rows
     is_cheap = rows is not None and (rows <= SMALL_TABLE or matches > MANY * rows)
     work.session.conf.set(_MARKING, "false" if is_cheap else "true")
-
-
-def _table(work: Work) -> DeltaTable:
-    from delta.tables import DeltaTable
-
-    if work.address.location is not None:
-        return DeltaTable.forPath(work.session, work.address.location)
-    return DeltaTable.forName(work.session, work.address.sql)

@@ -15,6 +15,7 @@ from lakewright.lake.table import (
     Address,
     TableState,
     ensure_database,
+    local_place,
     observe_table,
     read_table,
     set_properties,
@@ -117,7 +118,7 @@ class Work:
         """
         content = {**self.content, "metrics": summary.checked().as_json(), **_noted(self.alignment)}
         ensure_database(self.session, self.address)
-        with guarded(self.address, self.holder):
+        with guarded(self._guarded_place(), self.holder):
             self._refuse_moved()
             self._adjust()
             self.check()
@@ -126,6 +127,11 @@ class Work:
                 write()
             pass_point("after_commit")
         return replace(summary, delta_version=self._confirmed(content).version)
+
+    def _guarded_place(self) -> Address:
+        """Where the lock is that guards commits: also a catalog's table can be on this machine."""
+        place = local_place(self.lake, self.address)
+        return self.address if place is None else Address(location=str(place))
 
     def _adjust(self) -> None:
         """Give the table the properties that the commit needs; by themselves they change nothing."""

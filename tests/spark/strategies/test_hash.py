@@ -1,0 +1,122 @@
+"""Hashes of values: what changes them and what doesn't.
+
+`processing-strategies.md`, "Common Processing Pipeline": compute source hash, generate primary key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakewright.lake.commit import STRICT
+from lakewright.transform.hash import hash_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def hashes(spark: SparkSession, *selections: str, conf: dict[str, str] | None = None) -> list[str]:
+    """Return the hash of each row that SQL describes (`select …`), in a strict session."""
+    session = spark.newSession()
+    for key, value in {**STRICT, **(conf or {})}.items():
+        session.conf.set(key, value)
+    found = []
+    for selection in selections:
+        frame = session.sql(f"select {selection}")
+        row = frame.selectExpr(hash_sql(frame.schema.fields)).first()
+        assert row is not None
+        found.append(row[0])
+    return found
+
+
+SAME: Sequence[tuple[str, ...]] = (
+    ("1 a, 'x' b", "'x' b, 1 a", "1 A, 'x' B"),
+    ("cast(5 as byte) a", "5L a", "cast(5 as decimal(10, 0)) a", "5.00BD a", "5.0BD a"),
+    ("0.00000001BD a", "cast('0.0000000100' as decimal(38, 18)) a"),
+    ("0D a", "-0D a", "cast(-0.0 as float) a"),
+    ("double('NaN') a", "float('NaN') a", "-double('NaN') a"),
+    ("1 a", "1 a, cast(null as string) b", "1 a, null c"),
+    ("map('x', 1, 'y', 2) a", "map('y', 2L, 'x', 1L) a"),
+    (
+        "named_struct('x', 1, 'y', 2) a",
+        "named_struct('y', 2, 'x', 1) a",
+        "named_struct('x', 1, 'y', 2, 'z', null) a",
+    ),
+    ("array(1, null) a", "array(1L, null) a"),
+    ("timestamp'2024-01-01 00:00:00Z' a", "timestamp'2024-01-01 01:00:00+01:00' a"),
+)
+
+DIFFERENT = (
+    "1 a",
+    "1 b",
+    "'1' a",
+    "1D a",
+    "true a",
+    "'' a",
+    "cast(null as string) a",
+    "'ab' a, 'c' b",
+    "'a' a, 'bc' b",
+    "'abc' a",
+    "'x' a, cast(null as string) b",
+    "cast(null as string) a, 'x' b",
+    "'x' a, '' b",
+    "'a ' a",
+    "' a' a",
+    "'A' a",
+    "'a' a",
+    "X'61' a",
+    "10 a",
+    "100 a",
+    "1.5BD a",
+    "15BD a",
+    "-1 a",
+    "date'1970-01-02' a",
+    "timestamp'1970-01-01 00:00:00.000001Z' a",
+    "timestamp_ntz'1970-01-01 00:00:00.000001' a",
+    "array(1, 2) a",
+    "array(12) a",
+    "array(1, null, 2) a",
+    "array('1', '2') a",
+    "array('12') a",
+    "array() a",
+    "array(array(1), array(2)) a",
+    "array(array(1, 2)) a",
+    "map('x', 1) a",
+    "map('x', cast(null as int)) a",
+    "named_struct('x', 1) a",
+    "named_struct('x', cast(null as int)) a",
+    "array(named_struct('x', 1)) a",
+    "interval '1' day a",
+)
+
+
+@pytest.mark.parametrize("selections", SAME)
+def test_equal_rows_have_equal_hashes(spark: SparkSession, selections: tuple[str, ...]) -> None:
+    assert len(set(hashes(spark, *selections))) == 1
+
+
+def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
+    found = hashes(spark, *DIFFERENT)
+    doubled = {one for one in found if found.count(one) > 1}
+    assert [text for text, one in zip(DIFFERENT, found, strict=True) if one in doubled] == []
+
+
+def test_hashes_do_not_move_with_the_session(spark: SparkSession) -> None:
+    """Faults M12: another time zone means no change."""
+    rows = (
+        "timestamp'2024-07-01 12:00:00Z' a, date'2024-07-01' b, 1e-7 c, 1e22D d, 0.1D e",
+        "timestamp_ntz'2024-03-31 02:30:00' a, 123456789.123456789BD b",
+    )
+    assert hashes(spark, *rows) == hashes(spark, *rows, conf={"spark.sql.session.timeZone": "Asia/Kathmandu"})
+
+
+def test_a_hash_stays_what_it_was(spark: SparkSession) -> None:
+    """The hash's version is kept in tables: a change here must raise it."""
+    row = (
+        "1 id, 'größe' name, 1.50BD price, 2.5D ratio, true flag, date'2024-02-29' day, X'00ff' raw, "
+        "timestamp'2024-02-29 12:00:00.000001Z' at, array(1, null) list, map('k', 'v') pairs, "
+        "named_struct('x', 1, 'y', 'z') inner"
+    )
+    assert hashes(spark, row) == ["da4dca2e4a7cc6182c72302f9c73fd2deb48282edd2a5a71e6e8153d0910ae5a"]
