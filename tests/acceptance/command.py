@@ -15,6 +15,7 @@ from typing import Any
 __all__ = ["Done", "Lakewright"]
 
 BIN = Path(sys.executable).parent
+PATH = f"{BIN}{os.pathsep}{os.environ['PATH']}"
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,11 @@ class Lakewright:
 
     def run(self, *arguments: str, **environ: str) -> Done:
         """Return how `lakewright ARGUMENTS` ended."""
-        return self._run([str(BIN / "lakewright"), *arguments], environ)
+        return self._run([str(BIN / "lakewright"), *arguments], {"PATH": PATH, **environ})
 
     def shell(self, line: str) -> Done:
         """Return how a line ended that was pasted into a shell."""
-        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        return self._run(["bash", "-c", line], {"PATH": path})
+        return self._run(["bash", "-c", line], {"PATH": PATH})
 
     def json(self, *arguments: str) -> Any:
         """Return the document that a command prints with `-o json`; it must succeed."""

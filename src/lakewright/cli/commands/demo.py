@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -83,14 +86,21 @@ def _next(folder: Path) -> Iterator[Block]:
     yield line("")
     yield line(Span("What to look at next", "bold"))
     for what, typed in (
-        ("every version of one airport's frequencies", f'lakewright sql {at} "{HISTORY}"'),
-        ("what a second run would do", f"lakewright plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
-        ("what the manifest knows of one slice", f"lakewright manifest show {shlex.quote(bronze)} {at}"),
-        ("the next month", f"lakewright job {JOB} verify month=2022-05-01 {at}"),
-        ("what ran", f"lakewright history {at}"),
+        ("every version of one airport's frequencies", f'sql {at} "{HISTORY}"'),
+        ("what a second run would do", f"plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
+        ("what the manifest knows of one slice", f"manifest show {shlex.quote(bronze)} {at}"),
+        ("the next month", f"job {JOB} verify month=2022-05-01 {at}"),
+        ("what ran", f"history {at}"),
     ):
         yield line(Span(f"  {what}", "dim"))
-        yield line(f"    {typed}")
+        yield line(f"    {_program()} {typed}")
+
+
+def _program() -> str:
+    """What to type to start the tool from here: its path, where the shell wouldn't find it by name."""
+    if shutil.which("lakewright") is not None or Path(sys.argv[0]).name != "lakewright":
+        return "lakewright"
+    return shlex.quote(os.path.relpath(sys.argv[0]))
 
 
 HISTORY = (
