@@ -15,14 +15,7 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import (
-    CommitConflict,
-    LeaseLost,
-    RetryableError,
-    SpecError,
-    StoreUnavailable,
-    TargetTimeout,
-)
+from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
 from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
@@ -71,7 +64,8 @@ class Attempts:
         target = Target.named(context.workspace, step.target)
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
-        with self.lake.tagged(tag), _limited(_allowed(target), partial(self.lake.cancel, tag)) as limit:
+        allowed = None if target.timeout is None else target.timeout.exact
+        with self.lake.tagged(tag), _limited(allowed, partial(self.lake.cancel, tag)) as limit:
             within = replace(
                 context,
                 is_stopping=lambda: limit.is_over or context.is_stopping() or self.is_cut_off(),
@@ -150,13 +144,6 @@ def _cancel_quietly(cancel: Callable[[], None]) -> None:
         cancel()
     except Exception as error:  # the step ends by itself then, and fails for being late
         log.warning("Spark jobs could not be cancelled: %s", error)
-
-
-def _allowed(target: Target) -> timedelta | None:
-    try:
-        return None if target.timeout is None else target.timeout.exact
-    except ValueError as error:
-        raise SpecError.of(f"{target.label}: timeout: {error}", remedy="Write PT30M or P1D.") from error
 
 
 def _timeout(target: Target, step: Step) -> TargetTimeout:

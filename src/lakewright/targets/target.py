@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, field_validator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
@@ -60,6 +61,13 @@ class Target(Named):
     )
     documentation: Any = Declared(default=None, description="What the documentation shows.")
     metadata: Any = Declared(default=None, description="Labels of the author's own.")
+
+    @field_validator("timeout")
+    @classmethod
+    def _fixed(cls, timeout: Duration | None) -> Duration | None:
+        if timeout is not None and timeout.exact <= timedelta(0):
+            raise ValueError("the time must be longer than nothing")
+        return timeout
 
     @classmethod
     def named(cls, workspace: Workspace, name: str) -> Target:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench, FakeTarget, Listening, ended
 
-from lakewright.errors import CommitConflict, Fault, LeaseHeld, StoreUnavailable, TargetError
+from lakewright.errors import CommitConflict, Fault, LeaseHeld, SpecError, StoreUnavailable, TargetError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -191,9 +191,12 @@ def test_a_target_in_time_is_left_alone(tmp_path: Path) -> None:
     assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}
 
 
-def test_a_time_of_months_is_refused(tmp_path: Path) -> None:
-    bench = bench_of(tmp_path, timeout="P1M")
-
-    target = only(bench.run(Phase.BUILD))
-    assert target.status is Status.FAILED
-    assert "has months" in target.error.message
+@pytest.mark.parametrize(
+    ("timeout", "message"),
+    [("P1M", "has months"), ("PT0S", "longer than nothing"), ("soon", "not a duration")],
+)
+def test_a_time_of_no_fixed_length_is_refused_when_the_project_is_loaded(
+    tmp_path: Path, timeout: str, message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        bench_of(tmp_path, timeout=timeout)
