@@ -16,7 +16,15 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench, FakeTarget
 
-from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, SpecError, TargetError
+from lakewright.errors import (
+    DeleteBrakeError,
+    Fault,
+    ItemFailed,
+    ItemLocked,
+    SpecError,
+    StoreUnavailable,
+    TargetError,
+)
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
@@ -131,6 +139,27 @@ def test_a_run_begins_and_ends_with_its_instances_phases_and_targets_inside(
         "/lifecycle/2022-01-01///SUCCESS",
         "/run/2022-01-01///SUCCESS",
     ]
+
+
+def test_a_run_that_breaks_off_is_told_of_too(tmp_path: Path, server: Heard) -> None:
+    bench = bench_of(
+        tmp_path, {"kind": "rest", "url": f"{server.url}/$status/$error", "when": {"category": "run"}}
+    )
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    bench.store.write = refuse_after(1, bench.store.write, refuse)  # type: ignore[method-assign]  # fails later on
+
+    with pytest.raises(StoreUnavailable):
+        bench.run(Phase.BUILD)
+
+    assert server.paths == ["/RUNNING/", "/FAILED/store_unavailable"]
+
+
+def refuse_after(count: int, write: Any, refuse: Any) -> Any:
+    left = iter(range(count))
+    return lambda *given: write(*given) if next(left, None) is not None else refuse()
 
 
 def test_side_by_side_each_phase_and_instance_ends_after_all_that_is_in_it(

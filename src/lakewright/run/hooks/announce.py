@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
+from types import TracebackType
 from typing import cast
 
-from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, SpecError
+from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError, SpecError
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
@@ -60,7 +61,7 @@ class _Part:
 
 
 class Announcer:
-    """Tells hooks of a run; what they do goes on beside it.
+    """Tells hooks of a run that goes on inside of it; what they do goes on beside it.
 
     Args:
         hooks: As the job declares them.
@@ -82,16 +83,30 @@ class Announcer:
             for phase in instance.phases
         }
 
-    def run_started(self) -> None:
+    def __enter__(self) -> Announcer:
         """Tell that the run has begun."""
         self._run.begun = monotonic()
         self._tell(None, self._event(None, "run", RUNNING))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Tell of a run that broke off, and wait a while for the hooks."""
+        if error is not None:
+            fault = (
+                error.as_fault()
+                if isinstance(error, LakewrightError)
+                else Fault(repr(error), code="unexpected")
+            )
+            event = self._event(None, "run", Status.FAILED.value)
+            self._tell(None, replace(event, seconds=self._run.seconds, error=self._shown(fault)))
+        self._messenger.close()
 
     def run_finished(self, result: RunResult) -> None:
-        """Tell how the run ended, and wait a while for the hooks."""
+        """Tell how the run ended."""
         event = self._event(None, "run", result.status.value)
         self._tell(None, replace(event, seconds=self._run.seconds))
-        self._messenger.close()
 
     def step_started(self, instance: int, step: Step) -> None:
         """Tell that a step begins, and with the first one its phase and instance."""
