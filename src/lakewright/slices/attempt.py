@@ -24,8 +24,9 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import CommitFact, landed, strict_session
 from lakewright.lake.failpoint import pass_point
+from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
-from lakewright.slices.discover import Slice, find_slice, refuse_unreadable
+from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
 from lakewright.slices.result import SliceResult
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.manifest.claim import Claim
     from lakewright.slices.bench import Bench
+    from lakewright.slices.discover import Slice
     from lakewright.spec.entity import Entity, Strategy
     from lakewright.stores.heartbeat import Heartbeat
 
@@ -102,25 +104,31 @@ class Attempts:
         except (LeaseLost, StoreUnavailable):
             raise
         except OperatorError as error:
-            heartbeat.drop(claim.lease)
-            self.bench.ledger.release(claim.item_id, f"not begun: {error.message}", is_forced=True)
+            self._let_go(claim, heartbeat, f"not begun: {error.message}")
             raise
         except Exception as error:
-            heartbeat.drop(claim.lease)
             if self.bench.is_cut_off():
-                self.bench.ledger.release(claim.item_id, "the run was interrupted", is_forced=True)
+                self._let_go(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
+            heartbeat.drop(claim.lease)
             ours = translated(error, self.entity, name)
-            self._record_failure(claim, ours, error)
+            self.record_failure(claim, ours, error)
             raise ours from error
         except BaseException:
-            heartbeat.drop(claim.lease)
-            self.bench.ledger.release(claim.item_id, "the run was interrupted", is_forced=True)
+            self._let_go(claim, heartbeat, "the run was interrupted")
             raise
         finally:
             heartbeat.drop(claim.lease)
 
-    def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
+    def _let_go(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
+        """Make the item ready again, if it is still this claim that holds it."""
+        heartbeat.drop(claim.lease)
+        held = self.bench.ledger.item(claim.item_id).processing
+        if held is not None and held.record_id == claim.record_id:
+            self.bench.ledger.release(claim.item_id, reason, is_forced=True)
+
+    def record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
+        """End a claim with FAILED: `ours` says why, `error` is where it came from."""
         trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
         holds_back = not isinstance(ours, LateSliceError)
         self.bench.ledger.failed(
@@ -191,27 +199,11 @@ class Attempts:
             return
         raise LateSliceError(
             f"the slice {slice_name(claim.item)} is older than one that is already processed",
-            remedy=f"Apply it with `lakewright manifest requeue {claim.item_id} --late`, or skip the item.",
+            remedy=f"Apply it with `{command('requeue', claim.item_id)} --late`, or skip the item.",
         )
 
     def _unchanged_slice(self, claim: Claim) -> Slice:
-        """The slice, as it was when it was recorded."""
-        name = slice_name(claim.item)
-        found = find_slice(self.places.bronze, name, self.bench.lake)
-        if found is None:
-            raise SliceError(
-                f"the slice {name} is gone from {self.places.bronze}",
-                remedy="Bring it back, then resolve the item; or skip it.",
-            )
-        recorded = claim.item.fingerprint
-        if recorded is not None and dict(recorded) != found.fingerprint:
-            raise SliceError(
-                f"the slice {name} has changed since it was discovered",
-                remedy="If it is right as it is now, resolve the item.",
-                details={"recorded": dict(recorded), "found": found.fingerprint},
-            )
-        refuse_unreadable(found)
-        return found
+        return unchanged_slice(self.bench.lake, self.places.bronze, claim.item)
 
     def _next_time(self) -> datetime:
         """The processing time of the next slice: later than that of the last one of this run."""

@@ -22,7 +22,16 @@ from lakewright.manifest.record import Application
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
-__all__ = ["Slice", "canonical_id", "discovered", "find_slice", "item_id", "list_slices", "natural_key"]
+__all__ = [
+    "Slice",
+    "canonical_id",
+    "discovered",
+    "find_slice",
+    "item_id",
+    "list_slices",
+    "natural_key",
+    "refuse_unreadable",
+]
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
@@ -175,13 +184,14 @@ def _local_slice(path: Path) -> Slice:
         status = path.stat()
         return Slice(path.name, str(path), (File(path.name, status.st_size, status.st_mtime_ns),))
     marks = frozenset(entry.name for entry in os.scandir(path) if not _is_visible(entry.name))
-    return Slice(path.name, str(path), tuple(_local_files(path)), marks, is_folder=True)
+    files = tuple(sorted(_local_files(path), key=lambda file: file.name))
+    return Slice(path.name, str(path), files, marks, is_folder=True)
 
 
 def _local_files(root: Path) -> Iterator[File]:
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if _is_visible(name) or _is_partition(name))
-        for name in sorted(names):
+        folders[:] = [name for name in folders if _is_visible(name) or _is_partition(name)]
+        for name in names:
             if _is_visible(name):
                 file = Path(folder, name)
                 status = file.stat()

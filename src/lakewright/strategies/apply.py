@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import TableState, observe_table, read_table
+from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.manifest.watermark import Watermark
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.drift import Alignment, Drift, align
-from lakewright.strategies.facts import Facts, take_facts
+from lakewright.strategies.facts import take_facts
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
     from lakewright.strategies.summary import Summary
 
-__all__ = ["Applied", "Order", "apply"]
+__all__ = ["Applied", "Fit", "Order", "apply", "inspect"]
 
 _STRATEGIES: Mapping[Strategy, Callable[[Work], Summary]] = {
     Strategy.FULL: apply_full,
@@ -94,6 +94,48 @@ class Applied:
     drift: Drift | None
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A slice beside its table, before any of its rows were read.
+
+    Attributes:
+        alignment: How the slice's columns fit the table's; None where there is no table.
+    """
+
+    address: Address
+    state: TableState
+    prepared: Prepared
+    alignment: Alignment | None
+
+
+def inspect(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Fit:
+    """Return how a slice fits its table, by its columns alone; no query is run.
+
+    Raises:
+        SpecError: An expression of the entity reaches for more than a row's columns.
+        TargetError: The slice can't be processed by the strategy.
+    """
+    refuse_unsafe(session, entity)
+    address = entity.places(lake.settings).silver
+    state = observe_table(lake, address)
+    prepared = prepare(
+        frame,
+        entity,
+        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
+        slice_name=order.slice_name,
+        at=order.at,
+        strategy=order.strategy,
+        hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
+    )
+    refuse_misfit(state, order.strategy, prepared, may_lose_rows=order.leave.data_loss)
+    alignment = None
+    if state.exists:
+        table = read_table(session, address).schema
+        fixed = [*prepared.system.all, *state.partition_columns]
+        alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)
+    return Fit(address, state, prepared, alignment)
+
+
 def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Applied:
     """Return what came of a slice: exactly one commit to its table, or none where nothing changes.
 
@@ -108,34 +150,20 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         TargetError: The slice can't be processed as it is; nothing was written.
         RetryableError: Something was in the way that passes.
     """
-    refuse_unsafe(session, entity)
-    address = entity.places(lake.settings).silver
-    state = observe_table(lake, address)
-    _tune(session, order.slice_size, state)
-    prepared = prepare(
-        frame,
-        entity,
-        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
-        slice_name=order.slice_name,
-        at=order.at,
-        strategy=order.strategy,
-        hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
-    )
-    refuse_misfit(state, order.strategy, prepared, may_lose_rows=order.leave.data_loss)
-    facts: Facts = take_facts(
-        prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged_columns(entity, prepared)
-    )
+    fit = inspect(lake, session, entity, frame, order)
+    _tune(session, order.slice_size, fit.state)
+    ranged = ranged_columns(entity, fit.prepared)
+    facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
-    alignment = _alignment(read_table(session, address) if state.exists else None, entity, state, prepared)
     work = Work(
         lake=lake,
         session=session,
         entity=entity,
-        address=address,
-        state=state,
-        prepared=prepared,
+        address=fit.address,
+        state=fit.state,
+        prepared=fit.prepared,
         facts=facts,
-        alignment=alignment,
+        alignment=fit.alignment,
         at=order.at,
         app_id=order.app_id,
         number=order.number,
@@ -146,18 +174,8 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         leave=order.leave,
     )
     summary = _STRATEGIES[order.strategy](work)
-    drift = alignment.drift if alignment is not None and alignment.drift else None
+    drift = fit.alignment.drift if fit.alignment is not None and fit.alignment.drift else None
     return Applied(summary, facts.watermarks, drift)
-
-
-def _alignment(
-    table: DataFrame | None, entity: Entity, state: TableState, prepared: Prepared
-) -> Alignment | None:
-    """How the slice's columns fit those of the table, where there is one."""
-    if table is None:
-        return None
-    fixed = [*prepared.system.all, *state.partition_columns]
-    return align(prepared.frame.schema, table.schema, policy=entity.schema_drift, fixed=fixed)
 
 
 def _tune(session: SparkSession, size: int, state: TableState) -> None:

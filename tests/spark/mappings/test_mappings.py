@@ -70,8 +70,6 @@ mappings:
   sorted: {kind: sort, input: people, columns: [{team: desc}, {name: asc}]}
   mocked: {kind: mock, mapping: people, records: [{name: Eve}]}
   kept: {kind: alias, input: people, cache: memory_only, broadcast: true}
-  circle: {kind: alias, input: round}
-  round: {kind: alias, input: circle}
   wrong: {kind: values, columns: {x: integer}, records: [[one]]}
   self: {kind: mock}
 """
@@ -263,8 +261,6 @@ def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
-    with pytest.raises(SpecError, match="circle -> round -> circle"):
-        workspace.frame("circle")
     with pytest.raises(SpecError, match="there is no mapping 'peeple'"):
         workspace.frame("peeple")
     with pytest.raises(LakewrightError, match="mocks itself"):

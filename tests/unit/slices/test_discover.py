@@ -52,7 +52,7 @@ def test_a_fingerprint_tells_contents_apart(tmp_path: Path) -> None:
     put(tmp_path, "s1/a", "s1/b=1/c", "s1/_b=1/d", "s1/_meta", "s1/.crc")
     found = find_slice(str(tmp_path), "s1", NO_LAKE)
     assert found is not None
-    assert [file.name for file in found.files] == ["a", "_b=1/d", "b=1/c"]
+    assert [file.name for file in found.files] == ["_b=1/d", "a", "b=1/c"]
     before = found.fingerprint
     assert (before["size"], before["files"]) == (3, 3)
 

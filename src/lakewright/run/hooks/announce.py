@@ -11,7 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import cast
 
-from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError, SpecError
+from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
@@ -170,19 +170,19 @@ class Announcer:
         return replace(event, kind=step.kind, name=step.target, target=step.target)
 
     def _tell(self, instance: int | None, event: Event) -> None:
-        scope = self._about.scope(instance)
-        # Names of the project's own win, as in Flowman.
-        inner = scope.child(
-            {name: text for name, text in event.variables().items() if name not in scope.names}
-        )
-        surroundings = Surroundings(inner.render, self._about.environ, self._about.folder)
         for number, hook in enumerate(self._hooks, 1):
             label = f"hook {number} of job {self._about.job} ({hook.kind})"
             try:
-                for call in hook.calls(event, surroundings):
+                for call in hook.calls(event, self._surroundings(instance, event)):
                     self._messenger.send(label, call)
-            except SpecError as error:
+            except Exception as error:  # whatever is wrong with a hook, the run goes on
                 log.warning("%s: %s", label, error)
+
+    def _surroundings(self, instance: int | None, event: Event) -> Surroundings:
+        scope = self._about.scope(instance)
+        # Names of the project's own win, as in Flowman.
+        names = {name: text for name, text in event.variables().items() if name not in scope.names}
+        return Surroundings(scope.child(names).render, self._about.environ, self._about.folder)
 
 
 def _alert(result: TargetResult) -> str | None:

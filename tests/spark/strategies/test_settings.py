@@ -1,0 +1,199 @@
+"""Settings of entities, kinds of slices and of tables, and several entities at once.
+
+Headings are those of `processing-strategies.md`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.strategies.bench import SmallLake, entity, pa, pq, table_of
+
+from lakewright.errors import SchemaDriftError
+from lakewright.slices.discover import _hadoop_slices, list_slices
+
+KEY = {"name": "id", "fieldroles": ["businesskey"]}
+PARTITION = {"name": "part", "fieldroles": ["partition"]}
+
+
+def test_full_replaces_the_partitions_of_the_slice_and_no_others(lake: SmallLake) -> None:
+    """ "Partition Handling", also for null partitions; "Full Strategy": an empty slice has none."""
+    sales = entity("full", columns=[PARTITION])
+    schema = [("part", pa.int32()), ("v", pa.string())]
+    lake.load(sales, "s1", [{"part": p, "v": "old"} for p in (2023, 2024, 2025, None)], schema)
+    lake.load(sales, "s2", [{"part": p, "v": "new"} for p in (2024, 2025, 2026, None)], schema)
+    expected = [(2023, "old"), (2024, "new"), (2025, "new"), (2026, "new"), (None, "new")]
+    assert lake.rows(sales, "part", "v") == expected
+
+    assert lake.load(sales, "s3", [], schema).delta_version is None
+    assert lake.rows(sales, "part", "v") == expected
+
+
+def test_merge_looks_only_where_partitions_never_move(lake: SmallLake) -> None:
+    """ "Merge Strategy": applies partition filters to limit merge scope."""
+    sales = entity(columns=[KEY, PARTITION], settings={"partition_moves": "never"})
+    lake.load(sales, "s1", [{"id": n, "part": p, "v": "a"} for n, p in enumerate(["x", "y", None])])
+
+    summary = lake.load(sales, "s2", [{"id": 0, "part": "x", "v": "b"}, {"id": 2, "part": None, "v": "b"}])
+
+    assert (summary.changed, summary.inserted) == (2, 0)
+    assert lake.rows(sales, "id", "part", "v") == [(0, "x", "b"), (1, "y", "a"), (2, None, "b")]
+
+
+def test_excluded_columns_are_no_change_but_arrive(lake: SmallLake) -> None:
+    loads = entity(
+        columns=[KEY, {"name": "run", "newname": "load_id"}], settings={"hash_exclude": ["load_id"]}
+    )
+    lake.load(loads, "s1", [{"id": 1, "v": "a", "run": 1}])
+    assert lake.load(loads, "s2", [{"id": 1, "v": "a", "run": 2}]).changed == 0
+    assert lake.load(loads, "s3", [{"id": 1, "v": "b", "run": 3}]).changed == 1
+    assert lake.rows(loads, "load_id") == [(3,)]
+
+
+def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline": primary key, deleted flag."""
+    crm = entity("historic", columns=[KEY, {"name": "gone", "newname": "dlf_deleted"}])
+    rows = [{"id": 1, "PK_things": "k1", "gone": "false"}, {"id": 1, "PK_things": "k2", "gone": None}]
+    lake.load(crm, "s1", rows)
+    lake.load(crm, "s2", [{"id": 1, "PK_things": "k2", "gone": "true"}])
+    assert lake.rows(crm, "PK_things", "dlf_deleted", "dlf_IsCurrent") == [
+        ("k1", False, True),
+        ("k2", True, False),
+    ]
+    assert "gone" not in lake.table(crm).columns
+
+
+def test_a_window_may_reach_further_back_than_the_last_value(lake: SmallLake) -> None:
+    """ "Merge Strategy", Configuration: the watermark's expression."""
+    orders = entity(
+        watermark=[{"column_name": "day", "expression": "${LocalDate.addDays(${last_value}, -3)}"}],
+        settings={"delete_missing": True},
+    )
+    days = {1: date(2024, 5, 10), 2: date(2024, 5, 8), 3: date(2024, 5, 7), 4: date(2024, 5, 6)}
+    lake.load(orders, "s1", [{"id": n, "day": day} for n, day in days.items()])
+
+    summary = lake.load(orders, "s2", [{"id": 1, "day": date(2024, 5, 11)}])
+
+    assert summary.inferred_deletes == 2
+    assert [n for n, deleted in lake.rows(orders, "id", "dlf_deleted") if deleted] == [2, 3]
+
+
+def test_every_watermark_must_say_that_a_row_is_missing(lake: SmallLake) -> None:
+    """Delete inference, several columns."""
+    marks = [{"column_name": name, "expression": "${last_value}"} for name in ("a", "b")]
+    orders = entity(watermark=marks, settings={"delete_missing": True})
+    schema = [("id", pa.int64()), ("a", pa.int64()), ("b", pa.float64())]
+    lake.load(orders, "s1", [{"id": n, "a": 10, "b": b} for n, b in ((1, 5.0), (2, 5.0), (3, 1.0))], schema)
+
+    summary = lake.load(
+        orders, "s2", [{"id": 1, "a": 11, "b": float("nan")}, {"id": 4, "a": 11, "b": 9.0}], schema
+    )
+
+    assert summary.inferred_deletes == 1
+    assert [n for n, deleted in lake.rows(orders, "id", "dlf_deleted") if deleted] == [2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("csv", 'id,v\n1,"a, ""b"""\n2,\n'),
+        ("json", '{"id": "1", "v": "a, \\"b\\""}\n{"id": "2"}\n'),
+    ],
+)
+def test_slices_of_other_formats(lake: SmallLake, kind: str, text: str) -> None:
+    things = entity(
+        name=f"from_{kind}",
+        columns=[{**KEY, "datatype": "integer"}, {"name": "n", "expression": "id * 2", "datatype": "long"}],
+        settings={"bronze_format": kind},
+    )
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    (folder / f"s1.{kind}").write_text(text)
+
+    assert lake.process(things).error is None
+    assert lake.rows(things, "id", "v", "n") == [(1, 'a, "b"', 2), (2, None, 4)]
+
+
+FEATURES = [
+    ("merge", {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}),
+    ("historic", {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}),
+]
+
+
+@pytest.mark.parametrize(("strategy", "properties"), FEATURES)
+def test_tables_with_other_features_of_delta(
+    lake: SmallLake, strategy: str, properties: dict[str, str]
+) -> None:
+    """Peers' case 63."""
+    things = entity(strategy, name=f"rich_{strategy}", settings={"table_properties": properties})
+    lake.load(things, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
+
+    lake.load(things, "s2", [{"id": 1, "v": "c", "w": 1}, {"id": 3, "v": "d", "w": 2}])
+
+    current = lake.table(things).where("dlf_IsCurrent") if strategy == "historic" else lake.table(things)
+    assert sorted(tuple(row) for row in current.select("id", "v").collect()) == [(1, "c"), (2, "b"), (3, "d")]
+
+
+def test_entities_are_processed_side_by_side(lake: SmallLake) -> None:
+    entities = [
+        entity(strategy, name=f"{strategy}_{n}") for n in (1, 2) for strategy in ("merge", "historic")
+    ]
+    for things in entities:
+        lake.put(things, "s1", [{"id": n, "v": things.name} for n in range(5)])
+        lake.put(things, "s2", [{"id": n, "v": things.name} for n in range(3, 9)])
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lake.process, entities))
+
+    for things, result in zip(entities, results, strict=True):
+        assert result.error is None
+        assert [done.summary.inserted for done in result.slices] == [5, 4]
+        assert lake.rows(things, "id", "v") == [(n, things.name) for n in range(9)]
+        assert lake.version(things) == 1
+
+
+def test_a_wide_table_keeps_statistics_of_what_files_are_skipped_by(lake: SmallLake) -> None:
+    """Delta keeps statistics of the first 32 columns only, unless it is told otherwise."""
+    wide = entity("historic", columns=[{"name": "zz_id", "fieldroles": ["businesskey"]}])
+    rows = [{**{f"c{n:03}": n for n in range(60)}, "zz_id": 1}]
+    lake.load(wide, "s1", rows)
+    lake.load(wide, "s2", [{**rows[0], "c000": 1}])
+
+    from deltalake import DeltaTable
+
+    names = (
+        DeltaTable(wide.places(lake.lake.settings).silver.location or "")
+        .get_add_actions(flatten=True)
+        .column_names
+    )
+    assert {"max.zz_id", "max.dlf_ValidFrom", "null_count.dlf_ValidTo"} <= set(names)
+
+
+def test_a_key_whose_type_changes_is_refused(lake: SmallLake) -> None:
+    """Peers' cases 7 and 8: every row would be new."""
+    crm = entity()
+    lake.load(crm, "s1", [{"id": 1}])
+    error = lake.fail(crm, "s2", [{"id": "1"}])
+    assert isinstance(error, SchemaDriftError)
+    assert "number" in error.message
+
+
+def test_hadoops_file_systems_are_listed_as_local_ones(lake: SmallLake) -> None:
+    crm = entity()
+    folder = lake.put(crm, "s 1%20", [{"id": 1}]).parent
+    for name in ("s2/part", "s2/_SUCCESS", "s2/a=1/_x", "s2/_b=1/y", "s3/_temporary/z", "_s4"):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table_of([{"id": 1}]), file)
+
+    def shape(slices: Any) -> Any:
+        return sorted(
+            (s.name, s.is_folder, s.marks, tuple((f.name, f.size) for f in s.files)) for s in slices
+        )
+
+    found = [s for s in _hadoop_slices(f"file:{folder}", lake.lake) if s.files]
+    assert shape(found) == shape(list_slices(str(folder), lake.lake))
