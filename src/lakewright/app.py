@@ -49,7 +49,7 @@ from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
 from lakewright.spec.values import Duration
 from lakewright.stores.process import is_dead, this_process
-from lakewright.stores.registry import open_store
+from lakewright.stores.registry import open_store, read_store
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
@@ -205,8 +205,11 @@ class App:
         Raises:
             SpecError: The job, its arguments or a definition are wrong.
         """
-        store = self.store if self._has_store() else open_store({"kind": "memory"})
-        return self._job_run(request, store).plan()
+
+        def plan(store: Store) -> Plan:
+            return self._job_run(request, store).plan()
+
+        return read_store(self._manifest_settings(), plan)
 
     def process(
         self,
@@ -331,10 +334,6 @@ class App:
         if settings["kind"] == "sqlite":
             settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
         return settings
-
-    def _has_store(self) -> bool:
-        settings = self._manifest_settings()
-        return settings["kind"] != "sqlite" or Path(settings["path"]).exists()
 
     def _state_folder(self) -> Path:
         """Return a folder of the user's for what Spark insists on keeping, one for each project."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from lakewright.errors import Fault, NotInstalled, SpecError
 from lakewright.manifest.store import Store
 from lakewright.spec.near import suggestion
 
-__all__ = ["KINDS", "open_store"]
+__all__ = ["KINDS", "open_store", "read_store"]
+
+T = TypeVar("T")
 
 KINDS: Mapping[str, str] = {
     "memory": "lakewright.stores.memory:MemoryStore",
@@ -62,6 +64,33 @@ def open_store(settings: Mapping[str, Any]) -> Store:
             f"a manifest of kind {kind} needs the Python package {missing.name}",
             remedy=f"pip install 'lakewright[{kind}]'",
         ) from missing
+
+
+def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
+    """Return what `ask` finds in a back end; one in a file is not written to, nor made.
+
+    Args:
+        settings: As for `open_store`.
+        ask: Only reads; called again where others wrote meanwhile.
+
+    Raises:
+        SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
+    """
+    if settings.get("kind", "sqlite") == "sqlite":
+        from lakewright.stores.sql.reading import read_sqlite
+        from lakewright.stores.sql.sqlite import SqliteStore
+
+        given = {option: value for option, value in settings.items() if option not in OF_THE_LEDGER}
+        _check_options("sqlite", given, SqliteStore.options)
+        path = SqliteStore.place(given)
+        if path.exists():
+            return read_sqlite(path, ask)
+        settings = {"kind": "memory"}
+    store = open_store(settings)
+    try:
+        return ask(store)
+    finally:
+        store.close()
 
 
 def _check_options(kind: str, given: Iterable[str], known: frozenset[str]) -> None:

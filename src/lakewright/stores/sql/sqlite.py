@@ -20,7 +20,7 @@ from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
 from lakewright.stores.sql.backend import Backend
 from lakewright.stores.sql.store import SqlStore
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "sqlite_backend"]
 
 DEFAULT_PATH = ".lakewright/manifest.db"
 
@@ -46,15 +46,21 @@ class SqliteStore(SqlStore):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         busy: float = BUSY,
     ) -> None:
-        super().__init__(_backend(Path(path), clock, busy))
+        super().__init__(sqlite_backend(Path(path), clock, busy))
 
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> SqliteStore:
         """Return the store in the file that `path` names."""
-        return cls(str(settings.get("path", DEFAULT_PATH)))
+        return cls(cls.place(settings))
+
+    @classmethod
+    def place(cls, settings: Mapping[str, Any]) -> Path:
+        """Return the file that `path` names."""
+        return Path(str(settings.get("path", DEFAULT_PATH)))
 
 
-def _backend(path: Path, clock: Callable[[], datetime], busy: float) -> Backend:
+def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Backend:
+    """Return the file as a database, its folder made if need be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,159 @@
+"""A SQLite manifest that is only read is left as it was, to the byte, whatever state it is in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.records import ITEM, claim, draft, found, ledger_of, put_down
+
+from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query, Store
+from lakewright.stores.registry import read_store
+from lakewright.stores.sql.reading import TURNS, read_sqlite
+from lakewright.stores.sql.sqlite import SqliteStore
+
+
+def made(path: Path) -> SqliteStore:
+    """A manifest with one processed item and one new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store = SqliteStore(path)
+    ledger = ledger_of(store)
+    ledger.discover([found(), found("2022-02-01.csv")])
+    ledger.processed(claim(ledger), {})
+    return store
+
+
+def closed(path: Path) -> None:
+    made(path).close()
+
+
+def killed(path: Path) -> None:
+    """As a process leaves it that is killed: the last transactions are in the log alone."""
+    with closing(made(path.parent / "live" / "manifest.db")) as store:
+        for file in Path(store._backend.where).parent.iterdir():
+            shutil.copy(file, path.parent / file.name)
+
+
+def log_without_index(path: Path) -> None:
+    killed(path)
+    os.remove(f"{path}-shm")
+
+
+def edited(path: Path) -> None:
+    closed(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute(f"DELETE FROM lakewright_records WHERE item_id = '{ITEM}' AND sequence > 1")
+        connection.commit()
+
+
+STATES = [closed, killed, log_without_index]
+
+
+def bytes_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(file.relative_to(folder)): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+def verdicts(store: Store) -> dict[str, set[Verdict]]:
+    return {item.item_id[-14:]: set(item.verdicts().values()) for item in store.select(Query())}
+
+
+@pytest.mark.parametrize("leave", STATES)
+def test_reading_finds_what_was_written_and_changes_no_byte(
+    leave: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "manifest.db"
+    leave(path)
+    before = bytes_of(tmp_path)
+
+    seen = read_sqlite(path, verdicts)
+
+    assert seen == {"2022-01-01.csv": {Verdict.PROCESSED}, "2022-02-01.csv": {Verdict.READY}}
+    assert bytes_of(tmp_path) == before
+
+
+def test_what_was_edited_by_hand_is_folded_again_in_memory_alone(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.db"
+    edited(path)
+    before = bytes_of(tmp_path)
+
+    assert read_sqlite(path, verdicts)["2022-01-01.csv"] == {Verdict.READY}
+    assert bytes_of(tmp_path) == before
+    with closing(SqliteStore(path)) as store:
+        assert verdicts(store)["2022-01-01.csv"] == {Verdict.READY}
+
+
+def test_an_empty_file_is_an_empty_manifest_and_stays_empty(tmp_path: Path) -> None:
+    (tmp_path / "manifest.db").touch()
+    assert read_sqlite(tmp_path / "manifest.db", verdicts) == {}
+    assert [file.stat().st_size for file in tmp_path.iterdir()] == [0]
+
+
+def test_where_there_is_no_file_none_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "manifest.db"
+    assert read_store({"kind": "sqlite", "path": str(path), "lease": "60s"}, verdicts) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_writes_meanwhile_is_neither_held_up_nor_disturbed(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.db"
+    with closing(made(path)) as writer:
+
+        def ask(store: Store) -> int:
+            before = len(list(store.select(Query())))
+            put_down(writer, draft("other", "NEW", item="file:///other"))
+            return before
+
+        assert read_sqlite(path, ask) == 2
+        assert len(list(writer.select(Query()))) == 3
+
+
+def test_it_is_asked_again_where_the_file_changed_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.db"
+    closed(path)
+    seen: list[int] = []
+
+    def ask(store: Store) -> int:
+        seen.append(len(list(store.select(Query()))))
+        if len(seen) < TURNS:
+            with closing(SqliteStore(path)) as writer:
+                put_down(writer, draft(f"new-{len(seen)}", "NEW", item=f"file:///{len(seen)}"))
+        return seen[-1]
+
+    assert read_sqlite(path, ask) == 4
+    assert seen == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [(b"this is no database" * 100, StoreUnavailable), (b"\x00" * 5_000, LakewrightError)],
+)
+def test_what_is_no_manifest_is_refused(content: bytes, error: type[LakewrightError], tmp_path: Path) -> None:
+    (tmp_path / "manifest.db").write_bytes(content)
+    with pytest.raises(error):
+        read_sqlite(tmp_path / "manifest.db", verdicts)
+
+
+def test_a_newer_manifest_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.db"
+    closed(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE lakewright_schema SET version = 99")
+        connection.commit()
+    with pytest.raises(NotInstalled, match="version 99"):
+        read_sqlite(path, verdicts)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+    with pytest.raises((ManifestCorrupt, StoreUnavailable)):
+        read_sqlite(path, verdicts)
