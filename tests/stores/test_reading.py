@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -43,7 +42,7 @@ def killed(path: Path) -> None:
 
 def log_without_index(path: Path) -> None:
     killed(path)
-    os.remove(f"{path}-shm")
+    Path(f"{path}-shm").unlink()
 
 
 def edited(path: Path) -> None:
