@@ -48,15 +48,11 @@ DEFAULTS = {
 """Defaults that a class computes."""
 
 UNUSED = {
-    "Entity": ("group", "connectiongroup"),
-    "EntitySettings": ("raw_path", "bronze_table"),
     "Field": ("default", "format", "size", "charset", "collation"),
     "Job": ("metadata",),
-    "LakeSettings": ("name", "raw_path", "bronze_output"),
     "Mapping": ("documentation", "metadata"),
     "Relation": ("documentation", "metadata"),
     "Target": ("documentation",),
-    "Watermark": ("operation", "operation_group"),
 }
 """Keys that are read, for files that have them, but that nothing uses so far."""
 

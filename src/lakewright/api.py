@@ -59,7 +59,7 @@ class Entity:
 
     def process(self) -> ProcessResult:
         """Return what processing all its pending slices, in order, came to; failures are in the result."""
-        return self.project.app.process(self.name)
+        return self.project.app.process(self.declared.id)
 
 
 class Project:
@@ -170,7 +170,7 @@ class Processing:
                 `ItemFailed` and so on. It is in the manifest too.
         """
         result = self.entity.project.app.process(
-            self.entity.name,
+            self.entity.declared.id,
             self.slice,
             strategy=strategy,
             processing_time=self.options.get(_PROCESSING_TIME),

@@ -6,6 +6,7 @@
 | `+regions` | and everything that it depends on |
 | `regions+` | and everything that depends on it |
 | `tag:nightly`, `tag:team=sales` | targets with that label in `metadata.labels` |
+| `tag:group=AVW`, `tag:connectiongroup=erp` | entity targets whose entity is of that group |
 | `kind:entity` | targets of that kind |
 | `state:failed` | targets that failed, were blocked or not reached in the last run |
 

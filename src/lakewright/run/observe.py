@@ -81,7 +81,7 @@ class Observer:
             look=partial(self._look, target, context),
             dirty=lambda phase, found: target.dirty(phase, found, context.settings),
             leftover=self.leftover(name, parameters),
-            labels=_labels(target),
+            labels=target.labels(context.workspace),
         )
 
     def _look(self, target: Target, context: Context) -> Observation:
@@ -95,11 +95,6 @@ class Observer:
         except Exception as error:  # asking must not break a plan: what is unknown runs, and says why
             log.warning("%s could not be observed: %s", target.name, error)
             return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
-
-
-def _labels(target: Target) -> frozenset[str]:
-    labels = (target.metadata or {}).get("labels") or {}
-    return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
 
 
 def _node(target: Target, context: Context, phase: Phase) -> Node:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableSequence
+from collections.abc import Iterator, Mapping, MutableSequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from lakewright.errors import Fault, SpecError
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definition import Definition
-from lakewright.spec.entity import Entity
+from lakewright.spec.entity import Entity, SourceConnection, likely_meant
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.model import Named
-from lakewright.spec.places import Places
+from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Scope
 from lakewright.spec.sections import Declared
 
-__all__ = ["check_entities", "merge_connections"]
+__all__ = ["check_entities", "check_settings", "merge_connections"]
 
 
 def merge_connections(
@@ -48,12 +48,11 @@ def check_entities(
     models: Mapping[str, Named],
     lake: LakeSettings | None,
     scope: Scope,
-    *,
     faults: MutableSequence[Fault],
-    warnings: MutableSequence[Fault],
 ) -> None:
-    """Add what is wrong with ids, names and places, and warn of settings that are nearly known ones."""
+    """Add what is wrong with ids, names and places of entities; no two may fill one table."""
     first_with_id: dict[str, Definition] = {}
+    filled: dict[str, Definition] = {}
     for name, definition in definitions.items():
         entity = cast("Entity | None", models.get(name))
         if entity is None:
@@ -63,36 +62,100 @@ def check_entities(
             first = f"entity {other.name!r} at {other.at('id')}"
             message = f"{definition.subject}: the id {entity.id!r} is that of {first}"
             faults.append(Fault(message, definition.at("id"), "Give each entity an id of its own."))
-        for key, known in entity.settings.likely_misspelt():
+        if lake is None:
+            continue
+        found, places = _against_lake(definition, entity, lake, scope)
+        faults.extend(found)
+        if places is not None and entity.enabled:
+            faults.extend(_filled_twice(definition, places.silver, filled))
+
+
+def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:
+    """Yield a fault where another entity's table is at the same place, or one is inside of the other."""
+    place = str(silver) if silver.name is None else silver.name.lower()
+    for taken, other in filled.items():
+        if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
+            how = "is also that of" if place == taken else "and the table of"
+            rest = "" if place == taken else " lie one inside of the other"
+            message = (
+                f"{definition.subject}: the silver table {silver} {how} entity {other.name!r} "
+                f"at {_silver_place(other)}{rest}"
+            )
+            remedy = "Give each entity a destination, silver_path or silver_table of its own."
+            yield Fault(message, _silver_place(definition), remedy)
+            return
+    filled[place] = definition
+
+
+def _silver_place(definition: Definition) -> Location:
+    """Where an entity says which table is its own."""
+    own = definition.raw.get("settings")
+    for key in ("silver_table", "silver_path"):
+        if isinstance(own, Mapping) and key in own:
+            return definition.at("settings", key)
+    return definition.at("destination") if "destination" in definition.raw else definition.at()
+
+
+def check_settings(
+    entities: Mapping[str, Definition],
+    connections: Mapping[str, Definition],
+    warnings: MutableSequence[Fault],
+) -> None:
+    """Add a warning for each free setting that is nearly the name of one with a meaning, or has no effect.
+
+    A setting that entities have from their connection is named once, where it stands.
+    """
+    for connection in connections.values():
+        if connection.model is SourceConnection:
+            warnings.extend(_doubtful(connection, _settings_of(connection)))
+    for entity in entities.values():
+        shared = connections.get(str(entity.raw.get("connection")))
+        from_there = _settings_of(shared) if shared is not None else {}
+        own = {
+            key: value for key, value in _settings_of(entity).items() if from_there.get(key, _NONE) != value
+        }
+        warnings.extend(_doubtful(entity, own))
+
+
+def _settings_of(definition: Definition) -> Mapping[str, Any]:
+    found = definition.raw.get("settings")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in settings:
+        if known := likely_meant(key):
             message = f"{definition.subject}: the setting {key!r} has no meaning"
-            warnings.append(Fault(message, definition.at("settings", key), f"did you mean {known!r}?"))
-        if lake is not None:
-            faults.extend(_against_lake(definition, entity, lake, scope))
+            yield Fault(message, definition.at("settings", key), f"did you mean {known!r}?")
+    if settings.get("bronze_table"):
+        message = f"{definition.subject}: bronze_table has no effect"
+        remedy = "Slices are files or folders below the bronze path: land them there."
+        yield Fault(message, definition.at("settings", "bronze_table"), remedy)
 
 
-def _against_lake(definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope) -> list[Fault]:
+def _against_lake(
+    definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope
+) -> tuple[list[Fault], Places | None]:
+    """What is wrong with an entity in its lake, and its places where these are known already."""
     faults = [
         Fault(f"{definition.subject}: {problem}", definition.at("columns", index), "Give it a newname.")
         for index, problem in entity.reserved_name_problems(lake.systemfield_prefix)
     ]
     if not lake.root_folder:
         why = f"{definition.subject}: the lake has no root_folder"
-        return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")]
+        return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")], None
     try:
         if entity.unknown_names(lake, scope):
-            return faults
+            return faults, None
         places = entity.within(scope).places(lake)
     except SpecError as error:
         fault = error.faults[0]
-        return [
-            *faults,
-            Fault(
-                f"{definition.subject}: {fault.message}",
-                fault.location or definition.at("settings"),
-                fault.remedy,
-            ),
-        ]
-    return faults + _beyond_links(definition, places, lake.root_folder)
+        where = fault.location or definition.at("settings")
+        return [*faults, Fault(f"{definition.subject}: {fault.message}", where, fault.remedy)], None
+    return faults + _beyond_links(definition, places, lake.root_folder), places
+
+
+_NONE = object()
 
 
 def _beyond_links(definition: Definition, places: Places, root: str) -> list[Fault]:

@@ -22,7 +22,7 @@ from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Entry, Scope
 from lakewright.spec.watermark import Watermark
 
-__all__ = ["Entity", "EntitySettings", "SourceConnection", "Strategy"]
+__all__ = ["Entity", "EntitySettings", "SourceConnection", "Strategy", "likely_meant"]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns, without the lake's prefix; `deleted` may come with the slice."""
@@ -45,10 +45,16 @@ class EntitySettings(SnakeModel):
 
     model_config = ConfigDict(extra="allow")
 
-    raw_path: str | None = Field(default=None, description="Template of the path below `raw`.")
+    raw_path: str | None = Field(
+        default=None,
+        description="Template of the path below `raw`, where deliveries lie before they are slices; only for "
+        "what lands them.",
+    )
     bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
-    bronze_table: str | None = Field(default=None, description="Template of the catalog table of slices.")
+    bronze_table: str | None = Field(
+        default=None, description="Accepted with a warning: slices are files or folders, never a table."
+    )
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
     output_method: OutputText | None = Field(
         default=None, description="Where its table is found, over the lake's."
@@ -92,18 +98,22 @@ class EntitySettings(SnakeModel):
         """The keys without a meaning here."""
         return self.model_extra or {}
 
-    def likely_misspelt(self) -> Iterator[tuple[str, str]]:
-        """Return free keys that are nearly the name of a setting with a meaning, with that name."""
-        for key in self.free:
-            if found := _likely_meant(key):
-                yield key, found
-
 
 @lru_cache(maxsize=1024)
-def _likely_meant(key: str) -> str | None:
+def likely_meant(key: str) -> str | None:
+    """Return the setting with a meaning that a free key is nearly the name of, or None.
+
+    Example:
+        >>> likely_meant("null_key"), likely_meant("raw_data")
+        ('null_keys', None)
+    """
+    if key in EntitySettings.model_fields:
+        return None
     squeezed = key.replace("_", "").replace("-", "").lower()
-    found = nearest(key, EntitySettings.model_fields)
-    return found if found and _distance(squeezed, found.replace("_", "")) <= 2 else None
+    known = {name.replace("_", ""): name for name in EntitySettings.model_fields}
+    found = nearest(squeezed, known)
+    is_near = found is not None and _distance(squeezed, found) <= max(1, len(found) // 4)
+    return known[found] if found is not None and is_near else None
 
 
 def _distance(one: str, other: str) -> int:
@@ -137,8 +147,12 @@ class Entity(Named):
     id: str = Field(min_length=1, description="Stable identity; a number in Datalake Foundation.")
     name: str = Field(min_length=1, description="Name in the source; part of the bronze path.")
     description: str | None = Field(default=None, description="What its rows are.")
-    group: str | None = Field(default=None, description="Entities that belong together.")
-    connectiongroup: str | None = Field(default=None, description="Connections that belong together.")
+    group: str | None = Field(
+        default=None, description="Entities that belong together: `-t tag:group=NAME` chooses them in a job."
+    )
+    connectiongroup: str | None = Field(
+        default=None, description="The same for systems: `-t tag:connectiongroup=NAME`."
+    )
     destination: str = Field(
         default="", description="Name of the silver table; the entity's name if not given."
     )

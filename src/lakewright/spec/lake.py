@@ -40,13 +40,16 @@ OutputText = Annotated[Output, BeforeValidator(_lower)]
 class LakeSettings(SnakeModel):
     """Where the lake is and how it is laid out; paths are templates, resolved for each entity."""
 
-    name: str = Field(default="", description="Name of the environment.")
+    name: str = Field(default="", description="Name of the environment, for people.")
     root_folder: str = Field(
         default="",
         description="Folder or URI below which the lake lies; a relative one starts at the project.",
     )
     timezone: str = Field(default="UTC", description="IANA name of the zone of times that have no offset.")
-    raw_path: str = Field(default="${connection}/${entity}", description="Below `raw`: what was delivered.")
+    raw_path: str = Field(
+        default="${connection}/${entity}",
+        description="Below `raw`: what was delivered, before it is a slice; only for what lands slices.",
+    )
     bronze_path: str = Field(
         default="${connection}/${entity}", description="Below `bronze`: an entity's slices."
     )
@@ -60,7 +63,9 @@ class LakeSettings(SnakeModel):
         default="dlf_", description="What the names of system columns start with."
     )
     output_method: OutputText = Field(default=Output.PATHS, description="Tables by path, or in the catalog.")
-    bronze_output: OutputText | None = Field(default=None, description="As output_method, for bronze alone.")
+    bronze_output: OutputText | None = Field(
+        default=None, description="`catalog` is accepted with a warning: slices are files or folders."
+    )
     silver_output: OutputText | None = Field(default=None, description="As output_method, for silver alone.")
 
     @field_validator("timezone")

@@ -17,7 +17,7 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.define import Definer
 from lakewright.spec.definition import Definition
 from lakewright.spec.document import Document
-from lakewright.spec.entities import check_entities, merge_connections
+from lakewright.spec.entities import check_entities, check_settings, merge_connections
 from lakewright.spec.faults import faults_of
 from lakewright.spec.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
 from lakewright.spec.function import Namespace, Surroundings
@@ -274,9 +274,9 @@ class _Load:
             self.models["entity"],
             lake,
             scope,
-            faults=self.sections.faults,
-            warnings=self.sections.warnings,
+            self.sections.faults,
         )
+        check_settings(self.definitions["entity"], self.definitions["connection"], self.sections.warnings)
         check_references(
             self.definitions, self.models, self.sections.definitions, imports, self.sections.faults
         )

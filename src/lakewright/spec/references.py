@@ -29,14 +29,21 @@ def check_references(
     What is declared but wrong counts as known. `project/name` is a definition of an imported project,
     `name:output` one output of a mapping.
     """
-    for category, of_category in models.items():
-        for name, model in of_category.items():
-            definition = definitions[category][name]
-            for reference in (*model.references(), *model.links()):
+    for category, of_category in definitions.items():
+        for name, definition in of_category.items():
+            for reference in _named(definition, models[category].get(name)):
                 if not has_expression(reference.name) and not _exists(reference, known, imports):
                     faults.append(_missing(definition, reference, known))
     for category in ("mapping", "target"):
         faults.extend(_cycle(category, definitions[category], models[category]))
+
+
+def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
+    """What a definition names; where something else is wrong with it, what is plain to see."""
+    if model is not None:
+        return (*model.references(), *model.links())
+    connection = definition.raw.get("connection") if definition.category == "entity" else None
+    return (Reference("connection", connection, ("connection",)),) if isinstance(connection, str) else ()
 
 
 def _cycle(

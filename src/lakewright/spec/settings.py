@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lakewright.errors import Location, SpecError
+from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.config import read_config
 from lakewright.spec.definition import render_tree
 from lakewright.spec.document import Place
 from lakewright.spec.faults import faults_of
 from lakewright.spec.files import PROJECT_FILE
-from lakewright.spec.lake import TEMPLATES, LakeSettings
+from lakewright.spec.lake import TEMPLATES, LakeSettings, Output
 from lakewright.spec.near import suggestion
 from lakewright.spec.scope import Scope
 from lakewright.spec.sections import Profile, Sections, Setting
@@ -85,10 +85,15 @@ def read_lake(
         return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
 
     try:
-        return LakeSettings.model_validate(values)
+        lake = LakeSettings.model_validate(values)
     except ValidationError as error:
         sections.faults += faults_of(error, "lake", locate, is_rendered=True)
         return None
+    if lake.bronze_output is Output.CATALOG:
+        remedy = "Slices are files or folders below the bronze path: land them there."
+        why = "lake: bronze_output: catalog has no effect"
+        sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))
+    return lake
 
 
 def _rendered(value: Any, place: Place | Setting, scope: Scope, sections: Sections) -> Any:

@@ -42,8 +42,10 @@ class Watermark(SnakeModel):
     column_name: str = Field(min_length=1, description="Column of the source, or its new name.")
     operation: Annotated[
         Operation, BeforeValidator(lambda text: text.strip().lower() if isinstance(text, str) else text)
-    ] = Field(default=Operation.AND, description="How it is joined with the others: and, or.")
-    operation_group: int = Field(default=0, description="Watermarks of one group stand in brackets together.")
+    ] = Field(default=Operation.AND, description="How its condition is joined to those before it: and, or.")
+    operation_group: int = Field(
+        default=0, description="Neighbours of one group stand in brackets together, joined by their first's."
+    )
     expression: str = Field(
         description="Lower end of the next window: ${last_value}, or date helpers applied to it, such as "
         "${LocalDate.addDays(${last_value}, -3)}."

@@ -5,17 +5,20 @@ Source: `processing-strategies.md`, "Delete Inference".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError
 from lakewright.spec.entity import Strategy
+from lakewright.spec.watermark import Watermark
 from lakewright.strategies.literals import value_sql
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from lakewright.strategies.work import Work
 
-__all__ = ["FREE_DELETES", "refuse_many", "window"]
+__all__ = ["FREE_DELETES", "joined", "refuse_many", "window"]
 
 FREE_DELETES = 1_000
 """Inferred deletes that are never too many."""
@@ -39,15 +42,37 @@ def window(work: Work) -> str | None:
         return None
     types = {column.name.lower(): column.type.ddl for column in work.state.columns}
     above = ">" if entity.delete_scope == "open" else ">="
-    conditions = []
+    conditions: dict[str, str] = {}
     for column, name in columns.items():
         kind = types.get(name.lower())
         if kind is None:
             return None
         low = value_sql(work.lower_ends[column], kind)
         high = value_sql(work.facts.watermarks[column].python, kind)
-        conditions.append(f"{name_sql(name)} {above} {low} and {name_sql(name)} <= {high}")
-    return " and ".join(conditions)
+        conditions[column] = f"{name_sql(name)} {above} {low} and {name_sql(name)} <= {high}"
+    return joined([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
+
+
+def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
+    """Return the conditions of watermarks as one.
+
+    Each is joined to all before it by its `operation`. Neighbours of one `operation_group` stand in brackets,
+    which are joined by the operation of their first.
+
+    Example:
+        >>> from lakewright.spec.watermark import Operation
+        >>> mark = Watermark(column_name="a", expression="${last_value}")
+        >>> joined([(mark, "a > 1"), (mark.model_copy(update={"operation": Operation.OR}), "b > 1")])
+        '((a > 1) or (b > 1))'
+    """
+    text = ""
+    for _, neighbours in groupby(conditions, lambda each: each[0].operation_group):
+        inner = ""
+        group = list(neighbours)
+        for mark, condition in group:
+            inner = f"({inner} {mark.operation.value} ({condition}))" if inner else f"({condition})"
+        text = f"({text} {group[0][0].operation.value} {inner})" if text else inner
+    return text
 
 
 def refuse_many(work: Work, inferred: int, rows: int) -> None:

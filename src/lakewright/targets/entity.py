@@ -79,6 +79,12 @@ class EntityTarget(Target):
         """Return the entity."""
         return [Reference("entity", self.entity, ("entity",))]
 
+    def labels(self, workspace: Workspace) -> frozenset[str]:
+        """Return its own labels, and the groups of its entity."""
+        entity = workspace.entity(self.entity)
+        groups = {"group": entity.group, "connectiongroup": entity.connectiongroup}
+        return super().labels(workspace) | {f"{key}={value}" for key, value in groups.items() if value}
+
     def phases(self) -> frozenset[Phase]:
         """Return all phases."""
         return frozenset(Phase)

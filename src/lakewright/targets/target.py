@@ -92,6 +92,12 @@ class Target(Named):
         """The target in messages."""
         return f"target {self.name!r}"
 
+    def labels(self, workspace: Workspace) -> frozenset[str]:
+        """Return the labels by which it can be chosen: `key` and `key=value` of each."""
+        del workspace
+        labels = (self.metadata or {}).get("labels") or {}
+        return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
+
     @abstractmethod
     def phases(self) -> frozenset[Phase]:
         """Return the phases in which there is something to do."""

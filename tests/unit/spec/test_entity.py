@@ -279,6 +279,67 @@ def test_a_setting_that_is_nearly_a_known_one_is_a_warning(tmp_path: Path) -> No
     ]
 
 
+def test_a_misspelt_setting_of_a_connection_is_told_once_where_it_stands(tmp_path: Path) -> None:
+    connections = [{"name": "Shop", "settings": {"null_key": "allow", "server": "x"}}]
+    settings = {"bronze_table": "b.t", "table_property": {"a": "b"}, "frequency": 1}
+    both = [
+        {**FOUNDATION["entities"][1], "settings": settings},
+        {**FOUNDATION["entities"][0], "settings": {}},
+    ]
+    both[1]["processtype"], both[1]["colums"] = "full", []
+    with pytest.raises(SpecError, match="unknown key 'colums'"):
+        load(tmp_path, foundation(connections=connections, entities=both))
+    both[1].pop("colums")
+    project = load(tmp_path, foundation(connections=connections, entities=both))
+    assert [warning.message for warning in project.warnings] == [
+        "connection 'Shop': the setting 'null_key' has no meaning",
+        "entity 'stock': the setting 'table_property' has no meaning",
+        "entity 'stock': bronze_table has no effect",
+    ]
+
+
+SAME_TABLE = [
+    ({"destination": "stock"}, "/DatalakeData/silver/Shop/stock is also that of entity 'stock' at m.json:24"),
+    ({"settings": {"silver_path": "Shop/stock/${entity}"}}, "lie one inside of the other"),
+    ({"settings": {"silver_path": "Shop//./stock"}}, "is also that of entity 'stock'"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), SAME_TABLE)
+def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    stock = FOUNDATION["entities"][1]
+    other = {**stock, "id": 3, "name": "other", **change}
+    found = faults(tmp_path, foundation(entities=[stock, other]))
+    assert len(found) == 1
+    assert why in found[0]
+    assert "Give each entity a destination" in found[0]
+    project = load(tmp_path, foundation(entities=[stock, {**other, "enabled": False}]))
+    assert not project.entities["other"].enabled
+
+
+def test_two_entities_with_one_table_of_the_catalog_are_a_fault(tmp_path: Path) -> None:
+    stock = FOUNDATION["entities"][1]
+    tables = [
+        {**stock, "id": n, "name": f"e{n}", "settings": {"silver_table": name}}
+        for n, name in enumerate(("shop.stock", "SHOP.Stock"))
+    ]
+    assert "is also that of entity 'e0'" in faults(tmp_path, foundation(entities=tables))[0]
+
+
+def test_an_unknown_key_hides_no_missing_connection(tmp_path: Path) -> None:
+    stock = {**FOUNDATION["entities"][1], "connection": "Shp", "prcesstype": "x"}
+    found = faults(tmp_path, foundation(entities=[stock]))
+    assert any("unknown key 'prcesstype'" in fault for fault in found)
+    assert any("there is no connection 'Shp' (did you mean 'Shop'?)" in fault for fault in found)
+
+
+def test_slices_in_the_catalog_are_warned_of(tmp_path: Path) -> None:
+    environment = {**FOUNDATION["environment"], "bronze_output": "catalog"}
+    (warning,) = load(tmp_path, foundation(environment=environment)).warnings
+    assert warning.message == "lake: bronze_output: catalog has no effect"
+    assert str(warning.location).startswith("m.json:")
+
+
 def test_a_link_out_of_the_root_folder_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "lake" / "silver").mkdir(parents=True)
     (tmp_path / "lake" / "silver" / "Shop").symlink_to(tmp_path)

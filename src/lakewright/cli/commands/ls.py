@@ -62,6 +62,7 @@ def _entity(name: str, entity: Any) -> dict[str, Any]:
         "id": entity.id,
         "strategy": str(entity.strategy),
         "connection": entity.connection,
+        "group": entity.group,
         "destination": entity.destination,
         "enabled": entity.enabled,
     }
