@@ -22,7 +22,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
-from lakewright.manifest.store import Append, Document, Put, Query, Store, Write, Written
+from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
 from lakewright.manifest.transfer import export_records, fsck, import_records
 from lakewright.manifest.watermark import Watermark
 from lakewright.testing import MemoryStore
@@ -216,6 +216,18 @@ class TestDocuments:
             put(store, "a", None, expected=first.version)
         assert put(store, "a", None, expected=second.version) is None
         assert store.document("note", "a") is None
+
+    def test_come_with_items_where_both_are_asked_for(self, store: Store) -> None:
+        written = store.write(
+            Write(
+                (Append(ITEM, (draft("new", "NEW"),), 0),), (Put("note", "a", {"n": 1}), Put("log", "b", {}))
+            )
+        )
+        asked = [("note", "a"), ("note", "b"), ("log", "b"), ("\ud800", "x")]
+        seen = store.look_up([ITEM, "unknown", "a\x00"], asked)
+        assert seen.items == {ITEM: written.items[0]}
+        assert seen.documents == {(d.kind, d.key): d for d in written.documents}
+        assert store.look_up([], []) == Seen({}, {})
 
     def test_are_written_and_removed_without_expectation_too(self, store: Store) -> None:
         assert put(store, "a", None) is None

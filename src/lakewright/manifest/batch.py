@@ -16,20 +16,16 @@ from typing import Any
 from lakewright.errors import SequenceConflict, UsageError
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record
-from lakewright.manifest.store import Append, Document, Put, Write, Written
+from lakewright.manifest.store import Append, Document, DocumentKey, Put, Write, Written
 
 __all__ = [
     "LONGEST_ID",
     "LONGEST_NAME",
     "Batch",
-    "DocumentKey",
     "document_keys",
     "is_storable",
     "item_ids",
 ]
-
-DocumentKey = tuple[str, str]
-"""Kind and key of a document."""
 
 LONGEST_ID = 2_000
 """Bytes of an item id or a document's key; index entries of the back ends hold no more."""

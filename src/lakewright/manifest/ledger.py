@@ -8,7 +8,7 @@ Source: `processing-manifest.md`, "Item", "State" and "Use cases".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 from typing import Any, TypeVar
@@ -26,12 +26,11 @@ from lakewright.manifest.claim import (
 )
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Holder, Lease
-from lakewright.manifest.leases import find_lease
 from lakewright.manifest.lock import IsDead, Lock, knows_of_no_death
 from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.scribe import Scribe
-from lakewright.manifest.store import Append, Put, Store, Write, Written
+from lakewright.manifest.store import Append, Document, Put, Store, Write, Written
 from lakewright.manifest.watermark import Watermarks
 
 __all__ = ["COUNTER", "Ledger", "Takeover"]
@@ -89,8 +88,11 @@ class Ledger:
         """Return who holds the item, and whether anybody stands behind that, or None."""
         if item.processing is None:
             return None
-        lease = find_lease(self.store, item.item_id)
-        return Lock.of(item, lease, now=self.store.now(), is_dead=self._is_dead)
+        return self._lock_of(item, self.store.document(LEASE, item.item_id), self.store.now())
+
+    def _lock_of(self, item: Item, held: Document | None, now: datetime) -> Lock | None:
+        lease = None if held is None else Lease.from_document(held)
+        return Lock.of(item, lease, now=now, is_dead=self._is_dead)
 
     # Discovery
 
@@ -158,12 +160,15 @@ class Ledger:
         record_id, lease_token = self._ids(), self._ids()
         may_take_over = takeover == Takeover.AUTO
         for _ in range(MOST_RACES):
-            item = self.item(item_id)
-            lock = self.lock(item)
-            refuse_unready(item, lock, application, may_take_over=may_take_over)
+            seen = self.store.look_up([item_id], [(LEASE, item_id), (COUNTER, token_counter)])
+            item = seen.items.get(item_id) or Item(item_id)
             now = self.store.now()
+            held = seen.documents.get((LEASE, item_id))
+            lock = self._lock_of(item, held, now)
+            refuse_unready(item, lock, application, may_take_over=may_take_over)
             lease = Lease(item_id, holder, lease_token, now, now + duration)
-            token, counter = self._token(item, application, token_counter, token_floor)
+            last = seen.documents.get((COUNTER, token_counter))
+            token, counter = _token(item, application, token_counter, last, token_floor)
             drafts = claim_drafts(
                 self._scribe,
                 item,
@@ -195,14 +200,6 @@ class Ledger:
             failed_id=self._ids(),
             is_repeat=application.key in before.tokens,
         )
-
-    def _token(self, item: Item, application: Application, key: str, floor: int) -> tuple[int, Put | None]:
-        """Return the number of the item's data commit, and what is to be put down if it is a new one."""
-        if application.key in item.tokens:
-            return item.tokens[application.key], None
-        counter = self.store.document(COUNTER, key)
-        token = max(counter.value["last"] if counter else 0, floor) + 1
-        return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
 
     def processed(self, claim: Claim, content: Mapping[str, Any], puts: Sequence[Put] = ()) -> Item:
         """End a claim with PROCESSED, its watermarks moved on, and the lease given back, in one write.
@@ -352,6 +349,16 @@ class Ledger:
         """Write what verbs came to; whatever lease there was goes, if it is still the one last seen."""
         puts = tuple(Put(LEASE, append.item_id, None, lease) for append in appends)
         return self.store.write(Write(appends, puts)).items[0]
+
+
+def _token(
+    item: Item, application: Application, key: str, counter: Document | None, floor: int
+) -> tuple[int, Put | None]:
+    """Return the number of the item's data commit, and what is to be put down if it is a new one."""
+    if application.key in item.tokens:
+        return item.tokens[application.key], None
+    token = max(counter.value["last"] if counter else 0, floor) + 1
+    return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
 
 
 def _batched(values: Iterable[T], size: int) -> Iterator[list[T]]:

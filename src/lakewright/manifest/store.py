@@ -17,7 +17,10 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Draft, Record, State
 
-__all__ = ["Append", "Damage", "Document", "Put", "Query", "Store", "Write", "Written"]
+__all__ = ["Append", "Damage", "Document", "DocumentKey", "Put", "Query", "Seen", "Store", "Write", "Written"]
+
+DocumentKey = tuple[str, str]
+"""Kind and key of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,14 @@ class Written:
 
     items: tuple[Item, ...]
     documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Items and documents as a store has them; what isn't there is left out."""
+
+    items: Mapping[str, Item]
+    documents: Mapping[DocumentKey, Document]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,10 @@ class Store(Protocol):
 
     def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
         """Return the folds of these items; an item without records is left out."""
+        ...
+
+    def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
+        """Return some items and documents in one round trip: what a `Write` is to be based on."""
         ...
 
     def records(self, item_id: str) -> tuple[Record, ...]:

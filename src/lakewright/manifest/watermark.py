@@ -165,10 +165,16 @@ class Watermarks:
             item_id: The item that brought them.
             brought: Column to `{"type", "value"}`, as a PROCESSED payload holds them.
         """
+        if not brought:
+            return ()
+        standings = [
+            Standing(application, column, Watermark.from_json(document), item_id)
+            for column, document in brought.items()
+        ]
+        seen = self.store.look_up([], [(WATERMARK, standing.key) for standing in standings])
         puts = []
-        for column, document in brought.items():
-            standing = Standing(application, column, Watermark.from_json(document), item_id)
-            present = self.store.document(WATERMARK, standing.key)
+        for standing in standings:
+            present = seen.documents.get((WATERMARK, standing.key))
             if present is None:
                 puts.append(standing.put(expected=0))
             elif standing.watermark.is_after(Standing.from_document(present).watermark):

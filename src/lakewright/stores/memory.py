@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Any
 
 from lakewright.errors import IllegalTransition, LakewrightError
-from lakewright.manifest.batch import Batch, DocumentKey
+from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
-from lakewright.manifest.store import Damage, Document, Query, Write, Written
+from lakewright.manifest.store import Damage, Document, DocumentKey, Query, Seen, Write, Written
 
 __all__ = ["MemoryStore"]
 
@@ -74,6 +74,12 @@ class MemoryStore:
     def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
         """Return the folds of these items; an item without records is left out."""
         return {item_id: self._items[item_id] for item_id in item_ids if item_id in self._items}
+
+    def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
+        """Return some items and documents."""
+        with self._lock:
+            found = {key: document for key in keys if (document := self._documents.get(key)) is not None}
+            return Seen(self.read(item_ids), found)
 
     def records(self, item_id: str) -> tuple[Record, ...]:
         """Return the records of an item, in order of sequence."""

@@ -15,7 +15,7 @@ from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrup
 from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
-from lakewright.manifest.store import Damage, Document, Query, Write, Written
+from lakewright.manifest.store import Damage, Document, DocumentKey, Query, Seen, Write, Written
 from lakewright.stores.sql import tables
 from lakewright.stores.sql.backend import Backend
 from lakewright.stores.sql.rows import application_of, document_of
@@ -87,8 +87,8 @@ class SqlStore:
         def work(connection: Connection) -> list[Outcome]:
             tables.settle(connection)
             before = tables.load_items(connection, item_ids(writes), is_locking=True)
-            kept = tables.load_documents(connection, document_keys(writes))
-            batch = Batch(items=before, documents=kept, now=self._backend.now(connection))
+            kept = tables.load_documents(connection, document_keys(writes), is_locking=True)
+            batch = Batch(items=before, documents=dict(kept), now=self._backend.now(connection))
             outcomes = [_attempt(batch, write) for write in writes]
             tables.save_items(connection, before, batch.items.values())
             tables.save_records(connection, batch.records)
@@ -106,6 +106,17 @@ class SqlStore:
         while page := list(islice(wanted, BATCH)):
             found |= self._backend.ask(partial(tables.load_items, item_ids=page))
         return found
+
+    def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
+        """Return some items and documents."""
+        self._settle()
+        wanted = [key for key in keys if all(map(is_storable, key))]
+        known = list(filter(is_storable, item_ids))
+
+        def work(connection: Connection) -> Seen:
+            return Seen(tables.load_items(connection, known), tables.load_documents(connection, wanted))
+
+        return self._backend.ask(work)
 
     def records(self, item_id: str) -> tuple[Record, ...]:
         """Return the records of an item, in order of sequence.

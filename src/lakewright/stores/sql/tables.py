@@ -10,11 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
 
 from lakewright.errors import ManifestCorrupt
-from lakewright.manifest.batch import DocumentKey
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
-from lakewright.manifest.store import Damage, Document
+from lakewright.manifest.store import Damage, Document, DocumentKey
 from lakewright.stores.sql.rows import (
     document_of,
     document_row,
@@ -63,15 +62,17 @@ def _item(row: Row[Any]) -> Item:
         ) from error
 
 
-def load_documents(connection: Connection, keys: Sequence[DocumentKey]) -> dict[DocumentKey, Document | None]:
-    """Return the documents that are there, locked until the transaction ends."""
+def load_documents(
+    connection: Connection, keys: Sequence[DocumentKey], *, is_locking: bool = False
+) -> dict[DocumentKey, Document]:
+    """Return the documents that are there; locked ones stay as they are until the transaction ends."""
     if not keys:
         return {}
     # Seeks every kind with every key, of which few are there, instead of a pair at a time: SQLite finds
     # pairs by reading the whole table only.
     among = (documents.c.kind.in_({kind for kind, _ in keys}), documents.c.key.in_({key for _, key in keys}))
-    query = select(documents).where(*among).order_by(documents.c.kind, documents.c.key).with_for_update()
-    found = (document_of(row) for row in connection.execute(query))
+    query = select(documents).where(*among).order_by(documents.c.kind, documents.c.key)
+    found = (document_of(row) for row in connection.execute(query.with_for_update() if is_locking else query))
     return {(d.kind, d.key): d for d in found if (d.kind, d.key) in set(keys)}
 
 
@@ -113,7 +114,7 @@ def save_items(connection: Connection, before: Mapping[str, Item], after: Iterab
 
 def save_documents(
     connection: Connection,
-    before: Mapping[DocumentKey, Document | None],
+    before: Mapping[DocumentKey, Document],
     after: Mapping[DocumentKey, Document | None],
 ) -> None:
     """Put down how documents are now, those that are None by removing them."""
