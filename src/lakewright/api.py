@@ -23,9 +23,11 @@ from lakewright.app import App, JobRequest
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Plan, Step
+from lakewright.run.case_result import CaseResult
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult
 from lakewright.spec import entity as spec
+from lakewright.stores.process import this_process
 from lakewright.strategies.summary import Summary
 
 __all__ = ["Entity", "Processing", "Project"]
@@ -131,6 +133,19 @@ class Project:
         request = JobRequest(job, _phase(phase), arguments, keep_going=keep_going)
         nobody = _Unattended()
         return self.app.run(request, listener=nobody, interruption=nobody)
+
+    def test(self, *names: str, keep_going: bool = False) -> tuple[CaseResult, ...]:
+        """Return how the project's own tests ended, or those named; nothing of the project's is touched.
+
+        Raises:
+            SpecError: There is no such test, or it isn't declared correctly.
+        """
+        nobody = _Unattended()
+        holder = this_process(self.app.run_id)
+        with self.app.rehearsing(keep_going=keep_going) as ready:
+            return tuple(
+                ready(name).run(holder, nobody, nobody) for name in names or tuple(self.app.project.tests)
+            )
 
     def close(self) -> None:
         """Let go of the manifest and stop Spark, if they were used."""

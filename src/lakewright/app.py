@@ -8,13 +8,15 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +30,7 @@ import lakewright.targets.datasets
 import lakewright.targets.measures
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
+from lakewright.lake.session import SessionSettings, throw_away_conf
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.leases import Leases
@@ -37,6 +39,7 @@ from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
 from lakewright.plan.step import Plan
+from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
@@ -47,7 +50,9 @@ from lakewright.spec.files import PROJECT_FILE
 from lakewright.spec.load import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
+from lakewright.spec.stage import make_stage
 from lakewright.spec.values import Duration
+from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store, read_store
 from lakewright.targets.context import Context, RunOptions
@@ -211,6 +216,45 @@ class App:
 
         return read_store(self._manifest_settings(), plan)
 
+    @contextmanager
+    def rehearsing(
+        self, interruption: Interruption | None = None, *, keep_going: bool = False
+    ) -> Iterator[Callable[[str], CaseRun]]:
+        """Give what makes a test of the project ready to run, by its name.
+
+        Whatever tests write lies in a folder that is removed afterwards; lake, manifest and history of the
+        project are left alone.
+        """
+        conf = throw_away_conf(self.project.config)
+        with TemporaryDirectory(prefix="lakewright-test-") as folder:
+            session = SessionSettings(Path(folder) / "session", app_name="lakewright test", conf=conf)
+            shared = Lake(self.project.lake, session)
+            try:
+                yield partial(self._case, Path(folder), shared, interruption, keep_going)
+            finally:
+                shared.stop()
+
+    def _case(
+        self,
+        folder: Path,
+        shared: Lake,
+        interruption: Interruption | None,
+        keep_going: bool,
+        name: str,
+    ) -> CaseRun:
+        stage = make_stage(self.project, name)
+        moves = moves_of(stage, shared, folder / f"test-{name}")
+        store = MemoryStore()
+        return CaseRun(
+            stage=stage,
+            lake=moved_lake(shared, moves),
+            journal=self._journal(store),
+            context=self._context(RunOptions(allow_data_loss=True), store, interruption),
+            clock=self.clock,
+            environ=self.environ,
+            keep_going=keep_going,
+        )
+
     def process(
         self,
         entity: str,
@@ -288,22 +332,22 @@ class App:
                 getattr(self.__dict__.pop(part), stop)()
 
     def _job_run(self, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
-        context = self._context(request, store, interruption)
-        journal = self._journal(store)
-        return JobRun(self.project, self.lake, journal, request, context, self.clock, self.environ)
-
-    def _context(
-        self, request: JobRequest, store: Store, interruption: Interruption | None
-    ) -> Callable[[Workspace], Context]:
-        author = Author(Agent("lakewright", version("lakewright")))
-        leases = Leases(
-            store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
-        )
         options = RunOptions(
             is_forced=request.force,
             allow_data_loss=request.allow_data_loss,
             allow_backdated=request.allow_backdated,
             wait=request.wait,
+        )
+        context = self._context(options, store, interruption)
+        journal = self._journal(store)
+        return JobRun(self.project, self.lake, journal, request, context, self.clock, self.environ)
+
+    def _context(
+        self, options: RunOptions, store: Store, interruption: Interruption | None
+    ) -> Callable[[Workspace], Context]:
+        author = Author(Agent("lakewright", version("lakewright")))
+        leases = Leases(
+            store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
         )
 
         def context(workspace: Workspace) -> Context:

@@ -27,6 +27,7 @@ COMMANDS = {
     "job": (f"{HERE}.job:job", "Run a job up to a phase."),
     "plan": (f"{HERE}.plan:plan", "Show what a job would do, and why."),
     "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
+    "test": (f"{HERE}.test:test", "Run the project's own tests."),
     "validate": (f"{HERE}.validate:validate", "Find every error of the project, without Spark."),
     "status": (f"{HERE}.status:status", "Show what runs, waits and failed, and what to type next."),
     "manifest": (f"{HERE}.manifest:manifest", "See and change what is known of slices."),

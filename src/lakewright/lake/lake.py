@@ -28,6 +28,7 @@ class Lake:
     Attributes:
         settings: What the project's `lake:` section declares.
         session: What the session is built with.
+        moved: Tells where a place is: there, unless it is moved for a test.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class Lake:
         session: SessionSettings,
         *,
         start: Callable[[SessionSettings], SparkSession] = build_session,
+        moved: Callable[[str], str] = str,
     ) -> None:
+        self.moved = moved
         self.settings = settings
         self.session = session
         self._start = start

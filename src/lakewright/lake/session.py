@@ -27,13 +27,18 @@ from lakewright.lake.java import find_java, java_home_for_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings", "build_session", "session_conf"]
+__all__ = ["SessionSettings", "build_session", "session_conf", "throw_away_conf"]
 
 GIB = 1 << 30
 LOGGING = Path(__file__).with_name("log4j2.properties")
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # What the user lists under these comes in addition: the jar of a JDBC driver should not put Delta's out.
+_BINDING = re.compile(
+    r"spark\.(master|remote|connect|submit\.deployMode|sql\.catalog|sql\.catalogImplementation|"
+    r"sql\.defaultCatalog|sql\.hive|sql\.warehouse\.dir|hadoop\.(hive|javax)|hive)(\.|$)"
+)
+
 LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
 
 
@@ -108,6 +113,16 @@ def session_conf(
 def results_conf() -> dict[str, str]:
     """Return the keys that decide what queries give, for sessions of every kind."""
     return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
+
+
+def throw_away_conf(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys for a session on this machine with a catalog of its own, which ends with it.
+
+    Keys that name a master, a server, a catalog or a warehouse are left out.
+    """
+    return {
+        key: value for key, value in config.items() if key.startswith("spark.") and not _BINDING.match(key)
+    }
 
 
 def local_conf(cores: int) -> dict[str, str]:

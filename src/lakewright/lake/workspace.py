@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lakewright.errors import SpecError
+from lakewright.lake.files import local_path
 from lakewright.lake.imported import ImportedSource
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
@@ -108,8 +109,8 @@ class Workspace:
         scope: Scope,
         lake: Lake,
         *,
-        overrides: Mapping[str, Mapping[str, Named]] | None = None,
         importer: Workspace | None = None,
+        is_outline: bool = False,
     ) -> None:
         """Make the workspace of one instance.
 
@@ -117,13 +118,13 @@ class Workspace:
             project: As loaded.
             scope: With the instance's names.
             lake: Shared by all instances.
-            overrides: By category, the definitions that a test puts in place of the project's.
             importer: The workspace whose project imports this one's; the two share a session.
+            is_outline: Mappings of relations have their columns and no rows.
         """
         self.project = project
         self.scope = scope
         self.lake = lake
-        self._overrides = overrides or {}
+        self.is_outline = is_outline
         self._resolved: dict[int, Named] = {}
         self._frames: dict[str, DataFrame] = {}
         self._importer = importer
@@ -171,11 +172,18 @@ class Workspace:
 
     def original_relation(self, name: str) -> Source:
         """Return the project's own relation, which a test may have overridden."""
-        return cast("Source", self._resolve("relation", name, self.project.relations, is_original=True))
+        return cast("Source", self._resolve("relation", name, self._originals("relation")))
 
     def original_mapping(self, name: str) -> Flow:
         """Return the project's own mapping, which a test may have overridden."""
-        return cast("Flow", self._resolve("mapping", name, self.project.mappings, is_original=True))
+        return cast("Flow", self._resolve("mapping", name, self._originals("mapping")))
+
+    def _originals(self, category: str) -> Mapping[str, Definition]:
+        return {**self.project.definitions(category), **self.project.overridden.get(category, {})}
+
+    def outline(self) -> Workspace:
+        """Return a workspace in which frames have columns and no rows, so that nothing need be there."""
+        return Workspace(self.project, self.scope, self.lake, importer=self, is_outline=True)
 
     def entity(self, name: str) -> Entity:
         """Return an entity.
@@ -194,15 +202,12 @@ class Workspace:
             return self, name
         with self._lock:
             if project not in self._imported:
-                self._imported[project] = Workspace(imported, imported.scope, self.lake, importer=self)
+                self._imported[project] = Workspace(
+                    imported, imported.scope, self.lake, importer=self, is_outline=self.is_outline
+                )
             return self._imported[project], inner
 
-    def _resolve(
-        self, category: str, name: str, declared: Mapping[str, Definition], *, is_original: bool = False
-    ) -> Named:
-        override = None if is_original else self._overrides.get(category, {}).get(name)
-        if override is not None:
-            return override
+    def _resolve(self, category: str, name: str, declared: Mapping[str, Definition]) -> Named:
         definition = _find(category, name, declared)
         with self._lock:
             found = self._resolved.get(id(definition))
@@ -300,6 +305,14 @@ class Workspace:
     def file(self, path: str) -> Path:
         """Return the path of one of the project's files; a relative one is below the project's folder."""
         return self.project.basedir / path
+
+    def storage(self, location: str) -> str:
+        """Return where things are that a definition puts at a location: an absolute local path, or a URI.
+
+        In a test of the project, what it writes is elsewhere.
+        """
+        local = local_path(location)
+        return self.lake.moved(location.rstrip("/") if local is None else str(self.file(str(local))))
 
     def read_file(self, path: str) -> str:
         """Return the text of one of the project's files, which is UTF-8.

@@ -47,4 +47,6 @@ class MockMapping(Mapping):
             raise SpecError.of(
                 f"mapping {self.name!r} mocks itself", remedy="Name the mapping that it stands for."
             )
-        return frame_of_records(workspace.spark, fields_of(mocked.build(workspace).schema), self.records)
+        return frame_of_records(
+            workspace.spark, fields_of(mocked.build(workspace.outline()).schema), self.records
+        )

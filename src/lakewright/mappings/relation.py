@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import conform
+from lakewright.lake.columns import conform, frame_of_records
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.lake.query import all_rows
 from lakewright.lake.reference import RelationReference, referenced
@@ -64,10 +64,15 @@ class RelationMapping(Mapping):
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the rows, with the declared columns only where some are declared."""
-        frame = self.source(workspace).read(workspace, self.selected(workspace))
+        frame = self._rows(self.source(workspace), workspace)
         if self.columns is None:
             return frame
         return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])
+
+    def _rows(self, source: Source, workspace: Workspace) -> DataFrame:
+        if workspace.is_outline:
+            return frame_of_records(workspace.spark, source.fields(workspace), [])
+        return source.read(workspace, self.selected(workspace))
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return all of the relation as a query.

@@ -83,9 +83,7 @@ class DeltaRelation(StoredRelation):
         """Return where the table is."""
         if self.table is not None:
             return Address(name=f"{self.database}.{self.table}" if self.database else self.table)
-        local = local_path(self.location or "")
-        path = str(self.location).rstrip("/") if local is None else str(workspace.file(str(local)))
-        return Address(location=path)
+        return Address(location=workspace.storage(self.location or ""))
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the table's address as SQL."""

@@ -56,8 +56,7 @@ class FileRelation(StoredRelation):
 
     def root(self, workspace: Workspace) -> str:
         """Return the location: an absolute local path or a URI."""
-        local = local_path(self.location)
-        return self.location.rstrip("/") if local is None else str(workspace.file(str(local)))
+        return workspace.storage(self.location)
 
     def place(self, workspace: Workspace, partition: Partition) -> str:
         """Return where a partition's files are; with `*` for each column that the partition leaves open."""

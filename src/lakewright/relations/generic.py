@@ -39,13 +39,13 @@ class GenericRelation(StoredRelation):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the table of another database, or the path, that the options name."""
-        del workspace, partition
-        options = {name.lower(): value for name, value in self.options.items()}
+        del partition
+        options = {name.lower(): value for name, value in self._options(workspace).items()}
         if "path" in options:
             return frozenset({Resource.file(options["path"])})
         if "url" in options:
             return frozenset({Resource.jdbc(f"{options['url']}/{options.get('dbtable', '')}")})
-        return frozenset({Resource.table(self.name)} if self.name else ())
+        return frozenset({Resource.jdbc(f"{self.format}/{self.name}")} if self.name else ())
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return that nothing is known."""
@@ -55,7 +55,7 @@ class GenericRelation(StoredRelation):
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return what the data source gives."""
         fields = self.declared(workspace)
-        reader = workspace.spark.read.format(self.format).options(**self.options)
+        reader = workspace.spark.read.format(self.format).options(**self._options(workspace))
         is_described = fields is not None and self.format.lower() != "jdbc"
         frame = (reader.schema(reader_schema(fields or ())) if is_described else reader).load()
         frame = frame if fields is None else conform(frame, fields)
@@ -90,8 +90,15 @@ class GenericRelation(StoredRelation):
         outgoing = frame if fields is None else conform(frame, fields)
         observed = Observed()
         outgoing = outgoing.observe(observed, functions.count(functions.lit(1)).alias("rows"))
-        outgoing.write.format(self.format).options(**self.options).mode(_SAVE_MODES[mode]).save()
+        writer = outgoing.write.format(self.format).options(**self._options(workspace))
+        writer.mode(_SAVE_MODES[mode]).save()
         return WriteSummary(int(observed.get["rows"]))
+
+    def _options(self, workspace: Workspace) -> dict[str, str]:
+        return {
+            name: workspace.lake.moved(value) if name.lower() == "path" else value
+            for name, value in self.options.items()
+        }
 
     def _undivided(self) -> TargetError:
         return TargetError(

@@ -126,7 +126,7 @@ class TableRelation(StoredRelation):
         if self.partitions:
             parts.append(f"PARTITIONED BY ({', '.join(name_sql(each.name) for each in self.partitions)})")
         if self.location is not None:
-            parts.append(f"LOCATION {text_sql(self.location)}")
+            parts.append(f"LOCATION {text_sql(workspace.storage(self.location))}")
         if self.description:
             parts.append(f"COMMENT {text_sql(self.description)}")
         if self.properties:

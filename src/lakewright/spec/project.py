@@ -63,6 +63,7 @@ class Project:
         documentation: `documentation.yml` as written, or None.
         scope: The names of the project itself, with profiles and `-D`.
         warnings: What is probably not meant, but can be done.
+        overridden: By category, the definitions in place of which a test has put others.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Project:
     documentation: Mapping[str, Any] | None = None
     imports: Mapping[str, Project] = field(default_factory=dict)
     warnings: tuple[Fault, ...] = ()
+    overridden: Mapping[str, Mapping[str, Definition]] = field(default_factory=dict)
 
     @property
     def secrets(self) -> frozenset[str]:

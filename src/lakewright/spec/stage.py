@@ -57,6 +57,12 @@ def make_stage(project: Project, name: str) -> Stage:
         mappings={**project.mappings, **found["mapping"]},
         relations={**project.relations, **found["relation"]},
         targets={**project.targets, **found["target"]},
+        overridden={
+            category: {
+                name: own for name, own in project.definitions(category).items() if name in found[category]
+            }
+            for category in ("mapping", "relation")
+        },
     )
     fixtures = tuple(found["target"])
     return Stage(name, changed, whole.description, whole.targets, fixtures, found["assertion"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -123,7 +124,7 @@ class CopyTarget(Target):
         return Outcome(metrics={"target_records": summary.rows})
 
     def _describe(self, workspace: Workspace, frame: DataFrame) -> None:
-        file = workspace.file(self.schema_file.file if self.schema_file else "")
+        file = Path(workspace.storage(self.schema_file.file if self.schema_file else ""))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
 
@@ -134,5 +135,5 @@ class CopyTarget(Target):
         else:
             relation.truncate(workspace, partition)
         if phase is Phase.DESTROY and self.schema_file is not None:
-            workspace.file(self.schema_file.file).unlink(missing_ok=True)
+            Path(workspace.storage(self.schema_file.file)).unlink(missing_ok=True)
         return Outcome()

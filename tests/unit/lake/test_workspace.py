@@ -12,6 +12,7 @@ from lakewright.lake.workspace import Workspace
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
 from lakewright.spec.lake import LakeSettings
+from lakewright.spec.stage import make_stage
 
 PROJECT = """
 relations:
@@ -24,6 +25,8 @@ mappings:
   circle: {kind: union, inputs: [raw, round]}
   round: {kind: alias, input: $around}
   lost: {kind: alias, input: $nothing}
+tests:
+  mocked: {overrideMappings: {raw: {kind: mock}}}
 """
 
 
@@ -61,11 +64,9 @@ def test_a_definition_is_resolved_once(workspace: Workspace) -> None:
 
 
 def test_a_tests_definition_hides_the_projects_own(workspace: Workspace) -> None:
-    mock = MockMapping(name="raw", kind="mock")
-    overridden = Workspace(
-        workspace.project, workspace.scope, workspace.lake, overrides={"mapping": {"raw": mock}}
-    )
-    assert overridden.mapping("raw") is mock
+    stage = make_stage(workspace.project, "mocked")
+    overridden = Workspace(stage.project, stage.project.scope, workspace.lake)
+    assert isinstance(overridden.mapping("raw"), MockMapping)
     assert overridden.original_mapping("raw") == workspace.mapping("raw")
     assert "raw" not in str(overridden.required("queried"))
 

@@ -13,9 +13,14 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.model import Named, Reference
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["Assertion", "MappingAssertion", "Verdict"]
+__all__ = ["Assertion", "MappingAssertion", "Verdict", "shown_rows"]
+
+_SHOWN = 3
+_LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,24 @@ class Verdict:
     def holds(self) -> bool:
         """Whether nothing fails."""
         return not self.failures
+
+
+def shown_rows(frame: DataFrame) -> str:
+    """Return some of a frame's rows as a text: `id=1, name=null; …`; long values are cut."""
+    from lakewright.lake.columns import column
+
+    texts = frame.select(*(column(name).cast("string").alias(name) for name in dict.fromkeys(frame.columns)))
+    rows = [
+        ", ".join(f"{name}={_cut(value)}" for name, value in row.asDict().items())
+        for row in texts.limit(_SHOWN + 1).collect()
+    ]
+    return "; ".join([*rows[:_SHOWN], *(["…"] if len(rows) > _SHOWN else [])])
+
+
+def _cut(value: str | None) -> str:
+    if value is None:
+        return "null"
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
 
 
 class Assertion(Named):

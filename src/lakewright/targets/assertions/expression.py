@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.spec.model import Texts
-from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
+from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, shown_rows
 
 if TYPE_CHECKING:
     from lakewright.lake.workspace import Workspace
@@ -26,17 +26,16 @@ class ExpressionAssertion(MappingAssertion):
 
         if not self.expected:
             return Verdict()
+        frame = workspace.frame(self.mapping)
         missed = [
-            functions.count_if(
-                ~functions.coalesce(functions.expr(text).cast("boolean"), functions.lit(False))
-            )
+            ~functions.coalesce(functions.expr(text).cast("boolean"), functions.lit(False))
             for text in self.expected
         ]
-        counts = workspace.frame(self.mapping).agg(*missed).collect()[0]
+        counts = frame.agg(*map(functions.count_if, missed)).collect()[0]
         return Verdict(
             tuple(
-                f"{count} {'row misses' if count == 1 else 'rows miss'} {text}"
-                for text, count in zip(self.expected, counts, strict=True)
-                if count
+                f"{count} {'row misses' if count == 1 else 'rows miss'} {text}: {rows}"
+                for text, miss, count in zip(self.expected, missed, counts, strict=True)
+                if count and (rows := shown_rows(frame.where(miss)))
             )
         )

@@ -1,0 +1,188 @@
+"""Tests of a project: what they build stands in a throw-away place, is looked at, and is taken away again.
+
+Source: the project files' rules, `tests` (Flowman's tests).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from lakewright.errors import Fault, LakewrightError, UsageError
+from lakewright.lake.lake import Lake
+from lakewright.lake.moved import Moves
+from lakewright.lake.workspace import Workspace
+from lakewright.manifest.journal import Journal
+from lakewright.manifest.lease import Holder
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.plan.step import Plan
+from lakewright.run.case_result import AssertionResult, CaseResult
+from lakewright.run.execute import Interruption, Listener
+from lakewright.run.job import JobRequest, JobRun
+from lakewright.run.result import RunResult
+from lakewright.spec.job import Job
+from lakewright.spec.stage import Stage
+from lakewright.targets.assertions.assertion import Assertion
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.spec.definition import Definition
+
+__all__ = ["CaseRun", "moved_lake", "moves_of"]
+
+log = logging.getLogger(__name__)
+
+LAYERS = ("raw", "bronze", "silver")
+
+
+def moves_of(stage: Stage, lake: Lake, folder: Path) -> Moves:
+    """Return where a test has its places: what it writes, and the lake's layers, are below `folder`.
+
+    Raises:
+        UsageError: It would write something that can't be put elsewhere.
+        SpecError: One of its targets isn't declared correctly.
+    """
+    workspace = Workspace(stage.project, stage.project.scope, lake)
+    settings = lake.settings
+    names = {settings.container(layer, is_secure=secure) for layer in LAYERS for secure in (False, True)}
+    places = [f"{settings.root_folder.rstrip('/')}/{name}" for name in names if settings.root_folder]
+    for name in _target_names(stage):
+        for resource in _written(Target.named(workspace, name), workspace):
+            if resource.category == "file":
+                places.append(resource.name)
+            elif resource.category != "table":
+                raise UsageError(
+                    f"test {stage.name!r}: target {name!r} would write {resource.name}, which is no place "
+                    "that a test can have elsewhere",
+                    remedy="Put a mock in place of its relation (overrideRelations).",
+                )
+    return Moves.of(folder, places)
+
+
+def moved_lake(shared: Lake, moves: Moves) -> Lake:
+    """Return the lake at the places of a test, with the session of another one."""
+    root = moves.inside(shared.settings.root_folder)
+    settings = shared.settings.model_copy(update={"root_folder": root})
+    return Lake(settings, shared.session, start=lambda _: shared.spark, moved=moves)
+
+
+def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:
+    return frozenset().union(*(target.provides(workspace, phase) for phase in target.phases()))
+
+
+def _target_names(stage: Stage) -> tuple[str, ...]:
+    scope = stage.project.scope
+    return tuple(dict.fromkeys([*stage.fixtures, *(scope.render(name) for name in stage.targets)]))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """One test, to be planned or run.
+
+    Attributes:
+        lake: With the test's places moved.
+        journal: Of the test alone, as is the store behind `context`.
+        context: Makes the context of targets from a workspace.
+        keep_going: Whether assertions are checked though the build, or one of them, broke off.
+    """
+
+    stage: Stage
+    lake: Lake
+    journal: Journal
+    context: Callable[[Workspace], Context]
+    clock: Callable[[], datetime]
+    environ: Mapping[str, str] = field(default_factory=dict)
+    keep_going: bool = False
+
+    def plan(self) -> Plan:
+        """Return what would be built; what a fixture makes counts as missing."""
+        return self._job(Phase.VERIFY).plan()
+
+    def run(self, holder: Holder, listener: Listener, interruption: Interruption) -> CaseResult:
+        """Return how the test ended; whatever it built is taken away, however it ends."""
+        begin = self.clock()
+        is_empty = not _target_names(self.stage)
+        runs: list[RunResult] = []
+        assertions: tuple[AssertionResult, ...] = ()
+        error: Fault | None = None
+        try:
+            if not is_empty:
+                runs.append(self._run(Phase.VERIFY, holder, listener, interruption))
+            is_broken = any(run.status.is_failure for run in runs)
+            is_left_out = interruption.signal is not None or (is_broken and not self.keep_going)
+            assertions = tuple(self._assertions(interruption, is_left_out=is_left_out))
+        except LakewrightError as met:
+            error = met.as_fault()
+        if not is_empty and error is None:
+            runs.append(self._run(Phase.DESTROY, holder, listener, interruption))
+        return CaseResult(
+            name=self.stage.name,
+            description=self.stage.description,
+            runs=tuple(runs),
+            assertions=assertions,
+            error=error,
+            seconds=(self.clock() - begin).total_seconds(),
+        )
+
+    def _run(self, phase: Phase, holder: Holder, listener: Listener, interruption: Interruption) -> RunResult:
+        job = self._job(phase)
+        run_id = f"{holder.run_id} {phase.value.lower()}"
+        return job.run(run_id=run_id, holder=holder, listener=listener, interruption=interruption, facts={})
+
+    def _job(self, phase: Phase) -> JobRun:
+        name = self.stage.name
+        targets = _target_names(self.stage)
+        project = replace(self.stage.project, jobs={name: Job(name=name, targets=targets)})
+        request = JobRequest(
+            job=name,
+            phase=phase,
+            force=phase is Phase.VERIFY,
+            keep_going=self.keep_going or phase is Phase.DESTROY,
+            allow_data_loss=True,
+        )
+        return JobRun(project, self.lake, self.journal, request, self.context, self.clock, self.environ)
+
+    def _assertions(self, interruption: Interruption, *, is_left_out: bool) -> Iterator[AssertionResult]:
+        workspace = Workspace(self.stage.project, self.stage.project.scope, self.lake)
+        try:
+            for definition in self.stage.assertions.values():
+                if is_left_out or interruption.signal is not None:
+                    yield AssertionResult(definition.name, definition.kind, Status.SKIPPED)
+                    continue
+                result = self._checked(definition, workspace)
+                is_left_out = result.error is not None and not self.keep_going
+                yield result
+        finally:
+            workspace.close()
+
+    def _checked(self, definition: Definition, workspace: Workspace) -> AssertionResult:
+        begin = self.clock()
+        failures: tuple[str, ...] = ()
+        description: str | None = None
+        error: Fault | None = None
+        try:
+            assertion = cast("Assertion", definition.resolve(workspace.scope))
+            description = assertion.description
+            failures = assertion.check(workspace).failures
+        except LakewrightError as met:
+            error = met.as_fault()
+        except Exception as met:  # what Spark says of a query fails the assertion, not the command
+            log.debug("assertion %s broke off", definition.name, exc_info=True)
+            first = next(iter(str(met).splitlines()), "")
+            error = Fault(f"{type(met).__name__}: {first}", definition.at(), code="assertion")
+        return AssertionResult(
+            name=definition.name,
+            kind=definition.kind,
+            status=Status.FAILED if failures or error else Status.SUCCESS,
+            description=description,
+            failures=failures,
+            error=error,
+            seconds=(self.clock() - begin).total_seconds(),
+        )
