@@ -5,6 +5,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ from lakewright.spec.values import render_value
 from lakewright.targets.context import Context
 
 __all__ = ["Planning"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Planning:
             UsageError: There is no run to resume.
         """
         contexts = self._contexts(job)
+        if not contexts.parameters:
+            log.warning("the arguments of %s come to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.scope.instance(job.environment))
         observer = Observer(contexts, names, self._leftovers())
         selection = self._selection(job, observer)

@@ -13,6 +13,9 @@ from lakewright.spec.model import Named
 
 __all__ = ["inherit"]
 
+DEEPEST = 100
+"""More generations than this are taken for a mistake."""
+
 
 def inherit(
     category: str,
@@ -26,6 +29,10 @@ def inherit(
     def complete(name: str, path: tuple[str, ...]) -> Named:
         if name in whole:
             return whole[name]
+        if len(path) > DEEPEST:
+            why = f"{category}s extend each other through more than {DEEPEST} generations"
+            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one parent."))
+            return models[name]
         own = cast("Job | Case", models[name])
         parents: list[Named] = []
         for index, parent in enumerate(own.extends):

@@ -241,10 +241,8 @@ class Sections:
             entries = list(self._map(document, path, content).items())
         for step, raw in entries:
             inner: Path = (*path, step)
-            name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else step
-            if raw is None:
-                yield Declared(str(name), {}, document, inner)
-            elif not isinstance(raw, dict):
+            name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else str(step)
+            if raw is not None and not isinstance(raw, dict):
                 self.fault(
                     f"{step!r} in {path[-1]} is not a map",
                     document.at(inner),
@@ -252,8 +250,14 @@ class Sections:
                 )
             elif not isinstance(name, str) or not name:
                 self.fault(f"an entry of {path[-1]} has no name", document.at(inner), "Give it a `name`.")
+            elif not name.isprintable():
+                self.fault(
+                    f"the name {name!r} holds characters that can't be seen",
+                    document.at(inner),
+                    "Give it another one: names stand in logs, paths and on screens.",
+                )
             else:
-                yield Declared(name, raw, document, inner)
+                yield Declared(name, raw or {}, document, inner)
 
     def _map(self, document: Document, path: Path, content: Any) -> Mapping[str, Any]:
         if isinstance(content, dict):

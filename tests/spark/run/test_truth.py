@@ -7,7 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from hypothesis import HealthCheck, given, settings
+from hypothesis import Phase as Step
 from hypothesis import strategies as st
 from tests.unit.run.bench import Listening
 
@@ -104,9 +106,9 @@ class Lakeful:
         (folder / "model.yml").write_text(json.dumps(model))
 
     def slice(self, name: str) -> None:
-        path = self.folder / "lake" / "bronze" / "customers" / f"{name}.json"
+        path = self.folder / "lake" / "bronze" / "customers" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'{{"id": "1", "name": "{name}"}}\n')
+        pd.DataFrame([{"id": "1", "name": name}]).to_parquet(path, index=False)
 
     def app(self) -> App:
         opened = App.open(self.folder, environ={"XDG_STATE_HOME": str(self.folder / "state")})
@@ -140,6 +142,7 @@ class Lakeful:
     max_examples=6,
     deadline=None,
     derandomize=True,
+    phases=[Step.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(models(), PHASES)

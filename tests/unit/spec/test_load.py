@@ -327,6 +327,13 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         ("jobs: {j: {parameters: [{name: _a}]}}\n", "parameters[0].name"),
         ("jobs: {j: {extends: k}}\n", "there is no job 'k'"),
         ("jobs: {j: {extends: k}, k: {extends: j}}\n", "extend each other in a circle: j -> k -> j"),
+        (
+            "jobs: {" + ", ".join(f"j{n}: {{extends: j{n + 1}}}" for n in range(3000)) + ", j3000: {}}\n",
+            "more than 100 generations",
+        ),
+        ('relations: {"a\\e[31m": {kind: empty}}\n', "'a\\x1b[31m' holds characters that can't be seen"),
+        ('targets: {"a\\nERROR b": }\n', "'a\\nERROR b' holds characters that can't be seen"),
+        ('jobs: {"a\\u202Eb": {}}\n', "holds characters that can't be seen"),
         ("tests: {t: {targets: x}}\n", "test 't': there is no target 'x'"),
         (
             "tests: {t: {overrideMappings: {m: {kind: nix}}}}\n",
