@@ -16,6 +16,9 @@ __all__ = ["check_references"]
 
 Known = Mapping[str, Collection[str]]
 
+LONGEST_CHAIN = 200
+"""More mappings one after the other make a query that Spark plans no more."""
+
 
 def check_references(
     definitions: Mapping[str, Mapping[str, Definition]],
@@ -35,7 +38,7 @@ def check_references(
                 if not has_expression(reference.name) and not _exists(reference, known, imports):
                     faults.append(_missing(definition, reference, known))
     for category in ("mapping", "target"):
-        faults.extend(_cycle(category, definitions[category], models[category]))
+        faults.extend(_tangle(category, definitions[category], models[category]))
 
 
 def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
@@ -46,22 +49,22 @@ def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]
     return (Reference("connection", connection, ("connection",)),) if isinstance(connection, str) else ()
 
 
-def _cycle(
+def _tangle(
     category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
 ) -> Iterator[Fault]:
-    """Yield the fault of a circle in which definitions of a category name each other, if there is one.
-
-    Targets name those before them in `after` and those after them in `before`.
-    """
-    edges: dict[str, set[str]] = {name: set() for name in models}
-    for name, model in models.items():
-        for reference in (*model.references(), *model.links()):
-            other = reference.name.partition(":")[0]
-            if reference.category == category and other in edges:
-                earlier, later = (name, other) if reference.path[:1] == ("before",) else (other, name)
-                edges[later].add(earlier)
+    """Yield the fault of a circle, or too long a chain, in which definitions of a category name each other."""
+    edges = _edges(category, models)
+    depths: dict[str, int] = {}
     try:
-        TopologicalSorter(edges).prepare()
+        for name in TopologicalSorter(edges).static_order():
+            depths[name] = 1 + max((depths[other] for other in edges[name]), default=0)
+            if category == "mapping" and depths[name] > LONGEST_CHAIN:
+                yield Fault(
+                    f"mapping {name!r} stands at the end of a chain of more than {LONGEST_CHAIN} mappings",
+                    definitions[name].at(),
+                    "Store the rows of one between in a relation, and read that.",
+                )
+                return
     except CycleError as cycle:
         chain = [str(name) for name in reversed(cycle.args[1])]
         yield Fault(
@@ -69,6 +72,18 @@ def _cycle(
             definitions[chain[0]].at(),
             "Remove one of the links.",
         )
+
+
+def _edges(category: str, models: Mapping[str, Named]) -> Mapping[str, set[str]]:
+    """Return what comes before each; targets name those before them in `after`, those after in `before`."""
+    edges: dict[str, set[str]] = {name: set() for name in models}
+    for name, model in models.items():
+        for reference in (*model.references(), *model.links()):
+            other = reference.name.partition(":")[0]
+            if reference.category == category and other in edges:
+                earlier, later = (name, other) if reference.path[:1] == ("before",) else (other, name)
+                edges[later].add(earlier)
+    return edges
 
 
 def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project]) -> bool:

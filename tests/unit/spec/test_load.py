@@ -331,6 +331,12 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
             "jobs: {" + ", ".join(f"j{n}: {{extends: j{n + 1}}}" for n in range(3000)) + ", j3000: {}}\n",
             "more than 100 generations",
         ),
+        (
+            "mappings: {m0: {kind: sql, sql: x}, "
+            + ", ".join(f"m{n + 1}: {{kind: sql, sql: x, inputs: m{n}}}" for n in range(300))
+            + "}\n",
+            "mapping 'm200' stands at the end of a chain",
+        ),
         ('relations: {"a\\e[31m": {kind: empty}}\n', "'a\\x1b[31m' holds characters that can't be seen"),
         ('targets: {"a\\nERROR b": }\n', "'a\\nERROR b' holds characters that can't be seen"),
         ('jobs: {"a\\u202Eb": {}}\n', "holds characters that can't be seen"),
