@@ -26,6 +26,7 @@ def make_context(
     run_id: str = "run-1",
     options: RunOptions | None = None,
     say: Callable[[str], None] = print,
+    lease: timedelta = timedelta(seconds=60),
 ) -> Context:
     """Return the context of a run over `workspace`, with the settings of its project."""
     store = store or MemoryStore()
@@ -37,7 +38,7 @@ def make_context(
     return Context(
         workspace=workspace,
         ledger=Ledger(store, Author(Agent("tests", "1")), ids=new_id),
-        leases=Leases(store, holder, new_id, timedelta(seconds=60)),
+        leases=Leases(store, holder, new_id, lease),
         clock=lambda: datetime(2022, 1, 1, tzinfo=UTC),
         run_id=run_id,
         say=say,

@@ -22,6 +22,10 @@ _PATIENCE = 2.0
 """Seconds to wait for a thread that starts the session."""
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Lake:
     """The lake's places, and the session that all of a run shares.
 
@@ -135,6 +139,28 @@ class Lake:
         else:
             spark.sparkContext.cancelJobsWithTag(tag)
 
+    @contextmanager
+    def committing_if(self, check: Callable[[], None]) -> Iterator[None]:
+        """Have what this thread writes inside be refused by `check`, which raises, before readers see it."""
+        before, self._work.check = self._work.check, check
+        try:
+            yield
+        finally:
+            self._work.check = before
+
+    def about_to_commit(self) -> None:
+        """Return where nothing speaks against putting what was written where readers see it.
+
+        Raises:
+            LeaseLost: Somebody else may be writing the same by now.
+        """
+        self._work.check()
+
+    def stopper(self) -> Callable[[], None]:
+        """Return what ends the Spark jobs that this thread is at, for another thread to call."""
+        tag = self._work.tag
+        return _nothing if tag is None else lambda: self.cancel(tag)
+
     @property
     def _is_remote(self) -> bool:
         return "spark.remote" in self.session.conf
@@ -153,7 +179,8 @@ class Lake:
 
 
 class _Work(threading.local):
-    """What a thread is at: the tag of its Spark jobs, and whether Spark knows it."""
+    """What a thread is at: the tag of its Spark jobs, whether Spark knows it, and what checks its commits."""
 
     tag: str | None = None
     is_marked: bool = False
+    check: Callable[[], None] = staticmethod(_nothing)

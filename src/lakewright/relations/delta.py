@@ -176,6 +176,7 @@ class DeltaRelation(StoredRelation):
         )
         self.create(workspace)
         with guarded(target.address, _holder()):
+            workspace.lake.about_to_commit()
             return write_table(
                 workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
             )
@@ -201,6 +202,7 @@ class DeltaRelation(StoredRelation):
             frame = frame.withColumn(name, value)
         matches = condition or same_key(key or self._merge_key())
         with guarded(address, _holder()):
+            workspace.lake.about_to_commit()
             return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
     def _merge_key(self) -> tuple[str, ...]:

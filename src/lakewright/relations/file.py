@@ -233,6 +233,7 @@ class FileRelation(StoredRelation):
         outgoing = self._outgoing(workspace, frame, wanted)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
+        workspace.lake.about_to_commit()
         if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not open_columns):
             writer.replace()
         elif mode is OutputMode.OVERWRITE_DYNAMIC:

@@ -52,7 +52,7 @@ def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]
 def _tangle(
     category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
 ) -> Iterator[Fault]:
-    """Yield the fault of a circle, or too long a chain, in which definitions of a category name each other."""
+    """Yield the fault of a circle, or too long a chain, in which definitions of a category name others."""
     edges = _edges(category, models)
     depths: dict[str, int] = {}
     try:

@@ -48,14 +48,21 @@ class Heartbeat:
         store: Where the leases are.
         duration: How long a lease lasts without being renewed.
         clock: Seconds, counted by this machine.
+        on_loss: Is told, by that thread, that a lease isn't ours any more; must not raise.
     """
 
     def __init__(
-        self, store: Store, duration: timedelta, *, clock: Callable[[], float] = seconds_awake
+        self,
+        store: Store,
+        duration: timedelta,
+        *,
+        clock: Callable[[], float] = seconds_awake,
+        on_loss: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._duration = duration
         self._clock = clock
+        self._on_loss = on_loss
         self._kept: dict[str, _Kept] = {}
         self._lock = Lock()
         self._ended = Event()
@@ -121,6 +128,7 @@ class Heartbeat:
             kept.renewed = begun
         except LeaseLost as lost:
             kept.lost = lost
+            self._on_loss()
         except StoreUnavailable as error:
             log.warning("the lease on %s could not be renewed: %s", kept.lease.key, error)
 

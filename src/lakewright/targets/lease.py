@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
-from lakewright.errors import LeaseHeld
+from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost
 from lakewright.manifest.lease import Lease
 from lakewright.plan.resource import Resource
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
 
 __all__ = ["lease_key", "leased_resource", "leases_held"]
+
+log = logging.getLogger(__name__)
 
 _PREFIX = "write "
 _KEY = re.compile(r"write (?P<category>\w+):(?P<name>.*?)(?P<parts>(?:\[[^\[\]=]+=[^\[\]]*\])*)", re.DOTALL)
@@ -43,21 +47,52 @@ def leased_resource(key: str) -> Resource | None:
 def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[None]:
     """Hold the leases on what is written, and give them back.
 
+    Once one is lost, Spark's jobs are cancelled, and nothing that was written so far is put where readers
+    see it.
+
     Raises:
         LeaseHeld: Another run writes the same, or a part of it, and the run wasn't asked to wait.
         LeaseLost: A lease could not be kept up to the end.
     """
+    lake, store = context.workspace.lake, context.leases.store
+    leases: list[Lease] = []
+
+    def check() -> None:
+        for lease in leases:
+            heartbeat.check(lease)
+
     with ExitStack() as stack:
-        heartbeat = stack.enter_context(Heartbeat(context.leases.store, context.leases.duration))
-        leases = []
+        loss = partial(_stop, lake.stopper())
+        heartbeat = stack.enter_context(Heartbeat(store, context.leases.duration, on_loss=loss))
         for resource in sorted(resources, key=str):
             lease = _claimed(context, resource)
             stack.callback(context.leases.release, lease)
             heartbeat.keep(lease)
             leases.append(lease)
-        yield
-        for lease in leases:
-            heartbeat.check(lease)
+        try:
+            with lake.committing_if(check):
+                yield
+        except Exception as failure:
+            _blame_loss(check, failure)
+            raise
+        check()
+
+
+def _blame_loss(check: Callable[[], None], failure: Exception) -> None:
+    """Raise the loss of a lease in place of what it brought about: cancelled jobs, for one."""
+    try:
+        check()
+    except LeaseLost as lost:
+        raise lost from failure
+    except LakewrightError as error:
+        log.warning("%s", error)
+
+
+def _stop(stop: Callable[[], None]) -> None:
+    try:
+        stop()
+    except Exception as error:  # the commit is refused all the same
+        log.warning("Spark jobs could not be cancelled: %s", error)
 
 
 def _claimed(context: Context, resource: Resource) -> Lease:

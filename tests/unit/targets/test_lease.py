@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
+from time import sleep
 
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.errors import LeaseHeld
+from lakewright.errors import LeaseHeld, LeaseLost
+from lakewright.lake.lake import Lake
 from lakewright.manifest.lease import LEASE
+from lakewright.manifest.store import Put, Write
 from lakewright.plan.resource import Resource
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.lease import lease_key, leased_resource, leases_held
@@ -59,6 +63,46 @@ def test_another_run_may_not_write_any_part_of_it_meanwhile(
     with leases_held(theirs, frozenset({other})):
         pass
     assert list(store.documents(LEASE)) == []
+
+
+class Cancelling(Lake):
+    """Notes which jobs are cancelled."""
+
+    def __init__(self, like: Lake) -> None:
+        super().__init__(like.settings, like.session)
+        self.cancelled: list[str | None] = []
+
+    def cancel(self, tag: str | None = None) -> None:
+        self.cancelled.append(tag)
+
+
+def test_once_a_lease_is_lost_jobs_are_cancelled_and_nothing_is_put_where_readers_see_it(
+    tmp_path: Path,
+) -> None:
+    store, workspace = MemoryStore(), make_workspace(tmp_path, "")
+    lake = workspace.lake = Cancelling(workspace.lake)
+    context = make_context(workspace, store=store, lease=timedelta(milliseconds=150))
+
+    def write() -> None:
+        with lake.tagged("the step"), leases_held(context, WHOLE):
+            lake.about_to_commit()
+            take_over(store)
+            while not lake.cancelled:
+                sleep(0.01)
+            with pytest.raises(LeaseLost):
+                lake.about_to_commit()
+            raise RuntimeError("the job was cancelled")
+
+    with pytest.raises(LeaseLost) as caught:
+        write()
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert lake.cancelled == ["the step"]
+    lake.about_to_commit()  # what holds no lease is free to
+
+
+def take_over(store: MemoryStore) -> None:
+    (lease,) = store.documents(LEASE)
+    store.write(Write(puts=(Put(LEASE, lease.key, {**lease.value, "token": "another's"}, lease.version),)))
 
 
 def test_a_lease_is_given_back_after_a_failure(tmp_path: Path) -> None:
