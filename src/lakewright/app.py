@@ -28,7 +28,7 @@ import lakewright.targets
 import lakewright.targets.assertions
 import lakewright.targets.datasets
 import lakewright.targets.measures
-from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings, throw_away_conf
 from lakewright.lake.workspace import Workspace
@@ -45,6 +45,7 @@ from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
 from lakewright.slices.process import Bench, Wishes, process_pending
 from lakewright.slices.result import ProcessResult
+from lakewright.spec.age import before_now
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.files import PROJECT_FILE
 from lakewright.spec.load import load_project
@@ -317,13 +318,35 @@ class App:
             SpecError: The job, its arguments or a definition are wrong; nothing ran.
             StoreUnavailable: The manifest's back end doesn't answer; nothing ran.
         """
-        return self._job_run(request, self.store, interruption).run(
+        kept_since = self._kept_since()
+        result = self._job_run(request, self.store, interruption).run(
             run_id=self.run_id,
             holder=this_process(self.run_id),
             listener=listener,
             interruption=interruption,
             facts=_versions(),
         )
+        if kept_since is not None:
+            self._prune(kept_since)
+        return result
+
+    def _kept_since(self) -> datetime | None:
+        """Return since when the history is kept, or None for ever."""
+        retention = self.project.manifest.get("retention")
+        if retention is None:
+            return None
+        try:
+            return before_now(self.store.now(), str(retention))
+        except UsageError as error:
+            raise SpecError.of(f"manifest: retention: {error.message}", remedy=error.remedy) from None
+
+    def _prune(self, before: datetime) -> None:
+        """Remove what is old from the history; the run that has just ended doesn't fail by that."""
+        try:
+            for run in self.journal.old_runs(before):
+                self.journal.forget(run)
+        except LakewrightError as error:
+            log.warning("old runs could not be removed from the history: %s", error)
 
     def close(self) -> None:
         """Let go of the store and stop Spark, if they were used."""

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from lakewright.manifest.lease import Holder
@@ -25,6 +25,9 @@ from lakewright.manifest.store import Document, Put, Store, Write
 __all__ = ["ABORTED", "RUNNING", "Journal", "Place", "Run", "Taint"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
+
+BATCH = 500
+"""Documents removed in one write."""
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
@@ -171,17 +174,47 @@ class Journal:
         job: str | None = None,
         status: str | None = None,
         parameters: Mapping[str, Any] | None = None,
+        since: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the newest first; what isn't given doesn't restrict."""
         hidden = None if parameters is None else self.redactor.entries(parameters)
         wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
         given = {name: value for name, value in wanted.items() if value is not None}
-        runs = map(self._run, self.store.documents(RUN, is_newest_first=True))
+        runs: Iterator[Run] = map(self._run, self.store.documents(RUN, is_newest_first=True))
+        if since is not None:
+            runs = takewhile(lambda run: run.started >= since, runs)
         return islice((r for r in runs if all(getattr(r, n) == v for n, v in given.items())), limit)
 
     def targets(self, run_id: str) -> Iterator[Mapping[str, Any]]:
         """Yield what was put down of a run's targets, in order."""
         return (document.value for document in self.store.documents(RUN_TARGET, prefix=f"{run_id}/"))
+
+    def old_runs(self, before: datetime) -> Iterator[Run]:
+        """Yield the runs that began before an instant and that nothing depends on, the newest first.
+
+        The last run of a job with its phase and parameters stays, and the last that succeeded: what is to be
+        resumed follows from them. So does whatever runs.
+        """
+        kept: set[tuple[object, ...]] = set()
+        for run in self.runs():
+            kind = (
+                run.project,
+                run.job,
+                run.phase,
+                json.dumps(dict(run.parameters), sort_keys=True, default=str),
+            )
+            uses = {(*kind, "last"), *([(*kind, "good")] if run.status == "SUCCESS" else [])}
+            if run.status != RUNNING and uses <= kept and run.started < before:
+                yield run
+            kept |= uses
+
+    def forget(self, run: Run) -> None:
+        """Remove a run and what was put down of its targets; the run itself last, so that nothing is left."""
+        keys = [document.key for document in self.store.documents(RUN_TARGET, prefix=f"{run.run_id}/")]
+        for start in range(0, len(keys), BATCH):
+            gone = (Put(RUN_TARGET, key, None) for key in keys[start : start + BATCH])
+            self.store.write(Write(puts=tuple(gone)))
+        self.store.write(Write(puts=(Put(RUN_KEY, run.run_id, None), Put(RUN, run.key, None))))
 
     def taints(self, project: str) -> Iterator[Taint]:
         """Yield the places of a project that stay dirty."""

@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = {
 }
 """Class of each kind, imported when it is asked for."""
 
-OF_THE_LEDGER = frozenset({"kind", "lease", "takeover"})
+OF_THE_LEDGER = frozenset({"kind", "lease", "retention", "takeover"})
 """Settings of a manifest that don't concern its back end."""
 
 

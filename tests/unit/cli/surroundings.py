@@ -99,6 +99,7 @@ class FakeApp:
         self.project = self.project or SimpleNamespace(
             name="shop",
             basedir=Path("/lake"),
+            manifest={},
             lake=str(self.bronze),
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from tests.unit.cli.surroundings import NOW, FakeApp, call_with, ended
 
+from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
+from lakewright.plan.status import Status
 
 
 def a_history() -> FakeApp:
@@ -102,3 +104,89 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
     assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
     found = json.loads(call_with(app, "status", "-o", "json").out)
     assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
+
+
+def test_runs_are_chosen_by_their_age() -> None:
+    assert [run["run_id"] for run in runs("--since", "90m")] == ["c2-run"]
+    assert len(runs("--since", "P1D")) == 3
+    answered = call_with(a_history(), "history", "--since", "tomorrow")
+    assert (answered.code, "is no age" in answered.err) == (2, True)
+
+
+class TestDiff:
+    """Two runs beside each other."""
+
+    def app(self) -> FakeApp:
+        app = a_history()
+        run = app.journal.run("c2-run")
+        assert run is not None
+        changed = replace(ended(reasons=("new",)), metrics={"rows": 1200}, seconds=3.0)
+        entry = {**changed.as_json(), "phase": "BUILD", "instance": {"month": "2022-01"}}
+        app.journal.targets_done(run, {1: entry})
+        failed = replace(ended("added"), status=Status.FAILED, error=Fault("it broke"))
+        app.journal.targets_done(run, {9: {**failed.as_json(), "phase": "BUILD", "instance": {}}})
+        return app
+
+    def test_what_is_otherwise_is_told_target_by_target(self) -> None:
+        answered = call_with(self.app(), "history", "diff", "b1", "c2")
+        said = [text.strip() for text in answered.out.splitlines()]
+        assert said[2:] == [
+            "regions BUILD month=2022-01",
+            "took 1.2 s → 3.0 s",
+            "said empty → new",
+            "rows none → 1,200",
+            "added BUILD",
+            "not there → FAILED",
+            "said nothing → it broke",
+            "2 differences, 1 the same",
+        ]
+
+    def test_the_document_has_every_target(self) -> None:
+        answered = call_with(self.app(), "history", "diff", "b1", "c2", "-o", "json")
+        document = json.loads(answered.out)
+        assert (document["before"]["run_id"], document["after"]["run_id"]) == ("b1-run", "c2-run")
+        first, second, third = document["targets"]
+        assert (first["same"], second["same"], third["status"]) == (False, True, [None, "FAILED"])
+        assert first["metrics"] == {"rows": [None, 1200]}
+
+    def test_without_another_it_is_the_one_before(self) -> None:
+        answered = call_with(self.app(), "history", "diff", "c2", "-o", "json")
+        assert json.loads(answered.out)["before"]["run_id"] == "b1-run"
+        assert call_with(self.app(), "history", "diff", "a0").code == 2
+
+
+class TestPrune:
+    """Old runs go; what is to be resumed, and what runs, stays."""
+
+    def test_the_last_runs_of_a_kind_stay(self) -> None:
+        app = a_history()
+        for number in range(3):
+            old = Run(
+                run_id=f"old-{number}",
+                project="shop",
+                job="daily",
+                phase="BUILD",
+                parameters={"month:start": "2021-01"},
+                started=NOW - timedelta(days=100 - number),
+                holder=Holder("here", 1, "then", "x"),
+            )
+            app.journal.finish_run(
+                app.journal.start_run(old), ("SUCCESS", "SUCCESS", "FAILED")[number], finished=NOW
+            )
+        told = call_with(app, "history", "prune", "--older-than", "30d", "--dry-run", "-o", "json")
+        assert json.loads(told.out) == {"removed": ["old-0"], "dry_run": True}
+        assert call_with(app, "history", "prune", "--older-than", "30d").out == "1 run removed\n"
+        left = json.loads(call_with(app, "history", "-o", "json").out)
+        assert [run["run_id"] for run in left] == ["c2-run", "b1-run", "a0-run", "old-2", "old-1"]
+
+    def test_what_was_kept_of_its_targets_goes_with_it(self) -> None:
+        app = a_history()
+        assert list(app.journal.targets("a0-run"))
+        assert call_with(app, "history", "prune", "--older-than", "1h").out == "1 run removed\n"
+        assert app.journal.run("a0-run") is None
+        assert list(app.journal.targets("a0-run")) == []
+        assert len(list(app.journal.targets("b1-run"))) == 2
+
+    def test_it_must_be_said_how_old(self) -> None:
+        answered = call_with(a_history(), "history", "prune")
+        assert (answered.code, "retention" in answered.err) == (2, True)

@@ -184,10 +184,6 @@ def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:
     assert call_with(FakeApp(), "manifest", "import", str(tmp_path / "none")).code == 2
 
 
-def test_a_sound_manifest_is_said_to_be_so() -> None:
-    assert document(a_lake(), "manifest", "fsck") == {"damaged": []}
-
-
 def test_what_is_ready_waits_for_the_first_that_holds_it_back() -> None:
     rows = {row["slice"]: row["waits_for"] for row in document(a_lake(), "manifest", "ls")}
     assert rows == {"a": None, "b": None, "c": None, "d": ITEM + "b", "e": None}

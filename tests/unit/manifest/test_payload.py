@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakewright.errors import CommitConflict, Fault, NullKeyError
@@ -113,6 +113,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(max_size=20), JSON, max_size=8))
 def test_any_content_becomes_small_json(content: dict[str, Any]) -> None:
     text = json.dumps(bounded(content))

@@ -9,12 +9,13 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import details
-from lakewright.cli.render.words import ago, assignments, seconds, status, took
+from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
+from lakewright.manifest.compare import Difference
 from lakewright.manifest.journal import Run
 
 SHORT_ID = 8
 
-__all__ = ["run_document", "run_page", "run_row", "runs_table"]
+__all__ = ["diff_page", "run_document", "run_page", "run_row", "runs_table"]
 
 
 def runs_table(runs: Sequence[Run], now: datetime) -> Block:
@@ -84,3 +85,43 @@ def _target(target: Mapping[str, Any]) -> Branch:
     reasons = f": {'; '.join(target['reasons'])}" if target["reasons"] else ""
     head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
     return Branch(head, tuple(details(target["metrics"], target["error"])))
+
+
+def diff_page(before: Run, after: Run, found: Sequence[Difference], *, is_all: bool) -> Iterator[Block]:
+    """Yield two runs beside each other: what is otherwise in the second, target by target."""
+    for word, run in (("before", before), ("after", after)):
+        time = took(run.started, run.finished) if run.finished else "not finished"
+        yield line(Span(f"{word} ", "dim"), f"{run.run_id} ", status(run.status), f" {time}")
+    shown = [difference for difference in found if is_all or not difference.is_same]
+    yield from (
+        Branch(_place(difference), tuple(Branch(each) for each in _changes(difference)))
+        for difference in shown
+    )
+    same = len(found) - len(shown)
+    yield line(Span(f"{counted(len(shown), 'difference')}, {same} the same", "bold"))
+
+
+def _place(difference: Difference) -> Line:
+    return line(
+        Span(difference.name, "bold"), f" {difference.phase} {assignments(difference.instance)}".rstrip()
+    )
+
+
+def _changes(difference: Difference) -> Iterator[Line]:
+    old, new = difference.status
+    if old != new:
+        yield line(status(old or "not there"), " → ", status(new or "not there"))
+    if None not in difference.seconds and old != "SKIPPED" != new:
+        first, second = (seconds(value or 0) for value in difference.seconds)
+        yield line(Span(f"took {first} → {second}", "dim"))
+    for pair in (difference.reasons, tuple(filter(None, (each,)) for each in difference.error)):
+        words = ["; ".join(side) or "nothing" for side in map(tuple, pair)]
+        if words[0] != words[1]:
+            yield line(Span("said ", "dim"), f"{words[0]} → {words[1]}")
+    for name, (first_value, second_value) in difference.metrics.items():
+        yield line(f"{name} {_value(first_value)} → {_value(second_value)}")
+
+
+def _value(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "none" if value is None else f"{value:,}" if is_number else str(value)

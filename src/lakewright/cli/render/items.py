@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.items import Row
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
@@ -15,9 +15,23 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
-__all__ = ["advice", "damage_page", "difference_page", "item_page", "rows_page", "said_of", "stats_page"]
+if TYPE_CHECKING:
+    from lakewright.slices.audit import Repair
+
+__all__ = [
+    "advice",
+    "damage_page",
+    "difference_page",
+    "item_page",
+    "record_line",
+    "repair_page",
+    "rows_page",
+    "said_of",
+    "stats_page",
+]
 
 LONGEST_SAID = 200
+MOST_SHOWN = 50
 
 
 def rows_page(rows: Sequence[Row], now: datetime) -> Iterator[Block]:
@@ -108,6 +122,21 @@ def _content(record: Record) -> Iterator[Branch]:
             yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))
 
 
+def record_line(record: Record) -> Line:
+    """Return a record as one line, as it is followed: when, what, of which item, by whom and why."""
+    error, reason = record.content.get("error"), record.content.get("reason")
+    said = error.get("message") if isinstance(error, Mapping) else error or reason
+    first = next(iter(str(said or "").splitlines()), "")[:LONGEST_SAID]
+    run = f", run {record.run_id}" if record.run_id else ""
+    return line(
+        Span(f"{format_instant(record.timestamp)} ", "dim"),
+        status(record.state.value),
+        f" {record.item_id} for {record.application}",
+        Span(f" by {record.author.agent.name}{run}", "dim"),
+        f": {first}" if first else "",
+    )
+
+
 def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
     """Yield how many items each application has in each verdict."""
     if not stats:
@@ -126,9 +155,42 @@ def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
     yield line(Span(text, "bold" if damages else "green"))
 
 
-def difference_page(found: Mapping[str, Sequence[Any]]) -> Iterator[Block]:
-    """Yield what discovery found, by kind: new, changed, missing, unrecorded."""
+def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
+    """Yield what would repair damage, or did, a line each."""
+    for repair in repairs:
+        yield line(Span("did: " if is_done else "would: ", "dim"), f"{repair.item_id}: {repair.does}")
+    if repairs and not is_done:
+        yield line(Span("Nothing is written yet; --repair --yes does this.", "dim"))
+
+
+def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]], at: str) -> Iterator[Block]:
+    """Yield what discovery found, by kind: new, changed, missing, unrecorded; with what to do about each.
+
+    `at` is added to the commands that it names.
+    """
     for kind, items in found.items():
-        yield Branch(
-            line(Span(kind, "bold"), f" {len(items)}"), tuple(Branch(line(str(one))) for one in items)
+        what = "" if items else ": none"
+        head = line(
+            Span(kind, "bold"), f" {len(items)}{what}", Span(f" {_MEANING[kind]}", "dim") if items else ""
         )
+        shown = [_difference(kind, item, at) for item in items[:MOST_SHOWN]]
+        if len(items) > MOST_SHOWN:
+            shown.append(Branch(line(Span(f"{len(items) - MOST_SHOWN} more: see -o json", "dim"))))
+        yield Branch(head, tuple(shown))
+
+
+def _difference(kind: str, item: Mapping[str, Any], at: str) -> Branch:
+    named = " ".join(str(part) for part in (item["entity"], item["slice"]) if part) or "of no known item"
+    number = f", commit {item['number']}" if "number" in item else ""
+    place = Span(f" {item['item_id']}", "dim") if item["item_id"] else ""
+    typed = {"changed": "requeue", "missing": "skip"}.get(kind)
+    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, item['item_id'])}{at}`")),) if typed else ()
+    return Branch(line(f"{named}{number}", place), below)
+
+
+_MEANING = {
+    "new": "recorded now; the next run processes them",
+    "changed": "have other content than when they were recorded",
+    "missing": "are recorded, but not in bronze any more",
+    "unrecorded": "commits that the manifest doesn't have; the next run records them",
+}

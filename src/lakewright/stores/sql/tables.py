@@ -57,7 +57,7 @@ def _item(row: Row[Any]) -> Item:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
             f"what is stored of {row.item_id} can't be read: {error}",
-            remedy="Make it anew from the records with `lakewright manifest fsck --repair`.",
+            remedy="Make it anew from the records with `lakewright manifest fsck --repair --yes`.",
             details={"item_id": row.item_id},
         ) from error
 

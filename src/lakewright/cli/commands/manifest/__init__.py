@@ -28,7 +28,8 @@ _HERE = "lakewright.cli.commands.manifest"
         "requeue": (f"{_HERE}.verbs:requeue", "Have an item processed anew."),
         "export": (f"{_HERE}.records:export", "Write every record as a line of JSON."),
         "import": (f"{_HERE}.records:import_file", "Take in records."),
-        "fsck": (f"{_HERE}.records:check", "Check every record."),
+        "fsck": (f"{_HERE}.damage:check", "Check the manifest, also beside the tables."),
+        "watch": (f"{_HERE}.follow:watch", "Print records as they are added."),
     },
     examples=["lakewright manifest ls --state failed", "lakewright manifest stats"],
 )

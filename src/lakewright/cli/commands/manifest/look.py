@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.lookup import known_item, listing_of
+from lakewright.cli.commands.manifest.lookup import inventory_of, known_item, listing_of
 from lakewright.cli.group import command
 from lakewright.cli.items import Choice, Row, application_named, choice_of, entity_application
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
@@ -105,12 +105,10 @@ def stats(call: Call, /) -> None:
 @click.pass_obj
 def discover_slices(call: Call, /, *, entities: tuple[str, ...]) -> None:
     """Record slices that arrived in bronze, and tell where bronze and the manifest disagree."""
-    from lakewright.cli.discovery import discover
-
     project = call.app.project
     names = entities or tuple(name for name, entity in project.entities.items() if entity.enabled)
-    found = discover(call.app, [project.entity(name) for name in names]).as_json()
-    call.output.result(found, difference_page(found))
+    found = inventory_of(call).differences([project.entity(name) for name in names]).as_json()
+    call.output.result(found, difference_page(found, call.at))
 
 
 def _rows(call: Call, query: Query) -> Iterator[Row]:

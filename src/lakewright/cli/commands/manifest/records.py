@@ -1,4 +1,4 @@
-"""The manifest's records as a whole: `export`, `import`, `fsck`."""
+"""The manifest's records as a whole: `export`, `import`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, line
-from lakewright.cli.render.items import damage_page
 from lakewright.cli.render.words import status
 from lakewright.errors import UsageError
 
-__all__ = ["check", "export", "import_file"]
+__all__ = ["export", "import_file"]
 
 
 @command(
@@ -64,32 +63,6 @@ def import_file(call: Call, /, file: Path) -> int:
     wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
     call.output.result(document, [*wrong, said])
     return 1 if imported.faults else 0
-
-
-@command(
-    name="fsck",
-    examples=["lakewright manifest fsck", "lakewright manifest fsck --repair"],
-)
-@click.option("--repair", is_flag=True, help="Make what is answered from follow from the records again.")
-@click.pass_obj
-def check(call: Call, /, *, repair: bool) -> int:
-    """Check every record, and what is answered from them; exit 1 where something is damaged.
-
-    Records are never changed: an item with an illegal one waits until somebody skips or requeues it.
-    """
-    from lakewright.manifest.transfer import fsck
-
-    if repair:
-        call.app.store.rebuild()
-    damages = list(fsck(call.app.store))
-    document = {
-        "damaged": [
-            {"item_id": damage.item_id, "record_id": damage.record_id, "problem": damage.problem}
-            for damage in damages
-        ]
-    }
-    call.output.result(document, damage_page(damages))
-    return 1 if damages else 0
 
 
 @contextmanager

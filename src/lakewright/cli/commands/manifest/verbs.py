@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.manifest.lookup import known_item, listing_of
+from lakewright.cli.commands.manifest.lookup import inventory_of, known_item, ledger_of, listing_of
 from lakewright.cli.group import command
 from lakewright.cli.items import application_named
 from lakewright.cli.page import line
@@ -19,7 +19,6 @@ from lakewright.manifest.record import ANYONE
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
-    from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
 
 __all__ = ["release", "requeue", "resolve", "skip", "unskip"]
@@ -53,11 +52,9 @@ def _user() -> str:
 @click.pass_obj
 def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
     """Let a failed item be processed again, with its slice as it now is."""
-    from lakewright.cli.discovery import fingerprint_now
-
     known = known_item(call, item)
-    now = fingerprint_now(call.app, known)
-    _did(call, _ledger(call, author).resolve(known.item_id, reason, fingerprint=now))
+    now = inventory_of(call).fingerprint_now(known)
+    _did(call, ledger_of(call, author).resolve(known.item_id, reason, fingerprint=now))
 
 
 @command(
@@ -70,7 +67,7 @@ def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
 @click.pass_obj
 def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) -> None:
     """Free an item from a lock whose holder is gone."""
-    _did(call, _ledger(call, author).release(known_item(call, item).item_id, reason, is_forced=force))
+    _did(call, ledger_of(call, author).release(known_item(call, item).item_id, reason, is_forced=force))
 
 
 @command(
@@ -86,7 +83,7 @@ def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) 
 def skip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Have an item left alone; what waited for it goes on."""
     whom = _for(application)
-    _did(call, _ledger(call, author).skip(known_item(call, item).item_id, reason, application=whom))
+    _did(call, ledger_of(call, author).skip(known_item(call, item).item_id, reason, application=whom))
 
 
 @command(name="unskip", examples=["lakewright manifest unskip ITEM"])
@@ -97,7 +94,7 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
 def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Take a skip back: the item is ready again, as a new revision."""
     whom = _for(application)
-    _did(call, _ledger(call, author).unskip(known_item(call, item).item_id, reason, application=whom))
+    _did(call, ledger_of(call, author).unskip(known_item(call, item).item_id, reason, application=whom))
 
 
 @command(
@@ -117,19 +114,17 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
 
     What later slices made of the rows may then be in doubt: they are named.
     """
-    from lakewright.cli.discovery import fingerprint_now, later_items
-
     known = known_item(call, item)
-    entity, later = later_items(call.app, known)
+    entity, later = inventory_of(call).later_items(known)
     if later and not cascade and not late and entity is not None and entity.late_slices == "refuse":
         raise UsageError(
             f"{len(later)} later slices of {entity.name} are processed: {', '.join(later[:MOST_NAMED])}",
             remedy="Give --cascade to process them anew as well, or --late to apply this one after them.",
         )
-    requeued = _ledger(call, author).requeue(
+    requeued = ledger_of(call, author).requeue(
         known.item_id,
         reason,
-        fingerprint=fingerprint_now(call.app, known),
+        fingerprint=inventory_of(call).fingerprint_now(known),
         allow_late=late,
         cascade=later if cascade else (),
     )
@@ -137,15 +132,6 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
         what = "processed anew after it" if cascade else "in doubt now"
         call.output.note(f"{what}: {', '.join(later[:MOST_NAMED])}")
     _did(call, requeued)
-
-
-def _ledger(call: Call, author: str) -> Ledger:
-    from lakewright.manifest.ledger import Ledger
-    from lakewright.manifest.record import Author
-    from lakewright.stores.process import is_dead
-
-    app = call.app
-    return Ledger(app.store, Author.named(author), ids=app.ids, is_dead=is_dead, redactor=app.redactor)
 
 
 def _did(call: Call, item: Item) -> None:

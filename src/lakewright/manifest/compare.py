@@ -1,0 +1,100 @@
+"""Two runs beside each other: which targets ended otherwise, and by how much their measures differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Difference", "compare"]
+
+Entry = Mapping[str, Any]
+"""What the journal keeps of a target of a run."""
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One target in one phase of one instance, in two runs; None where a run hasn't it.
+
+    Attributes:
+        status: Before and after.
+        seconds: Before and after.
+        metrics: Those that differ, with their values before and after.
+    """
+
+    name: str
+    phase: str
+    instance: Mapping[str, str]
+    status: tuple[str | None, str | None]
+    seconds: tuple[float | None, float | None]
+    reasons: tuple[tuple[str, ...], tuple[str, ...]]
+    metrics: Mapping[str, tuple[Any, Any]]
+    error: tuple[str | None, str | None]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all but the time it took is the same."""
+        return (
+            all(len(set(pair)) == 1 for pair in (self.status, self.reasons, self.error)) and not self.metrics
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the difference as `history diff -o json` prints it."""
+        pairs = {
+            "status": self.status,
+            "seconds": self.seconds,
+            "reasons": self.reasons,
+            "error": self.error,
+            **{"metrics": {name: list(pair) for name, pair in self.metrics.items()}},
+        }
+        listed = {name: list(pair) if isinstance(pair, tuple) else pair for name, pair in pairs.items()}
+        place = {"name": self.name, "phase": self.phase, "instance": dict(self.instance)}
+        return {**place, "same": self.is_same, **listed}
+
+
+def compare(before: Iterable[Entry], after: Iterable[Entry]) -> list[Difference]:
+    """Return every target of two runs, in the order of the first and then of the second."""
+    sides = [{_place(entry): entry for entry in entries} for entries in (before, after)]
+    places = dict.fromkeys(place for side in sides for place in side)
+    return [_difference(sides[0].get(place), sides[1].get(place)) for place in places]
+
+
+def _place(entry: Entry) -> tuple[str, str, str]:
+    return (json.dumps(entry["instance"], sort_keys=True), entry["phase"], entry["name"])
+
+
+def _difference(before: Entry | None, after: Entry | None) -> Difference:
+    there = before or after or {}
+    first, second = before or {}, after or {}
+    return Difference(
+        name=there["name"],
+        phase=there["phase"],
+        instance=there["instance"],
+        status=(first.get("status"), second.get("status")),
+        seconds=(first.get("seconds"), second.get("seconds")),
+        reasons=(tuple(first.get("reasons", ())), tuple(second.get("reasons", ()))),
+        metrics=dict(_metrics(_measures(first), _measures(second))),
+        error=(_message(first), _message(second)),
+    )
+
+
+def _metrics(before: Entry, after: Entry) -> Iterable[tuple[str, tuple[Any, Any]]]:
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            yield name, (before.get(name), after.get(name))
+
+
+def _measures(entry: Entry) -> dict[str, Any]:
+    """The measures of a target that are single values; of slices, how many there were."""
+    metrics = entry.get("metrics") or {}
+    plain = {name: value for name, value in metrics.items() if isinstance(value, _PLAIN)}
+    slices = metrics.get("slices")
+    return {**plain, **({"slices": len(slices)} if isinstance(slices, list) else {})}
+
+
+def _message(entry: Entry) -> str | None:
+    error = entry.get("error")
+    return str(error["message"]) if isinstance(error, Mapping) else None

@@ -1,0 +1,168 @@
+"""What is damaged in a manifest, seen beside the tables that it tells of, and what would repair it.
+
+Source: `processing-manifest.md`, "State" (invalid items) and "Use cases" (command post); repairs are
+Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lakewright.errors import ManifestCorrupt
+from lakewright.manifest.item import Item
+from lakewright.manifest.lease import LEASE, Lease
+from lakewright.manifest.lock import command
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Damage, Put, Query, Store, Write
+from lakewright.manifest.transfer import fsck
+from lakewright.manifest.watermark import Watermarks
+from lakewright.slices.inventory import Inventory
+from lakewright.spec.entity import Entity
+
+__all__ = ["Repair", "audit", "repairs"]
+
+ANSWERS = "*"
+"""Stands for an item where the damage is in answers about many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What would mend damage.
+
+    Attributes:
+        does: For a person: the records it would append, or what else it would write.
+        apply: Does it.
+    """
+
+    item_id: str
+    does: str
+    apply: Callable[[], object]
+
+
+def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
+    """Yield what is damaged: in records, answers, leases and watermarks, and where tables tell otherwise."""
+    store = inventory.ledger.store
+    if (unreadable := _unreadable(store)) is not None:
+        yield unreadable
+        return
+    yield from (damage for damage in fsck(store) if not _is_mended(store, damage))
+    for lease in _orphans(store):
+        yield Damage(lease.key, None, f"it has a lease of {lease.holder}, but isn't locked")
+    yield from _watermarks(store)
+    for entity in entities:
+        yield from _beside_table(inventory, entity)
+
+
+def _unreadable(store: Store) -> Damage | None:
+    """Return what keeps answers from being read at all, if anything does."""
+    try:
+        for _ in store.select(Query()):
+            pass
+    except ManifestCorrupt as error:
+        return Damage(ANSWERS, None, error.message)
+    return None
+
+
+def _is_mended(store: Store, damage: Damage) -> bool:
+    """Whether an illegal record lies before a revision that leaves it behind."""
+    item = None if damage.sequence is None else store.read([damage.item_id]).get(damage.item_id)
+    return item is not None and item.problem is None
+
+
+def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]:
+    """Yield what would mend damage, as far as records can: where a table is at fault, nothing here does.
+
+    An item with an illegal record gets a new revision, whose slice is then processed anew.
+    """
+    ledger = inventory.ledger
+    does = "fold what is answered from (verdicts, counts) anew from the records"
+    refold = Repair(ANSWERS, does, ledger.store.rebuild)
+    if _unreadable(ledger.store) is not None:
+        yield refold
+        return
+    if any(damage.sequence is None for damage in fsck(ledger.store)):
+        yield refold
+    for item in _items(ledger.store, damages):
+        if item.problem is not None:
+            reason = f"fsck: {item.problem}"
+            does = f"append NEW, which starts revision {item.revision + 1}: its slice is processed anew"
+            yield Repair(item.item_id, does, _requeueing(inventory, item, reason))
+    for lease in _orphans(ledger.store):
+        yield Repair(lease.key, f"remove the lease of {lease.holder}", _removal(ledger.store, lease))
+
+
+def _items(store: Store, damages: Iterable[Damage]) -> list[Item]:
+    ids = dict.fromkeys(damage.item_id for damage in damages if damage.item_id != ANSWERS)
+    return list(store.read(list(ids)).values())
+
+
+def _requeueing(inventory: Inventory, item: Item, reason: str) -> Callable[[], object]:
+    fingerprint = inventory.fingerprint_now(item)
+    return lambda: inventory.ledger.requeue(item.item_id, reason, fingerprint=fingerprint)
+
+
+def _removal(store: Store, lease: Lease) -> Callable[[], object]:
+    put = Put(LEASE, lease.key, None, lease.version)
+    return lambda: store.write(Write(puts=(put,)))
+
+
+def _orphans(store: Store) -> Iterator[Lease]:
+    """Yield leases of items that nobody has locked; a lease and its PROCESSING come and go in one write."""
+    leases = [Lease.from_document(document) for document in store.documents(LEASE)]
+    for lease in leases:
+        item = store.read([lease.key]).get(lease.key)
+        if item is not None and item.processing is None and item.problem is None:
+            yield lease
+
+
+def _watermarks(store: Store) -> Iterator[Damage]:
+    """Yield watermarks that the item isn't known to have brought; those that an operator set are his."""
+    for standing in Watermarks(store).all():
+        if standing.item_id is None:
+            continue
+        records = (record for record in store.records(standing.item_id) if record.state is State.PROCESSED)
+        brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in records]
+        if standing.watermark.as_json() not in brought:
+            value = f"{standing.column}={standing.watermark.value} of {standing.application}"
+            yield Damage(
+                standing.item_id, None, f"it is said to have brought the watermark {value}, and didn't"
+            )
+
+
+def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
+    """Yield where the manifest and an entity's table tell otherwise of commits.
+
+    What is locked or ready with a number is left out if its commit hasn't landed: that is an attempt.
+    """
+    application, last = inventory.application_of(entity), inventory.last_number(entity)
+    for item in inventory.ledger.store.select(Query(application=application)):
+        number = item.tokens.get(application.key)
+        if number is None or item.problem is not None:
+            continue
+        is_done = item.is_processed_by(application)
+        if is_done and number > (last or 0):
+            yield _lost_commit(item, entity, number, last)
+        elif not is_done and number == last and not _is_at_work(inventory, item):
+            does = f"the next run of {entity.name} records that"
+            yield Damage(item.item_id, None, f"its commit {number} has landed, but isn't recorded: {does}")
+    given = inventory.given_number(entity)
+    if last is not None and last > given:
+        yield Damage(
+            ANSWERS,
+            None,
+            f"the table of {entity.name} ends with commit {last}, the manifest gave up to {given}",
+        )
+
+
+def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
+    problem = (
+        f"it is processed by commit {number}, but the table of {entity.name} ends with {last or 'none'}: "
+        f"was it restored or removed? `{command('requeue', item.item_id)}` applies the slice again"
+    )
+    return Damage(item.item_id, None, problem)
+
+
+def _is_at_work(inventory: Inventory, item: Item) -> bool:
+    lock = inventory.ledger.lock(item)
+    return lock is not None and not lock.is_stale

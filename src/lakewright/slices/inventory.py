@@ -1,0 +1,144 @@
+"""Where bronze, silver and the manifest disagree: new, changed and missing slices, commits not recorded.
+
+Source: `processing-manifest.md`, "Use cases" (command post).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.table import last_number
+from lakewright.manifest.ledger import COUNTER
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
+from lakewright.slices.pending import slice_name
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.ledger import Ledger
+    from lakewright.manifest.record import Application
+    from lakewright.spec.entity import Entity
+    from lakewright.spec.places import Places
+
+__all__ = ["Differences", "Inventory"]
+
+
+@dataclass(slots=True)
+class Differences:
+    """What an inventory found; each entry names item, entity and slice.
+
+    Attributes:
+        new: Slices that the manifest didn't know and now has as NEW.
+        changed: Items whose slice has other content than when it was recorded.
+        missing: Items whose slice isn't in bronze any more.
+        unrecorded: Commits in a silver table of which the manifest doesn't know that they landed.
+    """
+
+    new: list[dict[str, Any]] = field(default_factory=list)
+    changed: list[dict[str, Any]] = field(default_factory=list)
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    unrecorded: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the document that `manifest discover -o json` prints."""
+        return {
+            "new": self.new,
+            "changed": self.changed,
+            "missing": self.missing,
+            "unrecorded": self.unrecorded,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The slices of a project's entities as bronze, silver and the manifest have them.
+
+    Attributes:
+        entities: By name.
+        places_of: Tells where an entity's slices and rows are.
+        application_of: Tells under which application an entity's slices are processed.
+    """
+
+    lake: Lake
+    ledger: Ledger
+    entities: Mapping[str, Entity]
+    places_of: Callable[[Entity], Places]
+    application_of: Callable[[Entity], Application]
+
+    def differences(self, entities: Iterable[Entity]) -> Differences:
+        """Return what is new and what differs, after recording what is new."""
+        differences = Differences()
+        for entity in entities:
+            slices = list_slices(self.places_of(entity).bronze, self.lake)
+            found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.name))
+            differences.new += [_entry(item) for item in found.new]
+            present = {item_id(slice_.path): slice_ for slice_ in slices}
+            known = self._items(entity)
+            differences.changed += [_entry(item) for item in _changed(known, present)]
+            differences.missing += [_entry(item) for item in known if item.item_id not in present]
+            differences.unrecorded += self._unrecorded(entity, known)
+        return differences
+
+    def _items(self, entity: Entity) -> list[Item]:
+        return list(self.ledger.store.select(Query(application=self.application_of(entity))))
+
+    def _unrecorded(self, entity: Entity, known: Iterable[Item]) -> Iterator[dict[str, Any]]:
+        """Yield the last commit that silver numbered, if the manifest doesn't have it as processed."""
+        application, last = self.application_of(entity), self.last_number(entity)
+        if last is None:
+            return
+        numbered = [item for item in known if item.tokens.get(application.key) == last]
+        # A number that no item has any more is of a revision that was requeued since.
+        is_forgotten = not numbered and last <= self.given_number(entity)
+        if not is_forgotten and not any(item.is_processed_by(application) for item in numbered):
+            nobody = {"item_id": None, "entity": entity.name, "slice": None}
+            yield {**(_entry(numbered[0]) if numbered else nobody), "number": last}
+
+    def given_number(self, entity: Entity) -> int:
+        """Return the last number that the manifest has given to a commit to an entity's table; 0 for none."""
+        silver = self.places_of(entity).silver
+        document = self.ledger.store.document(COUNTER, f"table {silver}")
+        return int(document.value["last"]) if document is not None else 0
+
+    def last_number(self, entity: Entity) -> int | None:
+        """Return the number of the last commit to an entity's silver table, or None."""
+        address = self.places_of(entity).silver
+        return last_number(self.lake, address, str(self.application_of(entity)))
+
+    def fingerprint_now(self, item: Item) -> dict[str, Any] | None:
+        """Return the fingerprint of an item's slice as it is now, or None where no entity has it there."""
+        entity, name = self._place(item)
+        if entity is None or name is None:
+            return None
+        found = find_slice(self.places_of(entity).bronze, name, self.lake)
+        return None if found is None else found.fingerprint
+
+    def later_items(self, item: Item) -> tuple[Entity | None, tuple[str, ...]]:
+        """Return an item's entity, and the ids of later items that it has processed, in their order."""
+        entity, name = self._place(item)
+        if entity is None or name is None:
+            return None, ()
+        application = self.application_of(entity)
+        processed = (other for other in self._items(entity) if other.is_processed_by(application))
+        named = sorted((natural_key(slice_name(other)), other.item_id) for other in processed)
+        return entity, tuple(each for key, each in named if key > natural_key(name))
+
+    def _place(self, item: Item) -> tuple[Entity | None, str | None]:
+        note = item.new.note if item.new is not None else {}
+        entity, name = note.get("entity"), note.get("slice")
+        return self.entities.get(str(entity)), None if name is None else str(name)
+
+
+def _changed(known: Iterable[Item], present: Mapping[str, Slice]) -> Iterator[Item]:
+    for item in known:
+        slice_ = present.get(item.item_id)
+        if slice_ is not None and item.fingerprint is not None and item.fingerprint != slice_.fingerprint:
+            yield item
+
+
+def _entry(item: Item) -> dict[str, Any]:
+    note = item.new.note if item.new is not None else {}
+    return {"item_id": item.item_id, "entity": note.get("entity"), "slice": note.get("slice")}

@@ -1,0 +1,131 @@
+"""Following a manifest misses nothing: `processing-manifest.md`, "Use cases"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, found, ledger_of
+
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Record
+from lakewright.manifest.store import Query
+from lakewright.manifest.watch import Watch
+from lakewright.stores.memory import MemoryStore
+
+
+class Counting(MemoryStore):
+    """Counts the items that it lists."""
+
+    listed = 0
+
+    def select(self, query: Query) -> Iterator[Item]:
+        for item in super().select(query):
+            self.listed += 1
+            yield item
+
+
+def states(records: Sequence[Record]) -> list[str]:
+    return [record.state.value for record in records]
+
+
+def test_each_record_is_told_once_in_its_order() -> None:
+    clock = Clock()
+    ledger = ledger_of(MemoryStore(clock))
+    ledger.discover([found("old")])
+    clock.advance(1)
+    watch = Watch(ledger.store)
+    assert watch.news() == []
+    clock.advance(1)
+    ledger.discover([found()])
+    clock.advance(1)
+    assert states(watch.news()) == ["NEW"]
+    clock.advance(1)
+    held = claim(ledger, ITEM)
+    assert states(watch.news()) == ["PROCESSING"]
+    clock.advance(1)
+    ledger.processed(held, {})
+    assert states(watch.news()) == ["PROCESSED"]
+    assert watch.news() == []
+
+
+def test_what_came_and_closed_between_two_looks_is_told_too() -> None:
+    clock = Clock()
+    ledger = ledger_of(MemoryStore(clock))
+    watch = Watch(ledger.store)
+    clock.advance(1)
+    ledger.discover([found()])
+    ledger.processed(claim(ledger), {})
+    assert states(watch.news()) == ["NEW", "PROCESSING", "PROCESSED"]
+    clock.advance(1)
+    ledger.requeue(found().item_id, "again")
+    ledger.processed(claim(ledger), {})
+    assert watch.news() == []
+    clock.advance(31)
+    assert states(watch.news()) == ["NEW", "PROCESSING", "PROCESSED"]
+    clock.advance(31)
+    assert watch.news() == []
+
+
+def test_a_look_lists_only_what_is_open() -> None:
+    clock = Clock()
+    store = Counting(clock)
+    ledger = ledger_of(store)
+    for number in range(50):
+        ledger.discover([found(str(number))])
+        ledger.skip(found(str(number)).item_id, "done")
+    clock.advance(1)
+    watch = Watch(store)
+    ledger.discover([found()])
+    watch.news()
+    before = store.listed
+    held = claim(ledger, ITEM)
+    watch.news()
+    ledger.processed(held, {})
+    watch.news()
+    assert store.listed - before <= 2
+
+
+def test_others_are_left_out() -> None:
+    clock = Clock()
+    ledger = ledger_of(MemoryStore(clock))
+    watch = Watch(ledger.store, COUNTRIES)
+    clock.advance(1)
+    ledger.discover([found(), found("france", application=COUNTRIES)])
+    assert [record.application for record in watch.news()] == [COUNTRIES]
+
+
+ACTS = st.lists(
+    st.tuples(st.sampled_from(["new", "claim", "end", "skip", "requeue", "look"]), st.integers(0, 3))
+)
+
+
+@given(ACTS)
+def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, int]]) -> None:
+    clock = Clock()
+    ledger = ledger_of(MemoryStore(clock))
+    watch = Watch(ledger.store)
+    told: list[Record] = []
+    for act, number in acts:
+        clock.advance(1)
+        item = ledger.item(found(str(number)).item_id)
+        verdict = item.verdict(REGIONS).value
+        if act == "new":
+            ledger.discover([found(str(number))])
+        elif act == "look":
+            told += watch.news()
+        elif act == "claim" and verdict == "ready":
+            held = claim(ledger, item.item_id, duration=timedelta(days=9))
+            if number % 2:
+                ledger.processed(held, {})
+        elif act == "end" and verdict == "locked":
+            ledger.release(item.item_id, "ended", is_forced=True)
+        elif act == "skip" and verdict in ("ready", "processed"):
+            ledger.skip(item.item_id, "left alone")
+        elif act == "requeue" and verdict in ("processed", "skipped"):
+            ledger.requeue(item.item_id, "again")
+    told += watch.news(is_thorough=True)
+    there = [record for record in ledger.store.scan() if isinstance(record, Record)]
+    assert sorted(record.record_id for record in told) == sorted(record.record_id for record in there)
