@@ -10,7 +10,7 @@ DIR ?= lakewright-demo
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test check format lint types docs bench lock clean
+.PHONY: help setup demo test check chaos format lint types docs bench lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ check: setup ## What CI runs: format, lint, types, layers, tests with coverage, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --cov --cov-report=term
+
+chaos: setup ## Kill and stop runs, 1,000 times; CHAOS_MINUTES, CHAOS_POINTS, or ARGS="..." as `python -m tests.chaos -h` says
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 format: setup ## Format the code and sort its imports
 	$(BIN)/ruff check --select I --fix

@@ -44,7 +44,7 @@ ENTITY = """
 """
 
 MODEL = """
-config: ["chaos.password={canary}"]
+config: ["spark.hadoop.chaos.password={canary}"]
 connections:
   source:
     settings: {{bronze_path: "${{destination}}", silver_path: "${{destination}}"}}

@@ -50,7 +50,7 @@ class Strike:
         places = SYSCALLS if kind == "syscall" else FAILPOINTS
         targets = chance.choice(["customers", "prices", "countries", ".*", ".*", "prices|countries"])
         # A number is drawn for each, whatever the kind: what comes after doesn't depend on the kinds allowed.
-        return cls(kind, chance.random(), chance.randint(1, 40), chance.choice(places), targets)
+        return cls(kind, chance.random(), chance.randint(1, 24), chance.choice(places), targets)
 
     def __str__(self) -> str:
         about = {
