@@ -80,7 +80,7 @@ def running_cluster(folder_of_programs: Path) -> Iterator[Cluster]:
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, USER)
-        cluster = Cluster(folder_of_programs, folder, _free_port())
+        cluster = Cluster(folder_of_programs, folder, free_port())
         cluster.make()
         cluster.start()
         try:
@@ -91,7 +91,7 @@ def running_cluster(folder_of_programs: Path) -> Iterator[Cluster]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

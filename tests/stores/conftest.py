@@ -12,12 +12,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 from tests.stores.cluster import programs, running_cluster
+from tests.stores.dynamodb_local import REGION, drop_table, running_dynamodb
 
 from lakewright.manifest.store import Store
 from lakewright.stores.registry import open_store
 
 Settings = dict[str, Any]
-KINDS = ["memory", "sqlite", "postgres"]
+KINDS = ["memory", "sqlite", "postgres", "dynamodb"]
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +43,30 @@ def postgres(postgres_server: str) -> Iterator[Settings]:
         connection.execute(f"CREATE SCHEMA {schema}".encode())
         yield {"kind": "postgres", "url": f"{postgres_server}?options=-csearch_path%3D{schema}"}
         connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def credentials() -> Iterator[None]:
+    """Credentials for this process and those it starts; DynamoDB Local takes any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "tests")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
+        yield
+
+
+@pytest.fixture(scope="session")
+def dynamodb_server() -> Iterator[str]:
+    """The address of a server of the tests' own."""
+    with running_dynamodb() as url:
+        yield url
+
+
+@pytest.fixture
+def dynamodb(dynamodb_server: str) -> Iterator[Settings]:
+    """Settings of an empty manifest in DynamoDB."""
+    settings = {"table": f"lakewright-{uuid4().hex}", "region": REGION, "endpoint_url": dynamodb_server}
+    yield {"kind": "dynamodb", **settings}
+    drop_table(**settings)
 
 
 @pytest.fixture
@@ -76,7 +101,7 @@ def settings(request: pytest.FixtureRequest) -> Settings:
     return found
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
 def shared_settings(request: pytest.FixtureRequest) -> Settings:
     """Settings of an empty manifest that several processes can open, of each such kind in turn."""
     found: Settings = request.getfixturevalue(request.param)

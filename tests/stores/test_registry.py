@@ -30,7 +30,7 @@ def test_settings_of_locks_are_not_the_back_ends() -> None:
     ("settings", "message", "remedy"),
     [
         ({"kind": "sqlit"}, "unknown kind 'sqlit' of manifest", "did you mean 'sqlite'?"),
-        ({"kind": "oracle"}, "known: memory, postgres, sqlite", None),
+        ({"kind": "oracle"}, "known: dynamodb, memory, postgres, sqlite", None),
         (
             {"kind": "sqlite", "pth": "x"},
             "a manifest of kind sqlite has no setting 'pth'",
@@ -54,12 +54,14 @@ def test_every_wrong_setting_is_told_at_once() -> None:
     assert len(caught.value.faults) == 2
 
 
-@pytest.mark.parametrize(("kind", "package"), [("sqlite", "sqlalchemy"), ("postgres", "psycopg")])
+@pytest.mark.parametrize(
+    ("kind", "package"), [("sqlite", "sqlalchemy"), ("postgres", "psycopg"), ("dynamodb", "boto3")]
+)
 def test_a_missing_driver_is_named_with_what_to_install(
     kind: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in list(sys.modules):
-        if module.startswith((package, KINDS[kind].partition(":")[0])):
+        if module.startswith((package, KINDS[kind].rpartition(".")[0])):
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(NotInstalled, match=package) as caught:
@@ -71,7 +73,8 @@ def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:
     code = (
         "import sys, lakewright.testing, lakewright.manifest.journal, lakewright.manifest.transfer, "
         "lakewright.stores.registry, lakewright.stores.heartbeat, lakewright.stores.process; "
-        "print(sorted({'sqlalchemy', 'psycopg', 'sqlite3', 'pyspark'} & sys.modules.keys()))"
+        "print(sorted({'boto3', 'deltalake', 'psycopg', 'pyspark', 'sqlalchemy', 'sqlite3'} "
+        "& sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

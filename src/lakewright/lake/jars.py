@@ -38,11 +38,12 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    packaging: str = "jar"
 
     @property
     def name(self) -> str:
         """The file's name, in Maven's repository and in the cache."""
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}.{self.packaging}"
 
     def url(self, repository: str) -> str:
         """Return where the jar is in a Maven repository."""

@@ -123,7 +123,8 @@ def claim_drafts(
 
 def claim_puts(lock: Lock | None, lease: Lease, counter: Put | None) -> tuple[Put, ...]:
     """Return the documents of a claim: its lease, in place of the one last seen, and a counter that moved."""
-    seen = lock.lease.version if lock is not None and lock.lease is not None else None
+    # A lock that seems to have no lease may just be getting it: what was read needn't be of one moment.
+    seen = None if lock is None else lock.lease.version if lock.lease is not None else 0
     return (lease.put(expected=seen), *(() if counter is None else (counter,)))
 
 

@@ -109,6 +109,18 @@ class Query:
         asked = self._asked(item)
         return bool(asked) and (not self.verdicts or any(item.verdict(a) in self.verdicts for a in asked))
 
+    def concerns(self, application: Application, verdict: Verdict) -> bool:
+        """Return whether items that the query asks for may be listed under that application and verdict."""
+        wanted = self.application
+        if wanted is not None and wanted.name != application.name:
+            return False
+        if wanted is not None and wanted.instance_id is not None:
+            if application.instance_id is None:
+                return True  # what holds for every instance together needn't hold for the wanted one
+            if application.instance_id != wanted.instance_id:
+                return False
+        return not self.verdicts or verdict in self.verdicts
+
     def _asked(self, item: Item) -> Sequence[Application]:
         """The applications whose verdicts count; a record without instance concerns every instance."""
         wanted = self.application
@@ -166,7 +178,10 @@ class Store(Protocol):
         ...
 
     def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
-        """Return some items and documents in one round trip: what a `Write` is to be based on."""
+        """Return some items and documents in one round trip: what a `Write` is to be based on.
+
+        Each is as it is right now, but they needn't be of the same moment.
+        """
         ...
 
     def records(self, item_id: str) -> tuple[Record, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Column, Row, Select, select
 
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.stores.sql.rows import application_of
 from lakewright.stores.sql.schema import items, tallies, verdicts
@@ -75,17 +74,5 @@ def _pairs(query: Query, ask: Ask) -> list[tuple[str, str]]:
     return [
         (row.application, row.verdict)
         for row in there
-        if _concerns(query, application_of(row.application), Verdict(row.verdict))
+        if query.concerns(application_of(row.application), Verdict(row.verdict))
     ]
-
-
-def _concerns(query: Query, application: Application, verdict: Verdict) -> bool:
-    wanted = query.application
-    if wanted is not None and wanted.name != application.name:
-        return False
-    if wanted is not None and wanted.instance_id is not None:
-        if application.instance_id is None:
-            return True  # what holds for every instance together needn't hold for the wanted one
-        if application.instance_id != wanted.instance_id:
-            return False
-    return not query.verdicts or verdict in query.verdicts

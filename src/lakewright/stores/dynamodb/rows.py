@@ -1,0 +1,218 @@
+"""How values of the manifest lie in the table's rows, as DynamoDB's interface writes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from lakewright.errors import ManifestCorrupt, UsageError
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.record import Application, Record
+from lakewright.manifest.store import Damage, Document
+from lakewright.stores.dynamodb.keys import place, place_of_record, shard
+
+__all__ = [
+    "LARGEST_ROW",
+    "Key",
+    "Row",
+    "application_of",
+    "checked",
+    "document_key",
+    "document_of",
+    "document_row",
+    "item_key",
+    "item_of",
+    "item_row",
+    "key_of",
+    "marker_row",
+    "number",
+    "record_of",
+    "record_row",
+    "size_of",
+    "tally_key",
+    "text",
+    "verdict_row",
+    "verdicts_of",
+]
+
+Row = Mapping[str, Any]
+"""Attribute to value with its type: `{"pk": {"S": "…"}}`."""
+
+Key = tuple[str, str]
+"""Partition and place of a row."""
+
+LARGEST_ROW = 400_000
+"""Bytes of a row: DynamoDB takes 409,600, its own accounting included."""
+
+COMPRESSED_FROM = 4_096
+"""Characters from which a value is stored compressed."""
+
+
+def text(value: str) -> dict[str, str]:
+    """Return a text as DynamoDB's interface writes it."""
+    return {"S": value}
+
+
+def number(value: int) -> dict[str, str]:
+    """Return a number as DynamoDB's interface writes it."""
+    return {"N": str(value)}
+
+
+def key_of(row: Row) -> Key:
+    """Return where a row lies."""
+    return row["pk"]["S"], row["sk"]["S"]
+
+
+def item_key(item_id: str) -> Key:
+    """Return where an item's fold lies."""
+    return f"item/{shard(item_id)}", place(item_id)
+
+
+def item_row(item: Item) -> Row:
+    """Return the row of an item; the attribute `listed` makes it known to the index by state."""
+    pk, sk = item_key(item.item_id)
+    return {
+        "pk": text(pk),
+        "sk": text(sk),
+        "item": text(item.item_id),
+        "sequence": number(item.sequence),
+        "fold": _blob(item.as_json()),
+        **({"listed": text(f"{item.state}/{shard(item.item_id)}")} if item.state else {}),
+    }
+
+
+def item_of(row: Row) -> Item:
+    """Return the item in a row.
+
+    Raises:
+        ManifestCorrupt: Somebody has edited the row so that it can't be read.
+    """
+    try:
+        return Item.from_json(_value(row["fold"]))
+    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+        item_id = row.get("item", {}).get("S", "?")
+        raise ManifestCorrupt(
+            f"what is stored of {item_id} can't be read: {error}",
+            remedy="Make it anew from the records with `lakewright manifest fsck --repair`.",
+            details={"item_id": item_id},
+        ) from error
+
+
+def record_row(record: Record) -> Row:
+    """Return the row of a record."""
+    return {
+        "pk": text(f"record/{shard(record.item_id)}"),
+        "sk": text(place_of_record(record.item_id, record.sequence)),
+        "item": text(record.item_id),
+        "sequence": number(record.sequence),
+        "state": text(record.state),
+        "record": _blob(record.as_json()),
+    }
+
+
+def record_of(row: Row) -> Record | Damage:
+    """Return the record in a row, or what is wrong with a row that somebody has edited."""
+    item_id, sequence = row["item"]["S"], int(row["sequence"]["N"])
+    try:
+        record = Record.from_json(_value(row["record"]))
+        if (record.item_id, record.sequence) != (item_id, sequence):
+            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
+    except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
+        return Damage(item_id, None, f"record {sequence} can't be read: {error}", sequence)
+    return record
+
+
+def marker_row(record: Record) -> Row:
+    """Return the row that keeps a record's id from being given twice."""
+    return {"pk": text(f"id/{record.record_id}"), "sk": text("="), "item": text(record.item_id)}
+
+
+def verdicts_of(item: Item | None) -> set[tuple[Application, Verdict]]:
+    """Return the applications and verdicts under which an item is listed; versions never count."""
+    if item is None or item.sequence == 0:
+        return set()
+    return {(Application.named(*a.key), verdict) for a, verdict in item.verdicts().items()}
+
+
+def verdict_row(application: Application, verdict: Verdict, item_id: str) -> Row:
+    """Return the row that lists an item under a verdict."""
+    pk = f"verdict/{_application_key(application)}/{verdict}"
+    return {"pk": text(pk), "sk": text(place(item_id)), "item": text(item_id)}
+
+
+def tally_key(application: Application, verdict: Verdict, slot: int) -> Key:
+    """Return where a part of the number of an application's items with a verdict lies."""
+    return "tally", f"{_application_key(application)}/{verdict}/{slot}"
+
+
+def application_of(row: Row) -> Application:
+    """Return the application that a row of numbers is about."""
+    name, instance_id = json.loads(row["application"]["S"])
+    return Application.named(name, instance_id)
+
+
+def document_key(kind: str, key: str) -> Key:
+    """Return where a document lies."""
+    return f"document/{kind}", place(key)
+
+
+def document_row(document: Document) -> Row:
+    """Return the row of a document."""
+    pk, sk = document_key(document.kind, document.key)
+    return {
+        "pk": text(pk),
+        "sk": text(sk),
+        "kind": text(document.kind),
+        "key": text(document.key),
+        "version": number(document.version),
+        "value": _blob(dict(document.value)),
+    }
+
+
+def document_of(row: Row) -> Document:
+    """Return the document in a row."""
+    value: Mapping[str, Any] = _value(row["value"])
+    return Document(row["kind"]["S"], row["key"]["S"], value, int(row["version"]["N"]))
+
+
+def checked(row: Row) -> Row:
+    """Return the row, which DynamoDB can keep.
+
+    Raises:
+        UsageError: It is too large.
+    """
+    size = size_of(row)
+    if size > LARGEST_ROW:
+        subject = row.get("item") or row.get("key") or row["pk"]
+        raise UsageError(
+            f"what is to be kept of {subject['S'][:80]} has {size} bytes compressed; "
+            f"DynamoDB keeps at most {LARGEST_ROW}",
+            remedy="Record less with it, or choose another back end for the manifest.",
+        )
+    return row
+
+
+def size_of(row: Row) -> int:
+    """Return about how many bytes a row takes."""
+    return sum(len(name) + _length(next(iter(value.values()))) for name, value in row.items())
+
+
+def _length(value: str | bytes) -> int:
+    return len(value if isinstance(value, bytes) else value.encode())
+
+
+def _application_key(application: Application) -> str:
+    """Names may be longer than a key, so a digest stands for them."""
+    return hashlib.sha256(json.dumps(application.key).encode()).hexdigest()[:32]
+
+
+def _blob(value: Any) -> dict[str, Any]:
+    plain = json.dumps(value)
+    return text(plain) if len(plain) < COMPRESSED_FROM else {"B": zlib.compress(plain.encode())}
+
+
+def _value(stored: Mapping[str, Any]) -> Any:
+    return json.loads(stored["S"] if "S" in stored else zlib.decompress(stored["B"]))

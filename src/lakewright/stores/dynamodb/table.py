@@ -1,0 +1,246 @@
+"""The table: asking DynamoDB, waiting where it says so, and telling what went wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from secrets import SystemRandom
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakewright.errors import StoreUnavailable
+from lakewright.stores.dynamodb.clock import ServerClock
+from lakewright.stores.dynamodb.faults import code_of, translate
+from lakewright.stores.dynamodb.rows import Key, Row, text
+
+__all__ = ["BY_STATE", "Change", "Refused", "Table", "if_absent", "if_equal"]
+
+BY_STATE = "by_state"
+"""The index of items by state; only rows of items have its key."""
+
+MOST_READ, MOST_WRITTEN = 100, 25
+"""Rows of one request that reads, or that writes without conditions."""
+
+PATIENCE = 30.0
+"""Seconds for which a request that DynamoDB turns away for the moment is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row's part in a transaction, as `TransactWriteItems` takes it.
+
+    Attributes:
+        key: Where the row lies; a transaction changes each row once.
+        kind: `Put`, `Update`, `Delete` or `ConditionCheck`.
+        arguments: All but the table's name.
+        size: Bytes, about.
+    """
+
+    key: Key
+    kind: str
+    arguments: Mapping[str, Any]
+    size: int = 0
+
+
+class Refused(Exception):
+    """A transaction wasn't made: rows aren't as expected, or another transaction was at them.
+
+    Attributes:
+        keys: The rows whose conditions didn't hold; none where a transaction was in the way.
+    """
+
+    def __init__(self, keys: frozenset[Key]) -> None:
+        super().__init__("rows are not as expected")
+        self.keys = keys
+
+
+class Table:
+    """A table of DynamoDB.
+
+    Args:
+        name: Its name.
+        region: AWS's region; by default as boto3 finds it.
+        endpoint_url: Where DynamoDB answers; by default AWS's own place in that region.
+    """
+
+    def __init__(self, name: str, *, region: str | None, endpoint_url: str | None) -> None:
+        self.name = name
+        self.where = f"the manifest in DynamoDB, table {name} at {endpoint_url or region or 'AWS'},"
+        self.clock = ServerClock()
+        config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 5})
+        try:
+            # The default session is shared with the rest of the process; making clients of it isn't safe.
+            self._client: Any = boto3.session.Session().client(
+                "dynamodb", region_name=region, endpoint_url=endpoint_url, config=config
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise translate(error, self.where) from error
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Return the answer to one request, which boto3 repeats where it was lost or turned away.
+
+        Raises:
+            StoreUnavailable: There is no answer, or a refusal.
+        """
+        try:
+            return self.raw(operation, **arguments)
+        except (BotoCoreError, ClientError) as error:
+            raise translate(error, self.where) from error
+
+    def raw(self, operation: str, **arguments: Any) -> Any:
+        """Return the answer to one request; errors are boto3's own."""
+        asked = self.clock.counter()
+        try:
+            answer = getattr(self._client, operation)(**arguments)
+        except ClientError as error:
+            self._hear(error.response, asked)
+            raise
+        self._hear(answer, asked)
+        return answer
+
+    def _hear(self, answer: Mapping[str, Any], asked: float) -> None:
+        date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+        if date:
+            self.clock.heard(date, asked=asked, answered=self.clock.counter())
+
+    def get(self, keys: Iterable[Key]) -> dict[Key, Row]:
+        """Return the rows that are there, as they are right now."""
+        wanted = iter(dict.fromkeys(keys))
+        found: dict[Key, Row] = {}
+        while page := list(islice(wanted, MOST_READ)):
+            found |= {(row["pk"]["S"], row["sk"]["S"]): row for row in self._get_page(page)}
+        return found
+
+    def _get_page(self, keys: Sequence[Key]) -> Iterator[Row]:
+        left = {self.name: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}}
+        for _ in self.attempts():
+            answer = self.ask("batch_get_item", RequestItems=left)
+            yield from answer["Responses"].get(self.name, ())
+            left = answer.get("UnprocessedKeys") or {}
+            if not left:
+                return
+
+    def query(
+        self, pk: str, prefix: str = "", *, index: str | None = None, is_descending: bool = False
+    ) -> Iterator[Row]:
+        """Yield the rows of one partition whose places begin with `prefix`, sorted, page by page.
+
+        Args:
+            pk: The partition, of the table or of the index.
+            prefix: What places begin with.
+            index: An index, which may lag behind; the table itself never does.
+            is_descending: Whether to begin with the last place.
+        """
+        partition = "pk" if index is None else "listed"
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": f"{partition} = :pk" + (" AND begins_with(sk, :sk)" if prefix else ""),
+            "ExpressionAttributeValues": {":pk": text(pk), **({":sk": text(prefix)} if prefix else {})},
+            "ScanIndexForward": not is_descending,
+            **({"ConsistentRead": True} if index is None else {"IndexName": index}),
+        }
+        while True:
+            answer = self.ask("query", **request)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def transact(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or none.
+
+        Raises:
+            Refused: A row isn't as its change expects it to be, or others are at the same rows.
+            StoreUnavailable: There is no answer, or a refusal; or DynamoDB had no room for too long.
+        """
+        items = [{c.kind: {"TableName": self.name, **c.arguments}} for c in changes]
+        for _ in self.attempts():
+            try:
+                self.raw("transact_write_items", TransactItems=items)
+                return
+            except ClientError as error:
+                reasons = _reasons(error)
+                if not reasons:
+                    raise translate(error, self.where) from error
+                refused = frozenset(
+                    c.key for c, r in zip(changes, reasons, strict=True) if r == "ConditionalCheckFailed"
+                )
+                if refused or "TransactionConflict" in reasons:
+                    raise Refused(refused) from error
+                if not _PASSING.intersection(reasons):
+                    raise translate(error, self.where) from error
+            except BotoCoreError as error:
+                raise translate(error, self.where) from error
+
+    def put_all(self, rows: Iterable[Row]) -> None:
+        """Put rows down whatever is there, each by itself."""
+        self._write_all({"PutRequest": {"Item": row}} for row in rows)
+
+    def delete_all(self, keys: Iterable[Key]) -> None:
+        """Remove rows, each by itself."""
+        self._write_all({"DeleteRequest": {"Key": _key(key)}} for key in keys)
+
+    def _write_all(self, requests: Iterable[Mapping[str, Any]]) -> None:
+        waiting = iter(requests)
+        while page := list(islice(waiting, MOST_WRITTEN)):
+            left: Any = {self.name: page}
+            for _ in self.attempts():
+                left = self.ask("batch_write_item", RequestItems=left).get("UnprocessedItems")
+                if not left:
+                    break
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+    def attempts(self) -> Iterator[int]:
+        """Yield numbers of attempts, with growing pauses of random length between, until patience ends.
+
+        Raises:
+            StoreUnavailable: It has ended.
+        """
+        deadline = time.monotonic() + PATIENCE
+        number, longest = 0, 0.02
+        while True:
+            yield number
+            pause = SystemRandom().uniform(0, longest)
+            if time.monotonic() + pause > deadline:
+                raise StoreUnavailable(
+                    f"{self.where} has turned requests away for {PATIENCE:.0f} s",
+                    remedy="Give the table more capacity, or let fewer runs write at once.",
+                )
+            time.sleep(pause)
+            number, longest = number + 1, min(2 * longest, 2.0)
+
+
+def if_absent() -> dict[str, Any]:
+    """Return the condition that a row isn't there."""
+    return {"ConditionExpression": "attribute_not_exists(pk)"}
+
+
+def if_equal(attribute: str, value: int) -> dict[str, Any]:
+    """Return the condition that a row is there and holds a number."""
+    return {
+        "ConditionExpression": "#a = :a",
+        "ExpressionAttributeNames": {"#a": attribute},
+        "ExpressionAttributeValues": {":a": {"N": str(value)}},
+    }
+
+
+def _key(key: Key) -> dict[str, Any]:
+    return {"pk": text(key[0]), "sk": text(key[1])}
+
+
+def _reasons(error: ClientError) -> list[str]:
+    """Return why a transaction was cancelled, a reason for each of its changes; none for other errors."""
+    if code_of(error) == "TransactionCanceledException":
+        return [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())]
+    return []
+
+
+_PASSING = {"ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"}
