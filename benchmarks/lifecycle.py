@@ -65,16 +65,18 @@ def days(instances: int) -> list[str]:
 
 def _load(folder: Path, rounds: int) -> list[Row]:
     project = write_project(folder, 1_000)
-    command = lakewright("validate", "--project", str(project))
-    bare = lakewright("--version")
-    times = by_turns(max(3, rounds), validate=lambda: time_command(command), start=lambda: time_command(bare))
-    taken = seconds(times["validate"]) - seconds(times["start"])
+    at = ["--project", str(project)]
+    times = by_turns(
+        max(3, rounds),
+        load=lambda: time_command(lakewright("ls", "jobs", *at)),
+        validate=lambda: time_command(lakewright("validate", *at)),
+        start=lambda: time_command(lakewright("--version")),
+    )
+    load, validate, start = (seconds(times[name]) for name in ("load", "validate", "start"))
+    what = "1,000 targets, 1,000 relations and 1,000 mappings"
     return [
-        Row(
-            "loading a project of 1,000 targets, 1,000 relations and 1,000 mappings",
-            f"{taken:.2f} s",
-            "≤ 1 s",
-        )
+        Row(f"loading a project of {what}", f"{load - start:.2f} s", "≤ 1 s"),
+        Row("`validate` of it, with the order of its targets", f"{validate:.2f} s"),
     ]
 
 

@@ -40,6 +40,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseRun, moved_lake, moves_of
+from lakewright.run.circles import find_circles
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
@@ -204,6 +205,15 @@ class App:
             raise SpecError.of(
                 f"manifest: takeover: {text!r} is neither auto nor operator", remedy="Write one of the two."
             ) from None
+
+    def check(self) -> None:
+        """Return where nothing is wrong with the project as far as shows without Spark or data.
+
+        Raises:
+            SpecError: Targets of a job read in a circle what they write.
+        """
+        if faults := tuple(find_circles(self.project, self.lake.session)):
+            raise SpecError(faults)
 
     def plan(self, request: JobRequest) -> Plan:
         """Return what a run would do. Nothing is written anywhere, not even an empty manifest.

@@ -15,7 +15,7 @@ from lakewright.plan.index import ResourceIndex
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 
-__all__ = ["Graph", "Node", "build_graph"]
+__all__ = ["Graph", "Node", "build_graph", "find_circle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,28 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
     """
     names = {node.name for node in nodes}
     sources = _sources(nodes, names)
-    edges = {node.name: set(sources[node.name]) for node in nodes}
-    for node in nodes:
-        for later in set(node.before) & names:
-            edges[later].add(node.name)
+    edges = _edges(nodes, sources)
     order = _stable_order([node.name for node in nodes], edges)
     if phase.is_cleanup:
         return Graph(tuple(reversed(order)), _reversed(edges), _reversed(sources))
     return Graph(tuple(order), {name: frozenset(edges[name]) for name in names}, sources)
+
+
+def find_circle(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return names each of which must run before the next, the first one again at the end; mostly none."""
+    try:
+        TopologicalSorter(_edges(nodes, _sources(nodes, {node.name for node in nodes}))).prepare()
+    except CycleError as cycle:
+        return tuple(reversed(cycle.args[1]))
+    return ()
+
+
+def _edges(nodes: Sequence[Node], sources: Mapping[str, frozenset[str]]) -> dict[str, set[str]]:
+    edges = {node.name: set(sources[node.name]) for node in nodes}
+    for node in nodes:
+        for later in edges.keys() & set(node.before):
+            edges[later].add(node.name)
+    return edges
 
 
 def _sources(nodes: Sequence[Node], names: set[str]) -> dict[str, frozenset[str]]:

@@ -19,7 +19,7 @@ from lakewright.spec.near import suggestion
 from lakewright.spec.scope import Scope
 from lakewright.spec.values import Duration, Value, ValueType
 
-__all__ = ["MOST_INSTANCES", "expand", "floor_value"]
+__all__ = ["MOST_INSTANCES", "expand", "floor_value", "sample_arguments"]
 
 MOST_INSTANCES = 100_000
 """More instances than this in one run are taken for a mistake."""
@@ -74,6 +74,16 @@ def expand(
         raise SpecError([Fault(f"the arguments come to more than {MOST_INSTANCES} instances", code="usage")])
     names = [parameter.name for parameter in parameters]
     return tuple(dict(zip(names, combination, strict=True)) for combination in product(*choices))
+
+
+def sample_arguments(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+    """Return an argument, as good as any of its type, for each parameter that has no default.
+
+    Example:
+        >>> sample_arguments([Parameter(name="day", type=ValueType.DATE)])
+        ('day=2022-01-31',)
+    """
+    return tuple(f"{each.name}={_SAMPLES[each.type]}" for each in parameters if each.default is None)
 
 
 def _read_arguments(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.lake.workspace import Workspace
 from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
@@ -19,7 +20,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
-__all__ = ["Observer"]
+__all__ = ["Observer", "node_of"]
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class Observer:
             target = Target.named(context.workspace, name)
             if not target.enabled:
                 return None
-            nodes = {phase: _node(target, context, phase) for phase in sorted(target.phases())}
+            nodes = {phase: node_of(target, context.workspace, phase) for phase in sorted(target.phases())}
         except SpecError as error:
             self.faults.update(dict.fromkeys(error.faults))
             return None
@@ -97,11 +98,16 @@ class Observer:
             return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
 
 
-def _node(target: Target, context: Context, phase: Phase) -> Node:
+def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
+    """Return a target's place in a phase.
+
+    Raises:
+        SpecError: Its definition, or one that it uses, is wrong.
+    """
     return Node(
         target.name,
         before=target.before,
         after=target.after,
-        requires=target.requires(context.workspace, phase),
-        provides=target.provides(context.workspace, phase),
+        requires=target.requires(workspace, phase),
+        provides=target.provides(workspace, phase),
     )

@@ -31,6 +31,7 @@ def validate(call: Call, /) -> None:
 
     Needs no Spark and looks at no data.
     """
+    call.app.check()
     project = call.app.project
     counts = {section: len(getattr(project, section)) for section in SECTIONS}
     shown = ", ".join(counted(number, SECTIONS[section]) for section, number in counts.items() if number)

@@ -1,0 +1,77 @@
+"""Circles of targets that only their resources tell of, found before anything is planned.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from lakewright.errors import Fault, LakewrightError, NotInstalled
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.lake.workspace import Workspace
+from lakewright.plan.graph import Node, find_circle
+from lakewright.plan.phase import Phase
+from lakewright.plan.range import expand, sample_arguments
+from lakewright.run.observe import node_of
+from lakewright.spec.job import Job
+from lakewright.spec.project import Project
+from lakewright.targets.target import Target
+
+__all__ = ["find_circles"]
+
+_PHASES = (Phase.CREATE, Phase.BUILD, Phase.VERIFY, Phase.DESTROY)
+"""TRUNCATE goes by the same resources as DESTROY."""
+
+
+def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
+    """Yield a fault for each job whose targets read in a circle what they write.
+
+    Parameters without default have a sample of their type; what can't be made out with it, or without Spark,
+    is left to the plan.
+    """
+    lake = Lake(project.lake, session, start=_refuse)
+    for job in project.jobs.values():
+        try:
+            workspace = _workspace(project, job, lake)
+            names = job.target_names(workspace.scope)
+        except LakewrightError:
+            continue
+        yield from _circle(workspace, job, names)
+
+
+def _refuse(settings: SessionSettings) -> NoReturn:
+    del settings
+    raise NotInstalled("checking a project starts no Spark")
+
+
+def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
+    within = project.scope.instance(job.environment)
+    instance = expand(job.parameters, sample_arguments(job.parameters), within)[0]
+    scope = project.scope.instance(job.environment, instance)
+    return Workspace(project.within(scope), scope, lake)
+
+
+def _circle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:
+    for phase in _PHASES:
+        nodes = list(_nodes(workspace, names, phase))
+        if circle := find_circle(nodes):
+            chain = " -> ".join(circle)
+            yield Fault(
+                f"job {job.name!r}: in {phase}, targets read what they write in a circle: {chain}",
+                workspace.project.targets[circle[0]].at(),
+                "Have one of them read or write another place.",
+            )
+            return
+
+
+def _nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> Iterator[Node]:
+    for name in names:
+        try:
+            target = Target.named(workspace, name)
+            if target.enabled and phase in target.phases():
+                yield node_of(target, workspace, phase)
+        except LakewrightError:
+            continue
