@@ -7,7 +7,8 @@ LakewrightError
 ├── OperatorError                 the operator: something is held until a person, or another run, lets go
 │   ├── ItemLocked                another run processes the item
 │   ├── ItemFailed                an attempt failed and waits for `resolve`
-│   └── LeaseHeld                 another run writes the same thing
+│   ├── LeaseHeld                 another run writes the same thing
+│   └── LakeMoved                 slices stand in another place than when they were processed
 ├── TargetError                   what a target or a slice met; it fails that target and nothing else
 │   ├── SliceError                the slice can't be read, has changed or vanished
 │   ├── SchemaDriftError          the slice's schema doesn't fit
@@ -48,6 +49,7 @@ __all__ = [
     "IllegalTransition",
     "ItemFailed",
     "ItemLocked",
+    "LakeMoved",
     "LakewrightError",
     "LateSliceError",
     "LeaseHeld",
@@ -210,6 +212,12 @@ class LeaseHeld(OperatorError):
     """Another run writes the same thing; `details` has key, holder, run_id and since."""
 
     code = "lease_held"
+
+
+class LakeMoved(OperatorError):
+    """Slices that were processed in one place are in another, as if new; `details` has `old` and `new`."""
+
+    code = "lake_moved"
 
 
 class TargetError(LakewrightError):

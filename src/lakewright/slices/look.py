@@ -16,6 +16,7 @@ from lakewright.manifest.lock import failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import discovered, item_id, list_slices
+from lakewright.slices.moved import refuse_moved
 from lakewright.slices.pending import Pending, slice_name, sort_out
 
 if TYPE_CHECKING:
@@ -39,9 +40,13 @@ def look_for_slices(
         entity: The entity.
         is_recorded: Whether slices that the manifest doesn't know are recorded there; otherwise they only
             count as if they were.
+
+    Raises:
+        LakeMoved: They were processed, in another place.
     """
     places = entity.places(bench.lake.settings)
     slices = list_slices(places.bronze, bench.lake)
+    refuse_moved(bench, item_id(places.bronze), {each.name for each in slices})
     if is_recorded:
         found = bench.ledger.discover(
             discovered(slices, bench.application, entity.name), run_id=bench.holder.run_id

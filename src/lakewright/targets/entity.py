@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
-from lakewright.errors import ItemFailed, LakewrightError, OperatorError, TargetError, VerificationError
+from lakewright.errors import (
+    ItemFailed,
+    LakeMoved,
+    LakewrightError,
+    OperatorError,
+    TargetError,
+    VerificationError,
+)
 from lakewright.lake.table import TableState, drop_table, observe_table, set_properties, truncate_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
@@ -116,7 +123,7 @@ class EntityTarget(Target):
         if not entity.enabled:
             return Observation(subject, exists=Answer.YES, filled=Answer.NO)
         bench = self._bench(context, entity)
-        pending, _ = look_for_slices(bench, entity, is_recorded=False)
+        pending, hold = _looked_for(bench, entity)
         state = observe_table(workspace.lake, entity.places(workspace.lake.settings).silver)
         # What the manifest counts as processed is to be forgotten too, be the table there or not.
         is_begun = next(iter(self._processed(context, entity)), None) is not None
@@ -129,7 +136,7 @@ class EntityTarget(Target):
             changes=_property_changes(entity, state),
             pending=tuple(slice_name(item) for item in pending.ready),
             waiting=tuple(slice_name(item) for item in pending.waiting),
-            hold=_hold(bench, pending),
+            hold=hold,
         )
 
     def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
@@ -296,6 +303,15 @@ def _failed_status(error: LakewrightError, run_id: str) -> Status:
         return Status.FAILED
     is_own = isinstance(error, ItemFailed) and error.details.get("run_id") == run_id
     return Status.FAILED if is_own else Status.BLOCKED
+
+
+def _looked_for(bench: Bench, entity: Entity) -> tuple[Pending, Hold | None]:
+    """Return an entity's slices without recording any, and what holds them back."""
+    try:
+        pending, _ = look_for_slices(bench, entity, is_recorded=False)
+    except LakeMoved as moved:
+        return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
+    return pending, _hold(bench, pending)
 
 
 def _hold(bench: Bench, pending: Pending) -> Hold | None:

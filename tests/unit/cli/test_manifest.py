@@ -14,6 +14,8 @@ from lakewright.manifest.claim import Claim, Discovered
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
+from lakewright.manifest.store import Query
+from lakewright.manifest.transfer import fsck
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")
 HOLDER = Holder("elsewhere", 7, "then", "run-1", "ada")
@@ -320,3 +322,38 @@ class TestWatermarks:
     )
     def test_what_can_not_be_meant_is_wrong_usage(self, arguments: tuple[str, ...]) -> None:
         assert call_with(a_lake(), "watermark", *arguments).code == 2
+
+
+MOVED = "file:///moved/bronze/orders/"
+
+
+def test_the_manifest_follows_a_lake_that_was_moved() -> None:
+    app = a_lake()
+    app.ledger.discover([Discovered(MOVED + "a", ORDERS, "orders", "a", {"size": 2})])
+
+    said = document(app, "manifest", "move", "/lake/bronze/orders/", "file:///moved/bronze/orders")
+
+    assert said == {"items": [MOVED + name for name in "abcde"], "errors": []}
+    now = {item.item_id.removeprefix(MOVED): item for item in app.store.select(Query(prefix=MOVED))}
+    assert {name: item.verdict(ORDERS).value for name, item in now.items()} == ALL
+    assert list(fsck(app.store)) == []
+    # The numbers of commits come along: a table that holds one is recognised.
+    assert now["a"].tokens == app.ledger.item(ITEM + "a").tokens
+    assert verdicts(app, "--application", str(ORDERS)).keys() == ALL.keys()
+
+
+def test_what_has_a_history_in_the_other_place_is_left_alone() -> None:
+    app = a_lake()
+    app.ledger.discover([Discovered(MOVED + "d", ORDERS, "orders", "d", {"size": 2})])
+    app.ledger.processed(claim(app, "d", MOVED), {"metrics": {}})
+
+    answered = call_with(app, "manifest", "move", ITEM, MOVED, "-o", "json")
+
+    assert answered.code == 1
+    assert json.loads(answered.out)["items"] == [MOVED + name for name in "abce"]
+    assert app.ledger.item(MOVED + "d").verdict(ORDERS).value == "processed"
+
+
+@pytest.mark.parametrize(("old", "new"), [("/nowhere", MOVED), (ITEM, ITEM)])
+def test_a_move_of_nothing_or_to_nowhere_is_refused(old: str, new: str) -> None:
+    assert call_with(a_lake(), "manifest", "move", old, new).code == 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -7,8 +9,9 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.errors import TargetError
+from lakewright.errors import LakeMoved, TargetError
 from lakewright.lake.workspace import Workspace
+from lakewright.manifest.relocate import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
@@ -165,3 +168,40 @@ def test_a_disabled_entity_is_left_alone(context: Context) -> None:
         outcome = unused.execute(context, phase)
         assert outcome.status is Status.SKIPPED
         assert outcome.reasons == ("entity 'unused' is disabled",)
+
+
+def test_slices_that_were_processed_elsewhere_are_held_until_the_manifest_follows(
+    tmp_path: Path, context: Context
+) -> None:
+    workspace = context.workspace
+    entity, store = workspace.entity("orders"), context.ledger.store
+    application = application_of("tests", entity)
+    slices = list_slices(str(tmp_path / "lake/bronze/orders"), workspace.lake)
+    context.ledger.discover(discovered(slices, application, entity.name))
+    for item in list(store.select(Query())):
+        claim = context.ledger.acquire(
+            item.item_id,
+            application,
+            context.leases.holder,
+            duration=context.leases.duration,
+            token_counter="x",
+        )
+        context.ledger.processed(claim, {"metrics": {}})
+    shutil.copytree(tmp_path / "lake", tmp_path / "elsewhere" / "lake")
+    there = make_context(make_workspace(tmp_path / "elsewhere", PROJECT), store=store)
+    orders = Target.named(there.workspace, "orders")
+
+    found = orders.observe(there)
+
+    assert found.pending == ()
+    assert found.hold is not None
+    old, new = (f"file://{folder}/lake/bronze/orders" for folder in (tmp_path, tmp_path / "elsewhere"))
+    assert f"`lakewright manifest move {old} {new}`" in str(found.hold.error.remedy)
+    with pytest.raises(LakeMoved):
+        orders.execute(there, Phase.VALIDATE)
+    assert store.read([f"{new}/2022-9"]) == {}
+
+    assert all(each.fault is None for each in relocate(store, old, new, map(str, itertools.count()).__next__))
+
+    assert orders.observe(there).hold is None
+    assert orders.observe(there).pending == ()

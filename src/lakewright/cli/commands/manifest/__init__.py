@@ -28,6 +28,7 @@ _HERE = "lakewright.cli.commands.manifest"
         "requeue": (f"{_HERE}.verbs:requeue", "Have an item processed anew."),
         "export": (f"{_HERE}.records:export", "Write every record as a line of JSON."),
         "import": (f"{_HERE}.records:import_file", "Take in records."),
+        "move": (f"{_HERE}.place:move", "Follow a lake that was moved or copied."),
         "fsck": (f"{_HERE}.damage:check", "Check the manifest, also beside the tables."),
         "watch": (f"{_HERE}.follow:watch", "Print records as they are added."),
     },

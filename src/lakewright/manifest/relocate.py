@@ -1,0 +1,94 @@
+"""Having what was recorded of items in one place count for the same items in another.
+
+Items are named by where they are. When a lake is moved or copied, its items have other names, and the
+manifest would know nothing of them.
+
+Source: `processing-manifest.md`, "Item" (named by a URI).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lakewright.errors import Fault, LakewrightError, StoreUnavailable
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Draft, Record
+from lakewright.manifest.store import Append, Query, Store, Write
+
+__all__ = ["Relocated", "relocate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Relocated:
+    """What became of one item.
+
+    Attributes:
+        old: Its id, under which it stays recorded.
+        new: Its id in the other place.
+        fault: Why its records don't go on there, or None.
+    """
+
+    old: str
+    new: str
+    fault: Fault | None = None
+
+
+def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterator[Relocated]:
+    """Write down the records of each item below `old` once more for the item of the same name below `new`.
+
+    An item that was processed there in its own right is left alone. Watermarks and numbers of commits belong
+    to applications, and go on as they are.
+
+    Args:
+        store: The manifest.
+        old: A URI, without a slash at its end.
+        new: Another one.
+        ids: Gives ids of records.
+
+    Raises:
+        StoreUnavailable: The store can't be written; items yielded so far are done.
+    """
+    moved = [item for item in store.select(Query(prefix=f"{old}/")) if item.sequence]
+    for item in moved:
+        to = f"{new}/{item.item_id.removeprefix(f'{old}/')}"
+        present = store.read([to]).get(to)
+        if present is not None and not _is_untouched(present):
+            yield Relocated(item.item_id, to, Fault(f"{to} has a history of its own", code="usage"))
+            continue
+        drafts = tuple(_redrafted(store.records(item.item_id), to, ids))
+        expected = 0 if present is None else present.sequence
+        try:
+            store.write(Write((Append(to, drafts, expected),)))
+        except StoreUnavailable:
+            raise
+        except LakewrightError as error:
+            yield Relocated(item.item_id, to, error.as_fault())
+        else:
+            yield Relocated(item.item_id, to)
+
+
+def _is_untouched(item: Item) -> bool:
+    """Whether an item was only discovered."""
+    return not (item.processed or item.failed or item.skipped or item.processing) and item.problem is None
+
+
+def _redrafted(records: tuple[Record, ...], to: str, ids: Callable[[], str]) -> Iterator[Draft]:
+    renamed: dict[str, str] = {}
+    for record in records:
+        renamed[record.record_id] = ids()
+        yield Draft(
+            record_id=renamed[record.record_id],
+            item_id=to,
+            state=record.state,
+            application=record.application,
+            author=record.author,
+            run_id=record.run_id,
+            previous_record_id=_renamed(record.previous_record_id, renamed),
+            payload=record.payload,
+            timestamp=record.timestamp,
+        )
+
+
+def _renamed(record_id: str | None, renamed: Mapping[str, str]) -> str | None:
+    return None if record_id is None else renamed.get(record_id, record_id)
