@@ -410,6 +410,9 @@ class App:
         settings = {"kind": "sqlite", **self.project.manifest}
         if settings["kind"] == "sqlite":
             settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
+        location = settings.get("location")
+        if location and "://" not in str(location):
+            settings["location"] = str(self.project.basedir / str(location))
         return settings
 
     def _state_folder(self) -> Path:

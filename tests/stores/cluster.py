@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
+
+import psycopg
 
 USER = "postgres"
 
@@ -89,6 +92,16 @@ def running_cluster(folder_of_programs: Path) -> Iterator[Cluster]:
             cluster.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def empty_schema(server: str) -> Iterator[str]:
+    """Yield the URL of a schema of its own on a server, and remove it afterwards."""
+    schema = f"lakewright_{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}".encode())
+        yield f"{server}?options=-csearch_path%3D{schema}"
+        connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 
 def free_port() -> int:

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import psycopg
 import pytest
-from tests.stores.cluster import programs, running_cluster
-from tests.stores.dynamodb_local import REGION, drop_table, running_dynamodb
+from tests.stores.cluster import empty_schema, programs, running_cluster
+from tests.stores.dynamodb_local import empty_table, running_dynamodb
 
 from lakewright.manifest.store import Store
 from lakewright.stores.registry import open_store
 
 Settings = dict[str, Any]
-KINDS = ["memory", "sqlite", "postgres", "dynamodb"]
+KINDS = ["memory", "sqlite", "postgres", "dynamodb", "delta"]
 
 
 @pytest.fixture(scope="session")
@@ -38,11 +36,8 @@ def postgres_server() -> Iterator[str]:
 @pytest.fixture
 def postgres(postgres_server: str) -> Iterator[Settings]:
     """Settings of an empty manifest in PostgreSQL."""
-    schema = f"lakewright_{uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}".encode())
-        yield {"kind": "postgres", "url": f"{postgres_server}?options=-csearch_path%3D{schema}"}
-        connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+    with empty_schema(postgres_server) as url:
+        yield {"kind": "postgres", "url": url}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,9 +59,14 @@ def dynamodb_server() -> Iterator[str]:
 @pytest.fixture
 def dynamodb(dynamodb_server: str) -> Iterator[Settings]:
     """Settings of an empty manifest in DynamoDB."""
-    settings = {"table": f"lakewright-{uuid4().hex}", "region": REGION, "endpoint_url": dynamodb_server}
-    yield {"kind": "dynamodb", **settings}
-    drop_table(**settings)
+    with empty_table(dynamodb_server) as where:
+        yield {"kind": "dynamodb", **where}
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> Settings:
+    """Settings of an empty manifest in a Delta table."""
+    return {"kind": "delta", "location": str(tmp_path / "state" / "manifest")}
 
 
 @pytest.fixture
@@ -101,9 +101,16 @@ def settings(request: pytest.FixtureRequest) -> Settings:
     return found
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def sql_settings(request: pytest.FixtureRequest) -> Settings:
+    """Settings of an empty manifest in a database, of each such kind in turn."""
+    found: Settings = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
 def shared_settings(request: pytest.FixtureRequest) -> Settings:
-    """Settings of an empty manifest that several processes can open, of each such kind in turn."""
+    """Settings of an empty manifest that many processes write to at once, of each such kind in turn."""
     found: Settings = request.getfixturevalue(request.param)
     return found
 

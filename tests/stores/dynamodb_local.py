@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import boto3
 from tests.stores.cluster import free_port
@@ -232,11 +233,14 @@ def running_dynamodb() -> Iterator[str]:
             server.wait(PATIENCE)
 
 
-def drop_table(table: str, *, region: str, endpoint_url: str) -> None:
-    """Remove a table, if there is one."""
-    client = boto3.session.Session().client("dynamodb", region_name=region, endpoint_url=endpoint_url)
+@contextmanager
+def empty_table(url: str) -> Iterator[dict[str, str]]:
+    """Yield settings of a table that isn't there yet, and remove it afterwards."""
+    name = f"lakewright-{uuid4().hex}"
+    yield {"table": name, "region": REGION, "endpoint_url": url}
+    client = boto3.session.Session().client("dynamodb", region_name=REGION, endpoint_url=url)
     try:
-        client.delete_table(TableName=table)
+        client.delete_table(TableName=name)
     except client.exceptions.ResourceNotFoundException:
         pass
     finally:

@@ -25,9 +25,9 @@ Edit = Callable[[str], None]
 
 
 @pytest.fixture
-def ledger(shared_settings: dict[str, Any], opened: Callable[[dict[str, Any]], SqlStore]) -> Ledger:
+def ledger(sql_settings: dict[str, Any], opened: Callable[[dict[str, Any]], SqlStore]) -> Ledger:
     """A ledger with one processed item and one new one."""
-    ledger = ledger_of(opened(shared_settings))
+    ledger = ledger_of(opened(sql_settings))
     ledger.discover([found(), found("2022-02-01.csv")])
     ledger.processed(claim(ledger), {})
     return ledger

@@ -1,16 +1,28 @@
-"""Any history of writes and questions comes to the same in SQLite as in the memory, and follows the rules."""
+"""Any history of writes and questions comes to the same in each back end, and follows the rules."""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from tests.records import COUNTRIES, REGIONS, Clock, draft
+from tests.stores.cluster import empty_schema
+from tests.stores.dynamodb_local import empty_table
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Verdict
@@ -18,7 +30,10 @@ from lakewright.manifest.record import ANYONE, Application, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.transfer import export_records, fsck, import_records
+from lakewright.stores.delta.store import DeltaStore
+from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.memory import MemoryStore
+from lakewright.stores.sql.postgres import PostgresStore
 from lakewright.stores.sql.sqlite import SqliteStore
 
 ITEMS = st.sampled_from(["file:///a", "file:///a/b", "file:///é", "s3://b/%20 c"])
@@ -41,20 +56,30 @@ LIKELY = {
 }
 
 
-class SqliteLikeMemory(RuleBasedStateMachine):
+Opens = Callable[[Clock], Store]
+"""Opens the same manifest, each time it is called, with that clock."""
+
+Places = Callable[[], AbstractContextManager[Opens]]
+"""Makes room for a new manifest, and clears it up."""
+
+
+class LikeMemory(RuleBasedStateMachine):
     """Everything is done to both stores; they must agree about what it left."""
+
+    places: ClassVar[staticmethod[[], AbstractContextManager[Opens]]]
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.place = ExitStack()
+        self.opens = self.place.enter_context(self.places())
         self.clock = Clock()
-        self.real: Store = SqliteStore(self.folder / "manifest.db", clock=self.clock)
+        self.real = self.opens(self.clock)
         self.model: Store = MemoryStore(self.clock)
         self.number = 0
 
     def teardown(self) -> None:
         self.real.close()
-        shutil.rmtree(self.folder)
+        self.place.close()
 
     writes = Bundle("writes")
 
@@ -139,7 +164,7 @@ class SqliteLikeMemory(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.real.close()
-        self.real = SqliteStore(self.folder / "manifest.db", clock=self.clock)
+        self.real = self.opens(self.clock)
 
     @invariant()
     def they_hold_the_same(self) -> None:
@@ -178,7 +203,60 @@ def _outcome(store: Store, write: Write) -> Written | LakewrightError:
         return error
 
 
-TestSqliteLikeMemory = SqliteLikeMemory.TestCase
-TestSqliteLikeMemory.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@contextmanager
+def sqlite_places() -> Iterator[Opens]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield lambda clock: SqliteStore(Path(folder) / "manifest.db", clock=clock)
+
+
+@contextmanager
+def delta_places() -> Iterator[Opens]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield lambda clock: DeltaStore(str(Path(folder) / "manifest"), clock=clock)
+
+
+@contextmanager
+def postgres_places(server: str) -> Iterator[Opens]:
+    with empty_schema(server) as url:
+
+        def opens(clock: Clock) -> Store:
+            store = PostgresStore(url)
+            # The server's own clock can't be told to stand still.
+            store._backend = replace(store._backend, now=lambda _: clock())
+            return store
+
+        yield opens
+
+
+@contextmanager
+def dynamodb_places(server: str) -> Iterator[Opens]:
+    with empty_table(server) as where:
+        yield lambda clock: DynamoDbStore(**where, clock=clock)
+
+
+def check(places: Places, examples: int, steps: int = 30) -> None:
+    run_state_machine_as_test(
+        type("InOnePlace", (LikeMemory,), {"places": staticmethod(places)}),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_sqlite_is_like_the_memory() -> None:
+    check(sqlite_places, 25)
+
+
+def test_postgres_is_like_the_memory(postgres_server: str) -> None:
+    check(partial(postgres_places, postgres_server), 15)
+
+
+def test_dynamodb_is_like_the_memory(dynamodb_server: str) -> None:
+    check(partial(dynamodb_places, dynamodb_server), 5, 15)
+
+
+def test_delta_is_like_the_memory() -> None:
+    check(delta_places, 5, 15)

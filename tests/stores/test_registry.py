@@ -30,7 +30,7 @@ def test_settings_of_locks_are_not_the_back_ends() -> None:
     ("settings", "message", "remedy"),
     [
         ({"kind": "sqlit"}, "unknown kind 'sqlit' of manifest", "did you mean 'sqlite'?"),
-        ({"kind": "oracle"}, "known: dynamodb, memory, postgres, sqlite", None),
+        ({"kind": "oracle"}, "known: delta, dynamodb, memory, postgres, sqlite", None),
         (
             {"kind": "sqlite", "pth": "x"},
             "a manifest of kind sqlite has no setting 'pth'",

@@ -40,7 +40,7 @@ def race(settings: Settings, names: Sequence[str], head_on: int, worker: int) ->
                     found(name).item_id,
                     REGIONS,
                     this_process(f"run-{worker}"),
-                    duration=timedelta(seconds=60),
+                    duration=timedelta(hours=1),  # nobody renews these, however long the race takes
                     token_counter="table",
                 )
                 won.append(name)

@@ -203,7 +203,7 @@ class Record:
 
 def format_instant(instant: datetime) -> str:
     """Return an instant as ISO 8601 in UTC with microseconds and `Z`."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_instant(text: str) -> datetime:

@@ -15,6 +15,7 @@ __all__ = ["KINDS", "open_store", "read_store"]
 T = TypeVar("T")
 
 KINDS: Mapping[str, str] = {
+    "delta": "lakewright.stores.delta.store:DeltaStore",
     "dynamodb": "lakewright.stores.dynamodb.store:DynamoDbStore",
     "memory": "lakewright.stores.memory:MemoryStore",
     "postgres": "lakewright.stores.sql.postgres:PostgresStore",
@@ -41,7 +42,8 @@ def open_store(settings: Mapping[str, Any]) -> Store:
 
     Args:
         settings: `kind` (default `sqlite`) and what the kind takes: `path` of sqlite, absolute or below the
-            current folder; `url` of postgres; `table`, `region` and `endpoint_url` of dynamodb.
+            current folder; `url` of postgres; `table`, `region` and `endpoint_url` of dynamodb; `location` of
+            delta.
 
     Raises:
         SpecError: The kind is unknown, or a setting isn't one of the kind's.

@@ -68,15 +68,20 @@ def _backend(url: URL) -> Backend:
         engine=engine,
         where=where,
         now=_now,
+        has_own_clock=True,
+        reading={"isolation_level": "AUTOCOMMIT"},
         check=_refuse_replica,
         lock_schema=_lock_schema,
         driver_errors=psycopg.Error,
+        collisions=psycopg.IntegrityError,
         is_passing=_is_passing,
         translate=lambda error: _translate(error, where),
     )
 
 
-def _now(connection: Connection) -> datetime:
+def _now(connection: Connection | None) -> datetime:
+    if connection is None:
+        raise ValueError("the server has to be asked for the time")
     moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
     return moment.astimezone(UTC)
 

@@ -91,9 +91,9 @@ def item_row(item: Item) -> dict[str, Any]:
     }
 
 
-def item_of(row: Row[Any]) -> Item:
-    """Return the item in a row."""
-    return Item.from_json(json.loads(row.fold))
+def item_of(fold: str) -> Item:
+    """Return the item whose fold a row holds."""
+    return Item.from_json(json.loads(fold))
 
 
 def verdict_rows(item: Item) -> set[tuple[str, str]]:

@@ -24,6 +24,9 @@ __all__ = ["SqliteStore", "sqlite_backend"]
 
 DEFAULT_PATH = ".lakewright/manifest.db"
 
+READING = "lakewright_reading"
+"""The execution option of connections that need no transaction: each statement is one by itself."""
+
 BUSY = 30.0
 """Seconds to wait for other processes' transactions."""
 
@@ -80,9 +83,12 @@ def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Ba
         engine=engine,
         where=str(path),
         now=lambda _: clock(),
+        has_own_clock=False,
+        reading={READING: True},
         check=lambda _: None,
         lock_schema=lambda _: None,
         driver_errors=sqlite3.Error,
+        collisions=sqlite3.IntegrityError,
         is_passing=lambda _: False,
         translate=lambda error: _translate(error, path),
     )
@@ -105,7 +111,7 @@ def _prepare(connection: sqlite3.Connection, busy: float) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+    if READING not in connection.get_execution_options():
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, Select, select
-from sqlalchemy.exc import IntegrityError
 
 from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrupt
 from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
@@ -17,9 +16,9 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Damage, Document, DocumentKey, Query, Seen, Write, Written
 from lakewright.stores.sql import tables
-from lakewright.stores.sql.backend import Backend
+from lakewright.stores.sql.backend import Backend, Collision
 from lakewright.stores.sql.rows import application_of, document_of
-from lakewright.stores.sql.schema import documents, is_current, migrate, suspects, tallies
+from lakewright.stores.sql.schema import documents, is_current, migrate, tallies
 from lakewright.stores.sql.select import candidates, paged
 
 __all__ = ["SqlStore"]
@@ -28,6 +27,8 @@ BATCH = 500
 """Writes of one transaction, and items of one question."""
 
 Outcome = Written | LakewrightError
+
+T = TypeVar("T")
 
 
 class SqlStore:
@@ -52,7 +53,9 @@ class SqlStore:
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""
-        return self._backend.ask(self._backend.now)
+        return (
+            self._backend.ask(self._backend.now) if self._backend.has_own_clock else self._backend.now(None)
+        )
 
     def write(self, write: Write) -> Written:
         """Put down one write, durably."""
@@ -71,7 +74,7 @@ class SqlStore:
         for _ in range(2):
             try:
                 return self._put_down(writes)
-            except IntegrityError:
+            except Collision:
                 continue  # others inserted one of the keys: now that it is there, it is seen and refused
         return [self._write_one(write) for write in writes]
 
@@ -79,7 +82,7 @@ class SqlStore:
         for _ in range(2):
             try:
                 return self._put_down([write])[0]
-            except IntegrityError:
+            except Collision:
                 continue
         return IllegalTransition("a record with one of these ids is there already; nothing was written")
 
@@ -100,23 +103,21 @@ class SqlStore:
 
     def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
         """Return the folds of these items; an item without records is left out."""
-        self._settle()
         found: dict[str, Item] = {}
         wanted = filter(is_storable, item_ids)
         while page := list(islice(wanted, BATCH)):
-            found |= self._backend.ask(partial(tables.load_items, item_ids=page))
+            found |= self._ask_settled(partial(tables.load_items, item_ids=page))
         return found
 
     def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
         """Return some items and documents."""
-        self._settle()
         wanted = [key for key in keys if all(map(is_storable, key))]
         known = list(filter(is_storable, item_ids))
 
         def work(connection: Connection) -> Seen:
             return Seen(tables.load_items(connection, known), tables.load_documents(connection, wanted))
 
-        return self._backend.ask(work)
+        return self._ask_settled(work)
 
     def records(self, item_id: str) -> tuple[Record, ...]:
         """Return the records of an item, in order of sequence.
@@ -150,8 +151,8 @@ class SqlStore:
         """Return one document, or None."""
         if not (is_storable(kind) and is_storable(key)):
             return None
-        found = self._ask(select(documents).where(documents.c.kind == kind, documents.c.key == key))
-        return document_of(found[0]) if found else None
+        found = self._backend.ask(partial(tables.load_documents, keys=[(kind, key)]))
+        return found.get((kind, key))
 
     def documents(
         self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
@@ -176,10 +177,20 @@ class SqlStore:
     def _ask(self, query: Select[Any]) -> Sequence[Row[Any]]:
         return self._backend.ask(lambda connection: connection.execute(query).all())
 
-    def _settle(self) -> None:
-        """Fold items again that somebody has edited by hand; mostly there are none."""
-        if self._ask(select(suspects.c.item_id).limit(1)):
+    def _ask_settled(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` finds; items that somebody has edited, mostly none, are folded again first."""
+
+        def if_settled(connection: Connection) -> tuple[T] | None:
+            return (work(connection),) if tables.is_settled(connection) else None
+
+        found = self._backend.ask(if_settled)
+        if found is None:
             self._backend.transact(tables.settle)
+            return self._backend.ask(work)
+        return found[0]
+
+    def _settle(self) -> None:
+        self._ask_settled(lambda _: None)
 
 
 def _attempt(batch: Batch, write: Write) -> Outcome:

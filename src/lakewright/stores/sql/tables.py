@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from lakewright.errors import ManifestCorrupt
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Document, DocumentKey
+from lakewright.stores.sql.direct import Statement
 from lakewright.stores.sql.rows import (
-    document_of,
     document_row,
     item_of,
     item_row,
@@ -26,8 +36,12 @@ from lakewright.stores.sql.rows import (
 from lakewright.stores.sql.schema import documents, items, records, suspects, tallies, verdicts
 from lakewright.stores.sql.select import PAGE, Ask
 
+FEW = 8
+"""Documents that are looked up one by one."""
+
 __all__ = [
     "all_records",
+    "is_settled",
     "load_documents",
     "load_items",
     "load_records",
@@ -44,21 +58,26 @@ def load_items(
     connection: Connection, item_ids: Sequence[str], *, is_locking: bool = False
 ) -> dict[str, Item]:
     """Return the items that are there; locked ones stay as they are until the transaction ends."""
-    if not item_ids:
-        return {}
-    query = select(items).where(items.c.item_id.in_(item_ids)).order_by(items.c.item_id)
-    rows = connection.execute(query.with_for_update() if is_locking else query)
-    return {row.item_id: _item(row) for row in rows}
+    if len(item_ids) == 1:
+        statement = _LOCKED_ITEM if is_locking else _ITEM
+        rows = statement.rows(connection, of=item_ids[0])
+    elif item_ids:
+        query = select(items.c.item_id, items.c.fold).where(items.c.item_id.in_(item_ids))
+        query = query.order_by(items.c.item_id)
+        rows = list(connection.execute(query.with_for_update() if is_locking else query))
+    else:
+        rows = []
+    return {item_id: _item(item_id, fold) for item_id, fold in rows}
 
 
-def _item(row: Row[Any]) -> Item:
+def _item(item_id: str, fold: str) -> Item:
     try:
-        return item_of(row)
+        return item_of(fold)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
-            f"what is stored of {row.item_id} can't be read: {error}",
+            f"what is stored of {item_id} can't be read: {error}",
             remedy="Make it anew from the records with `lakewright manifest fsck --repair --yes`.",
-            details={"item_id": row.item_id},
+            details={"item_id": item_id},
         ) from error
 
 
@@ -66,14 +85,25 @@ def load_documents(
     connection: Connection, keys: Sequence[DocumentKey], *, is_locking: bool = False
 ) -> dict[DocumentKey, Document]:
     """Return the documents that are there; locked ones stay as they are until the transaction ends."""
-    if not keys:
-        return {}
-    # Seeks every kind with every key, of which few are there, instead of a pair at a time: SQLite finds
-    # pairs by reading the whole table only.
-    among = (documents.c.kind.in_({kind for kind, _ in keys}), documents.c.key.in_({key for _, key in keys}))
-    query = select(documents).where(*among).order_by(documents.c.kind, documents.c.key)
-    found = (document_of(row) for row in connection.execute(query.with_for_update() if is_locking else query))
-    return {(d.kind, d.key): d for d in found if (d.kind, d.key) in set(keys)}
+    if len(keys) <= FEW:
+        # In order, so that no two transactions wait for each other in a ring.
+        statement = _LOCKED_DOCUMENT if is_locking else _DOCUMENT
+        rows = [
+            row for kind, key in sorted(keys) for row in statement.rows(connection, of_kind=kind, of_key=key)
+        ]
+    else:
+        # Seeks every kind with every key, of which few are there, instead of a pair at a time: SQLite finds
+        # pairs by reading the whole table only.
+        kinds, names = {kind for kind, _ in keys}, {key for _, key in keys}
+        query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
+        query = query.order_by(documents.c.kind, documents.c.key)
+        rows = list(connection.execute(query.with_for_update() if is_locking else query))
+    wanted = set(keys)
+    return {
+        (kind, key): Document(kind, key, json.loads(value), version)
+        for kind, key, version, value in rows
+        if (kind, key) in wanted
+    }
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
@@ -94,8 +124,7 @@ def all_records(ask: Ask) -> Iterator[Record | Damage]:
 
 def save_records(connection: Connection, added: Sequence[Record]) -> None:
     """Insert records; their items are there already, so that no trigger takes them for somebody else's."""
-    if added:
-        connection.execute(insert(records), [record_row(record) for record in added])
+    _INSERT_RECORD.run(connection, [record_row(record) for record in added])
 
 
 def save_items(connection: Connection, before: Mapping[str, Item], after: Iterable[Item]) -> None:
@@ -104,10 +133,8 @@ def save_items(connection: Connection, before: Mapping[str, Item], after: Iterab
     added = [item_row(item) for item in now if item.sequence and item.item_id not in before]
     changed = [item_row(item) for item in now if item.sequence and item.item_id in before]
     gone = [item.item_id for item in now if not item.sequence]
-    if added:
-        connection.execute(insert(items), added)
-    if changed:
-        connection.execute(_UPDATE_ITEM, [{"of": row.pop("item_id"), **row} for row in changed])
+    _INSERT_ITEM.run(connection, added)
+    _UPDATE_ITEM.run(connection, [{"of": row.pop("item_id"), **row} for row in changed])
     if gone:
         connection.execute(delete(items).where(items.c.item_id.in_(gone)))
 
@@ -122,13 +149,10 @@ def save_documents(
     added = [document_row(d) for d in now if (d.kind, d.key) not in before]
     changed = [document_row(d) for d in now if (d.kind, d.key) in before]
     gone = [key for key, document in after.items() if document is None and key in before]
-    if added:
-        connection.execute(insert(documents), added)
-    if changed:
-        rows = [{"of_kind": row.pop("kind"), "of_key": row.pop("key"), **row} for row in changed]
-        connection.execute(_UPDATE_DOCUMENT, rows)
-    if gone:
-        connection.execute(_DELETE_DOCUMENT, [{"of_kind": kind, "of_key": key} for kind, key in gone])
+    _INSERT_DOCUMENT.run(connection, added)
+    rows = [{"of_kind": row.pop("kind"), "of_key": row.pop("key"), **row} for row in changed]
+    _UPDATE_DOCUMENT.run(connection, rows)
+    _DELETE_DOCUMENT.run(connection, [{"of_kind": kind, "of_key": key} for kind, key in gone])
 
 
 def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, Item]]) -> None:
@@ -143,12 +167,9 @@ def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, I
         old, new = verdict_rows(before) if before else set(), verdict_rows(after)
         gone += [(*row, after.item_id) for row in old - new]
         added += [(*row, after.item_id) for row in new - old]
-    if gone:
-        named = [{"of_application": a, "of_verdict": v, "of_item": i} for a, v, i in gone]
-        connection.execute(_DELETE_VERDICT, named)
-    if added:
-        rows = [{"application": a, "verdict": v, "item_id": i} for a, v, i in added]
-        connection.execute(insert(verdicts), rows)
+    named = [{"of_application": a, "of_verdict": v, "of_item": i} for a, v, i in gone]
+    _DELETE_VERDICT.run(connection, named)
+    _INSERT_VERDICT.run(connection, [{"application": a, "verdict": v, "item_id": i} for a, v, i in added])
     counted = Counter((a, v) for a, v, _ in added)
     counted.subtract((a, v) for a, v, _ in gone)
     _save_tallies(connection, counted)
@@ -159,15 +180,21 @@ def _save_tallies(connection: Connection, counted: Mapping[tuple[str, str], int]
     for (application, verdict), change in sorted(counted.items()):
         if change == 0:
             continue
-        of_both = (tallies.c.application == application, tallies.c.verdict == verdict)
-        updated = connection.execute(update(tallies).where(*of_both).values(number=tallies.c.number + change))
-        if updated.rowcount == 0:
+        of_both = {"of_application": application, "of_verdict": verdict, "change": change}
+        if _UPDATE_TALLY.run(connection, [of_both]) == 0:
             row = {"application": application, "verdict": verdict, "number": change}
-            connection.execute(insert(tallies).values(row))
+            _INSERT_TALLY.run(connection, [row])
+
+
+def is_settled(connection: Connection) -> bool:
+    """Return whether nobody has edited items by hand that would have to be folded again."""
+    return _FIRST_SUSPECT.rows(connection)[0][0] is None
 
 
 def settle(connection: Connection) -> None:
     """Fold items again that somebody has edited by hand."""
+    if is_settled(connection):
+        return
     some = select(suspects.c.item_id).order_by(suspects.c.item_id).limit(PAGE)
     while edited := connection.scalars(some).all():
         before = load_items(connection, edited, is_locking=True)
@@ -188,24 +215,48 @@ def rebuild(connection: Connection) -> None:
         save_verdicts(connection, [(None, item) for item in page])
 
 
-_UPDATE_ITEM = (
+_ITEM_QUERY = select(items.c.item_id, items.c.fold).where(items.c.item_id == bindparam("of"))
+
+_DOCUMENT_QUERY = select(documents).where(
+    documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key")
+)
+
+_ITEM, _LOCKED_ITEM = Statement(_ITEM_QUERY), Statement(_ITEM_QUERY.with_for_update())
+
+_DOCUMENT, _LOCKED_DOCUMENT = Statement(_DOCUMENT_QUERY), Statement(_DOCUMENT_QUERY.with_for_update())
+
+_FIRST_SUSPECT = Statement(select(func.min(suspects.c.item_id)))
+
+_INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT, _INSERT_VERDICT, _INSERT_TALLY = (
+    Statement(insert(table)) for table in (records, items, documents, verdicts, tallies)
+)
+
+_UPDATE_ITEM = Statement(
     update(items)
     .where(items.c.item_id == bindparam("of"))
     .values({column: bindparam(column) for column in ("sequence", "state", "fold")})
 )
 
-_UPDATE_DOCUMENT = (
+_UPDATE_DOCUMENT = Statement(
     update(documents)
     .where(documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key"))
     .values(version=bindparam("version"), value=bindparam("value"))
 )
 
-_DELETE_DOCUMENT = delete(documents).where(
-    documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key")
+_DELETE_DOCUMENT = Statement(
+    delete(documents).where(documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key"))
 )
 
-_DELETE_VERDICT = delete(verdicts).where(
-    verdicts.c.application == bindparam("of_application"),
-    verdicts.c.verdict == bindparam("of_verdict"),
-    verdicts.c.item_id == bindparam("of_item"),
+_DELETE_VERDICT = Statement(
+    delete(verdicts).where(
+        verdicts.c.application == bindparam("of_application"),
+        verdicts.c.verdict == bindparam("of_verdict"),
+        verdicts.c.item_id == bindparam("of_item"),
+    )
+)
+
+_UPDATE_TALLY = Statement(
+    update(tallies)
+    .where(tallies.c.application == bindparam("of_application"), tallies.c.verdict == bindparam("of_verdict"))
+    .values(number=tallies.c.number + bindparam("change", type_=BigInteger))
 )

@@ -1,0 +1,149 @@
+"""How values of the manifest lie in the rows of a Delta table.
+
+A row says what something became at a version of the table. Of items and documents the newest row counts, and
+one without a value says that there is none any more; records have one row each, and one more by which their
+id is found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from arro3.core import Array, DataType, Field, RecordBatch, Schema
+
+from lakewright.errors import ManifestCorrupt
+from lakewright.manifest.batch import Batch
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Record
+from lakewright.manifest.store import Damage, Document, DocumentKey
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "SCHEMA",
+    "Line",
+    "batch_lines",
+    "document_of",
+    "item_line",
+    "item_of",
+    "lines_of",
+    "record_of",
+    "to_arrow",
+]
+
+
+class Line(NamedTuple):
+    """One row.
+
+    Attributes:
+        sort: `item`, `document`, `record`, `id` or `schema`.
+        under: A document's kind; else empty.
+        name: Of an item, document or record's item; of an `id` the record's.
+        number: A record's or item's sequence, a document's version.
+        at: The version of the table that brought it.
+        state: Of an item.
+        verdicts: Of an item, as JSON: a list of application, instance and verdict.
+        value: JSON; None for what is removed.
+    """
+
+    sort: str
+    under: str
+    name: str
+    number: int
+    at: int
+    state: str | None
+    verdicts: str | None
+    value: str | None
+
+
+_TEXT, _NUMBER = DataType.string(), DataType.int64()
+
+SCHEMA = Schema(
+    [
+        Field("sort", _TEXT, nullable=False),
+        Field("under", _TEXT, nullable=False),
+        Field("name", _TEXT, nullable=False),
+        Field("number", _NUMBER, nullable=False),
+        Field("at", _NUMBER, nullable=False),
+        Field("state", _TEXT, nullable=True),
+        Field("verdicts", _TEXT, nullable=True),
+        Field("value", _TEXT, nullable=True),
+    ]
+)
+
+
+def to_arrow(lines: Sequence[Line]) -> RecordBatch:
+    """Return lines as Delta takes them."""
+    columns = zip(*lines, strict=True) if lines else ([] for _ in Line._fields)
+    types = [_NUMBER if name in {"number", "at"} else _TEXT for name in Line._fields]
+    arrays = [Array(list(column), type_) for column, type_ in zip(columns, types, strict=True)]
+    return RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def lines_of(batches: Iterable[RecordBatch]) -> Iterator[Line]:
+    """Yield the lines that a query has found."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in Line._fields)
+        yield from map(Line._make, zip(*columns, strict=True))
+
+
+def batch_lines(batch: Batch, at: int) -> list[Line]:
+    """Return what a batch of writes changes, as lines of the table's version `at`."""
+    lines = [item_line(item, at) for item in batch.items.values()]
+    for record in batch.records:
+        value = json.dumps(record.as_json())
+        lines += [
+            Line("record", "", record.item_id, record.sequence, at, None, None, value),
+            Line("id", "", record.record_id, record.sequence, at, None, None, record.item_id),
+        ]
+    return lines + [_document_line(key, document, at) for key, document in batch.documents.items()]
+
+
+def item_line(item: Item, at: int) -> Line:
+    """Return the line of an item."""
+    verdicts = json.dumps(sorted([*a.key, v] for a, v in item.verdicts().items())) if item.sequence else "[]"
+    state = item.state.value if item.state else None
+    return Line("item", "", item.item_id, item.sequence, at, state, verdicts, json.dumps(item.as_json()))
+
+
+def _document_line(key: DocumentKey, document: Document | None, at: int) -> Line:
+    kind, name = key
+    if document is None:
+        return Line("document", kind, name, 0, at, None, None, None)
+    return Line("document", kind, name, document.version, at, None, None, json.dumps(dict(document.value)))
+
+
+def item_of(line: Line) -> Item:
+    """Return the item of a line.
+
+    Raises:
+        ManifestCorrupt: Somebody has edited the table so that it can't be read.
+    """
+    try:
+        return Item.from_json(json.loads(line.value or ""))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ManifestCorrupt(
+            f"what is stored of {line.name} can't be read: {error}",
+            remedy="Make it anew from the records with `lakewright manifest fsck --repair`.",
+            details={"item_id": line.name},
+        ) from error
+
+
+def record_of(line: Line) -> Record | Damage:
+    """Return the record of a line, or what is wrong with one that somebody has edited."""
+    try:
+        record = Record.from_json(json.loads(line.value or ""))
+        if (record.item_id, record.sequence) != (line.name, line.number):
+            raise ValueError(f"it is record {record.sequence} of {record.item_id}")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return Damage(line.name, None, f"record {line.number} can't be read: {error}", line.number)
+    return record
+
+
+def document_of(line: Line) -> Document:
+    """Return the document of a line."""
+    value: Mapping[str, Any] = json.loads(line.value or "")
+    return Document(line.under, line.name, value, line.number)
