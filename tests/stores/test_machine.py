@@ -247,15 +247,15 @@ def check(places: Places, examples: int, steps: int = 30) -> None:
 
 
 def test_sqlite_is_like_the_memory() -> None:
-    check(sqlite_places, 25)
+    check(sqlite_places, 15)
 
 
 def test_postgres_is_like_the_memory(postgres_server: str) -> None:
-    check(partial(postgres_places, postgres_server), 15)
+    check(partial(postgres_places, postgres_server), 10)
 
 
 def test_dynamodb_is_like_the_memory(dynamodb_server: str) -> None:
-    check(partial(dynamodb_places, dynamodb_server), 5, 15)
+    check(partial(dynamodb_places, dynamodb_server), 3, 15)
 
 
 def test_delta_is_like_the_memory() -> None:
