@@ -123,3 +123,34 @@ def test_wrong_arguments_are_refused_before_anything_is_recorded(
         bench.run(Phase.BUILD, *arguments)
 
     assert list(bench.journal.runs()) == []
+
+
+def test_a_job_without_targets_succeeds_as_often_as_it_is_run(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {})
+    for _ in range(2):
+        result = bench.run(Phase.VERIFY)
+        assert (result.status, result.exit_code) == (Status.SUCCESS, 0)
+
+
+def test_when_everything_is_clean_the_run_is_skipped_and_not_a_success(bench: Bench) -> None:
+    bench.run(Phase.BUILD)
+
+    again = bench.run(Phase.BUILD)
+
+    assert (again.status, again.exit_code) == (Status.SKIPPED, 0)
+
+
+def test_a_range_that_holds_nothing_is_named(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    plan = bench.plan(Phase.BUILD, "day:start=2022-01-01", "day:until=2022-01-01")
+
+    assert plan.instances == ()
+    assert "the arguments of daily come to no instance, so there is nothing to run" in caplog.text
+
+
+def test_another_value_of_a_parameter_is_another_thing_to_build(bench: Bench) -> None:
+    bench.run(Phase.BUILD)
+    bench.forget()
+
+    bench.run(Phase.BUILD, "day=2022-01-02")
+
+    assert [name for _, _, name in bench.world.performed] == ["a", "b"]
