@@ -75,6 +75,7 @@ class JobRun:
         facts: Mapping[str, Any],
     ) -> RunResult:
         """Return how the run ended; it is in the history from its start on."""
+        started = self.clock()
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)
         plan, contexts = self._planned()
@@ -85,7 +86,7 @@ class JobRun:
             job=job.name,
             phase=self.request.phase.value,
             parameters=self.request.given,
-            started=self.clock(),
+            started=started,
             holder=holder,
             facts={**facts, **asked},
         )
