@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright import mappings, relations, schemas, targets
+from lakewright import connections, mappings, relations, schemas, targets
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings
 from lakewright.lake.workspace import Workspace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES = {
+    "connection": connections,
     "relation": relations,
     "mapping": mappings,
     "schema": schemas,

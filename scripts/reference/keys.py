@@ -19,6 +19,7 @@ from lakewright.spec.values import Duration
 __all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
 
 PAGES = {
+    "connection": "project.md#connections",
     "mapping": "mappings.md",
     "relation": "relations.md",
     "schema": "schemas.md",

@@ -14,6 +14,7 @@ from pathlib import Path
 from scripts.reference.keys import keys_of, summary, table
 
 from lakewright.app import registry
+from lakewright.connections.connection import Connection
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.relations.relation import Relation
 from lakewright.run.hooks.hook import Hook
@@ -42,6 +43,7 @@ PAGES = {template.name: ROOT / "docs" / "reference" / template.name for template
 """Where each page is written, by the name of its template."""
 
 BASES: Mapping[str, type[Named]] = {
+    "connection": Connection,
     "relation": Relation,
     "mapping": MappingModel,
     "schema": Schema,
@@ -53,7 +55,7 @@ BASES: Mapping[str, type[Named]] = {
 }
 """What the kinds of a category have in common."""
 
-LEVELS = {"assertion": "###", "dataset": "###", "measure": "###", "hook": "####"}
+LEVELS = {"assertion": "###", "connection": "###", "dataset": "###", "measure": "###", "hook": "####"}
 """Headings of kinds that stand on a page with others."""
 
 PLAIN: tuple[type[Model], ...] = (

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import lakewright.connections
 import lakewright.mappings
 import lakewright.relations
 import lakewright.run.hooks
@@ -28,6 +29,7 @@ import lakewright.targets
 import lakewright.targets.assertions
 import lakewright.targets.datasets
 import lakewright.targets.measures
+from lakewright.connections.jdbc import driver_jars
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings, throw_away_conf
@@ -73,6 +75,7 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 def registry() -> Registry:
     """Return every kind that the tool offers, each imported when a project uses it."""
     packages = {
+        "connection": lakewright.connections,
         "relation": lakewright.relations,
         "mapping": lakewright.mappings,
         "schema": lakewright.schemas,
@@ -172,7 +175,12 @@ class App:
         conf = {key: value for key, value in self.project.config.items() if key.startswith("spark.")}
         return Lake(
             self.project.lake,
-            SessionSettings(self._state_folder(), app_name=f"lakewright {self.project.name}", conf=conf),
+            SessionSettings(
+                self._state_folder(),
+                app_name=f"lakewright {self.project.name}",
+                conf=conf,
+                drivers=driver_jars(self.project),
+            ),
         )
 
     @cached_property

@@ -25,6 +25,7 @@ LakewrightError
 ├── RetryableError                nobody: trying again may succeed
 │   ├── CommitConflict            another writer committed first
 │   ├── StoreUnavailable          the manifest's back end doesn't answer
+│   ├── DatabaseUnavailable       a database that the project connects to doesn't answer
 │   └── LeaseLost                 the holder could not keep its lease and must not commit
 ├── ManifestCorrupt               nobody yet: records contradict each other
 │   └── IllegalTransition         an append that the item's records don't allow
@@ -43,6 +44,7 @@ __all__ = [
     "BackdatedError",
     "CommitConflict",
     "DataLossError",
+    "DatabaseUnavailable",
     "DeleteBrakeError",
     "DuplicateBusinesskeyException",
     "Fault",
@@ -321,6 +323,12 @@ class StoreUnavailable(RetryableError):
     """The manifest's back end doesn't answer or can't be written; nothing was started."""
 
     code = "store_unavailable"
+
+
+class DatabaseUnavailable(RetryableError):
+    """A database that the project connects to can't be reached, or gave up a transaction."""
+
+    code = "database_unavailable"
 
 
 class LeaseLost(RetryableError):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores.cluster import empty_schema, programs, running_cluster
+from tests.stores.cluster import empty_schema
 from tests.stores.dynamodb_local import empty_table, running_dynamodb
 
 from lakewright.manifest.store import Store
@@ -17,20 +16,6 @@ from lakewright.stores.registry import open_store
 
 Settings = dict[str, Any]
 KINDS = ["memory", "sqlite", "postgres", "dynamodb", "delta"]
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The URL of a server: one that is given, or one of the tests' own."""
-    given = os.environ.get("LAKEWRIGHT_TEST_POSTGRES")
-    if given:
-        yield given
-        return
-    found = programs()
-    if found is None:
-        pytest.skip("PostgreSQL isn't installed, and LAKEWRIGHT_TEST_POSTGRES names no server")
-    with running_cluster(found) as cluster:
-        yield cluster.url
 
 
 @pytest.fixture

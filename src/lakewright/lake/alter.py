@@ -22,7 +22,7 @@ class Step:
 
     Attributes:
         description: What a migration does, for people.
-        sql: What follows `ALTER TABLE …`; None where no alteration can do it.
+        sql: What follows `ALTER TABLE …`, or in a database the whole statement; None where none can do it.
         loses: What would be lost, or None.
         needs_mapping: Whether the table must know its columns by id first (Delta's column mapping).
         widens: Whether the table must allow wider types first.

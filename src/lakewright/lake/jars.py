@@ -1,4 +1,4 @@
-"""Delta's jars: fetched once from Maven Central into the cache, then given to Spark by path.
+"""Jars of Delta and of JDBC drivers: fetched once from Maven Central into the cache, then named to Spark.
 
 `spark.jars.packages` would resolve and copy 33 jars at each start of a session. Those below are
 the ones that Delta on Spark loads and Spark does not bring along.
@@ -22,7 +22,7 @@ from typing import BinaryIO
 from lakewright.errors import NotInstalled
 from lakewright.lake.cache import cache_folder
 
-__all__ = ["DELTA_JARS", "Jar", "fetch_jars", "jars_folder", "missing_jars"]
+__all__ = ["DELTA_JARS", "POSTGRES_DRIVER", "Jar", "fetch_jars", "jars_folder", "missing_jars"]
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 TRIES = 3
@@ -96,6 +96,14 @@ DELTA_JARS: tuple[Jar, ...] = (
         "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
     ),
 )
+
+POSTGRES_DRIVER = Jar(
+    "org.postgresql",
+    "postgresql",
+    "42.7.8",
+    "2a32a9dcbc42d67a50ad3a0de5efd102c8d2be46720045f2cbd6689f160ab7c7",
+)
+"""PostgreSQL's JDBC driver, fetched only for projects that connect to one."""
 
 
 def jars_folder(environ: Mapping[str, str]) -> Path:

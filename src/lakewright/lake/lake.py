@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.lake.session import SessionSettings, build_session
 
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Lake"]
 
+
+class Closeable(Protocol):
+    """What holds something open."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 T = TypeVar("T")
+C = TypeVar("C", bound=Closeable)
 
 _PATIENCE = 2.0
 """Seconds to wait for a thread that starts the session."""
@@ -49,8 +59,10 @@ class Lake:
         self._start = start
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
+        self._keeping = threading.Lock()
         self._work = _Work()
         self._seen: dict[Hashable, Any] | None = None
+        self._kept: dict[Hashable, Closeable] = {}
 
     @property
     def is_started(self) -> bool:
@@ -102,6 +114,14 @@ class Lake:
             self._seen[thing] = look()
         found: T = self._seen[thing]
         return found
+
+    def kept(self, key: Hashable, make: Callable[[], C]) -> C:
+        """Return what was made under a key before, or make it; it is closed when the lake is let go."""
+        with self._keeping:
+            found = self._kept.get(key)
+            if found is None:
+                found = self._kept[key] = make()
+            return cast("C", found)
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
@@ -166,7 +186,10 @@ class Lake:
         return "spark.remote" in self.session.conf
 
     def stop(self) -> None:
-        """End the session, if it was started; the next use starts another."""
+        """End the session, if it was started, and close what is kept; the next use starts another."""
+        with self._keeping:
+            while self._kept:
+                self._kept.popitem()[1].close()
         # One that is only being started can't be ended; its JVM ends with this process.
         if not self._lock.acquire(timeout=_PATIENCE):
             return

@@ -7,6 +7,7 @@ results (time zone, ANSI mode) holds in all. A `spark.*` key of the user's alway
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -21,13 +22,15 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
 from lakewright.lake.archive import archive_options
-from lakewright.lake.jars import fetch_jars
+from lakewright.lake.jars import Jar, fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["SessionSettings", "build_session", "session_conf", "throw_away_conf"]
+
+log = logging.getLogger(__name__)
 
 GIB = 1 << 30
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -51,12 +54,14 @@ class SessionSettings:
         app_name: The name that Spark shows.
         master: Spark's master URL; the key `spark.master` of `conf` wins.
         conf: The user's `spark.*` keys.
+        drivers: Jars of JDBC drivers to have besides.
     """
 
     state_folder: Path
     app_name: str = "lakewright"
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
+    drivers: tuple[Jar, ...] = ()
 
 
 def build_session(settings: SessionSettings) -> SparkSession:
@@ -78,25 +83,45 @@ def build_session(settings: SessionSettings) -> SparkSession:
     if local_cores(_master(settings)) is not None:
         # Else Spark looks up this machine's name, and listens to the network.
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    conf = session_conf(settings, jars=fetch_jars(os.environ), jvm_options=archive_options(java))
+    conf = session_conf(
+        settings,
+        jars=fetch_jars(os.environ),
+        drivers=_drivers(settings.drivers),
+        jvm_options=archive_options(java),
+    )
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():
         return _session(conf)
 
 
+def _drivers(jars: Sequence[Jar]) -> list[Path]:
+    try:
+        return fetch_jars(os.environ, jars)
+    except NotInstalled as error:
+        # Whoever uses the database will say that its driver is missing; the rest can do without.
+        log.warning("a JDBC driver is missing: %s %s", error, error.remedy)
+        return []
+
+
 def session_conf(
-    settings: SessionSettings, *, jars: Sequence[Path], jvm_options: Sequence[str] = ()
+    settings: SessionSettings,
+    *,
+    jars: Sequence[Path],
+    drivers: Sequence[Path] = (),
+    jvm_options: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return every key that a session on a JVM of its own is built with."""
     master = _master(settings)
     cores = local_cores(master)
     options = [*java_options(settings.state_folder, is_local=cores is not None), *jvm_options]
-    # Jars on the class path are in the archive of classes; executors elsewhere must be sent theirs.
-    jars_key = "spark.jars" if cores is None else "spark.driver.extraClassPath"
+    # Jars on the class path are in the archive of classes, which holds for these alone; executors elsewhere
+    # must be sent theirs.
+    on_path, sent = ([], [*jars, *drivers]) if cores is None else (jars, drivers)
     ours = {
         "spark.app.name": settings.app_name,
         "spark.master": master,
-        jars_key: LISTS[jars_key].join(str(jar) for jar in jars),
+        **({"spark.driver.extraClassPath": os.pathsep.join(map(str, on_path))} if on_path else {}),
+        **({"spark.jars": ",".join(map(str, sent))} if sent else {}),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": str(settings.state_folder.absolute() / "spark-warehouse"),

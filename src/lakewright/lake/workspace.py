@@ -162,6 +162,14 @@ class Workspace:
         """
         return cast("Flow", self._resolve("mapping", name, self.project.mappings))
 
+    def connection(self, name: str) -> Named:
+        """Return a connection.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return self._resolve("connection", name, self.project.connections)
+
     def target(self, name: str) -> Named:
         """Return a target; `Target.named` gives it its type.
 

@@ -15,6 +15,9 @@ KINDS = {
     "generic": "lakewright.relations.generic:GenericRelation",
     "hiveTable": "lakewright.relations.table:TableRelation",
     "hiveView": "lakewright.relations.view:ViewRelation",
+    "jdbcQuery": "lakewright.relations.jdbc_query:JdbcQueryRelation",
+    "jdbcTable": "lakewright.relations.jdbc_table:JdbcTableRelation",
+    "jdbcView": "lakewright.relations.jdbc_view:JdbcViewRelation",
     "mock": "lakewright.relations.mock:MockRelation",
     "null": "lakewright.relations.empty:EmptyRelation",
     "provided": "lakewright.relations.provided:ProvidedRelation",
@@ -27,12 +30,8 @@ KINDS = {
 NOT_OFFERED = {
     "hiveQuery": "Use a view relation, or a sql mapping.",
     "hiveUnionTable": "Use a delta relation: its table takes new columns.",
-    "jdbcQuery": "Use a generic relation with format: jdbc.",
-    "jdbcTable": "Use a generic relation with format: jdbc.",
-    "jdbcView": "Create the view in the database itself.",
     "kafka": "Streams aren't offered.",
     "local": "Use a file relation.",
-    "sqlserver": "Use a generic relation with format: jdbc.",
-    "template": "Write the relation out, with expressions where it differs.",
+    "sqlserver": "Use a jdbcTable relation.",
 }
 """Kinds of Flowman's that aren't offered, with what to use instead."""

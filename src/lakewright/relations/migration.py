@@ -33,6 +33,7 @@ __all__ = [
     "Tolerated",
     "default_policy",
     "default_strategy",
+    "find_former",
     "find_steps",
 ]
 
@@ -163,14 +164,14 @@ def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T)
 
 def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[Step, ...]:
     """Return what is different, as steps in the order in which they can be done."""
-    renamed = [field for field in declared.columns if _former(field, present) is not None]
+    renamed = [field for field in declared.columns if find_former(field, present) is not None]
     former = {str(field.renamed_from).lower() for field in renamed}
     steps = [_rename(field) for field in renamed]
     if policy is MigrationPolicy.STRICT:
         kept = {field.name.lower() for field in declared.columns} | former
         steps += [_drop(field) for field in present.columns if field.name.lower() not in kept]
     for field in declared.columns:
-        actual = present.column(field.name) or _former(field, present)
+        actual = present.column(field.name) or find_former(field, present)
         steps += [_add(field)] if actual is None else _alter(actual, field, policy)
     if [name.lower() for name in present.partition_columns] != [
         name.lower() for name in declared.partition_columns
@@ -179,7 +180,7 @@ def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tupl
     return tuple(steps)
 
 
-def _former(field: Field, present: Shape) -> Field | None:
+def find_former(field: Field, present: Shape) -> Field | None:
     """Return the present column that is renamed to this one, if there is one and this one isn't there yet."""
     if field.renamed_from is None or present.column(field.name) is not None:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from lakewright.errors import Fault
@@ -10,11 +11,12 @@ from lakewright.spec.case import Case
 from lakewright.spec.definition import Definition
 from lakewright.spec.entity import Entity, SourceConnection
 from lakewright.spec.job import Job
-from lakewright.spec.model import Named
+from lakewright.spec.model import Named, read_settings
 from lakewright.spec.near import suggestion
 from lakewright.spec.registry import Registry
 from lakewright.spec.sections import Declared
-from lakewright.spec.template import AROUND, PREFIX, TemplateSpec, bind
+from lakewright.spec.template import AROUND, PREFIX, Binding, TemplateSpec, bind
+from lakewright.spec.values import ValueType
 
 __all__ = ["Definer"]
 
@@ -23,6 +25,12 @@ FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
 
 SOURCE = "source"
 """Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
+
+AGAIN = "template"
+"""Kind of an entry that is another one of its category, with other names in force."""
+
+REPEATABLE = ("relation", "mapping", "target")
+DEEPEST = 20
 
 
 class Definer:
@@ -57,8 +65,13 @@ class Definer:
                 )
         return tuple(faults)
 
-    def define(self, category: str, declared: Declared) -> tuple[Definition | None, tuple[Fault, ...]]:
-        """Return the definition of an entry, or None and why it has no class."""
+    def define(
+        self, category: str, declared: Declared, among: Mapping[str, Declared] | None = None
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        """Return the definition of an entry, or None and why it has no class.
+
+        `among` are all entries of the category, for those that are another one with other names.
+        """
         if category in FIXED:
             return self._definition(category, declared, category, FIXED[category]), ()
         kind = declared.raw.get("kind")
@@ -70,11 +83,45 @@ class Definer:
             return None, (Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {kinds}."),)
         if kind.startswith(PREFIX):
             return self._use(category, declared, kind.removeprefix(PREFIX))
+        if kind == AGAIN and category in REPEATABLE:
+            return self._again(category, declared, among or {})
+        return self._plain(category, declared, kind)
+
+    def _plain(
+        self, category: str, declared: Declared, kind: str
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
         model = self._registry.find_or_none(category, kind)
         if model is None:
             fault = self._registry.fault(category, kind, declared.at("kind"))
-            return None, (Fault(f"{subject}: {fault.message}", fault.location, fault.remedy),)
+            message = f"{category} {declared.name!r}: {fault.message}"
+            return None, (Fault(message, fault.location, fault.remedy),)
         return self._definition(category, declared, kind, model), ()
+
+    def _again(
+        self, category: str, declared: Declared, among: Mapping[str, Declared], depth: int = 0
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        """Return another entry's definition, in which names of `environment` have other texts."""
+        subject = f"{category} {declared.name!r}"
+        name, bindings, faults = _repeated(subject, category, declared)
+        if faults:
+            return None, faults
+        other = among.get(name)
+        if other is None:
+            fault = Fault(
+                f"{subject}: there is no {category} {name!r}", declared.at(category), suggestion(name, among)
+            )
+            return None, (fault,)
+        if other.raw.get("kind") == AGAIN:
+            if depth > DEEPEST:
+                return None, (Fault(f"{subject}: templates stand for each other", declared.at(category)),)
+            inner, faults = self._again(category, other, among, depth + 1)
+        else:
+            inner, faults = self.define(category, other, among)
+        if inner is None:
+            return None, faults
+        around = {key: value for key, value in declared.raw.items() if key in AROUND}
+        raw = {**inner.raw, **around}
+        return replace(inner, name=declared.name, raw=raw, bindings=(*inner.bindings, *bindings)), ()
 
     def _definition(self, category: str, declared: Declared, kind: str, model: type[Named]) -> Definition:
         return Definition(
@@ -126,3 +173,26 @@ class Definer:
             templates=self._specs,
         )
         return made, faults
+
+
+def _repeated(
+    subject: str, category: str, declared: Declared
+) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
+    """Return which other entry is meant, the names that it is given, and what is wrong with that."""
+    known = ("kind", category, "environment", *AROUND)
+    faults = [
+        Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))
+        for key in declared.raw
+        if key not in known
+    ]
+    name = declared.raw.get(category)
+    if not isinstance(name, str):
+        faults.append(Fault(f"{subject}: {category!r} is missing, the {category} to repeat", declared.at()))
+    try:
+        given = read_settings(declared.raw.get("environment"))
+    except ValueError as error:
+        faults.append(Fault(f"{subject}: environment: {error}", declared.at("environment")))
+        given = {}
+    at = declared.at("environment")
+    bindings = [Binding(key, ValueType.STRING, str(text), at) for key, text in given.items()]
+    return str(name), tuple(bindings), tuple(faults)

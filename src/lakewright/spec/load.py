@@ -247,7 +247,7 @@ class _Load:
         self.sections.faults += definer.template_faults()
         for category, entries in declared.items():
             for entry in entries.values():
-                definition, faults = definer.define(category, entry)
+                definition, faults = definer.define(category, entry, entries)
                 self.sections.faults += faults
                 if definition is not None:
                     self.keep(definition)

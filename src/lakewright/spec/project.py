@@ -18,6 +18,9 @@ from lakewright.spec.scope import Scope, secrets_of
 
 __all__ = ["Entities", "Project", "resolve_entity"]
 
+_WITH_SECRETS = frozenset(("connection", "options", "properties"))
+"""Keys of relations and targets that may hold secrets."""
+
 
 class Entities(Mapping[str, Entity]):
     """Entities by name, each resolved with the project's names when it is first asked for."""
@@ -96,6 +99,9 @@ class Project:
         found = set(self.scope.secrets)
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)
+        for definition in (*self.relations.values(), *self.targets.values()):
+            for key in _WITH_SECRETS & definition.raw.keys():
+                found |= secrets_of({key: definition.raw[key]}, self.scope)
         return frozenset(found)
 
     def within(self, scope: Scope) -> Project:

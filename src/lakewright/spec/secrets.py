@@ -22,6 +22,7 @@ _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition",
 _FOLDERS = frozenset(("PWD", "OLDPWD"))
 """Where a shell is and was: no passwords."""
 
+_URL_PASSWORD = re.compile(r"[?&;]password=([^&;\s'\"]+)")
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
 
 
@@ -41,10 +42,12 @@ def is_secret_name(name: str) -> bool:
 
 
 def credentials_in(text: str) -> frozenset[str]:
-    """Return the passwords that stand in the URLs of a text.
+    """Return the passwords that stand in the URLs of a text, JDBC's among them.
 
     Example:
-        >>> sorted(credentials_in("postgresql://me:hush@db/lake"))
-        ['hush']
+        >>> sorted(credentials_in("postgresql://me:hush@db/lake jdbc:x://db/lake?password=secret&a=b"))
+        ['hush', 'secret']
     """
-    return frozenset(_URL_CREDENTIALS.findall(text)) if "://" in text else frozenset()
+    if "://" not in text:
+        return frozenset()
+    return frozenset((*_URL_CREDENTIALS.findall(text), *_URL_PASSWORD.findall(text)))

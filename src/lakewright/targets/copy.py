@@ -26,7 +26,7 @@ from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
-from lakewright.targets.writing import OutputModeText, spread
+from lakewright.targets.writing import OutputModeText, judged_mode, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,8 +115,16 @@ class CopyTarget(Target):
     def _build(self, context: Context) -> Outcome:
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
+        mode, refused = judged_mode(
+            self.label,
+            relation,
+            workspace,
+            partition=partition,
+            mode=self.mode or context.settings.output_mode,
+        )
+        if refused is not None:
+            return refused
         frame = self.source.read(workspace)
-        mode = self.mode or context.settings.output_mode
         if self.schema_file is not None:
             self._describe(workspace, frame)
         frame = spread(frame, self.parallelism, self.rebalance, context.settings)

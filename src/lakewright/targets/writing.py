@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError, VerificationError
-from lakewright.lake.partition import canonical_partition
+from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.mappings.mapping import Input
 from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty
 from lakewright.plan.observation import Answer, Observation
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["OutputModeText", "WritingTarget", "spread"]
+__all__ = ["OutputModeText", "WritingTarget", "judged_mode", "spread"]
 
 OutputModeText = Annotated[
     OutputMode, BeforeValidator(lambda text: OutputMode.parse(text) if isinstance(text, str) else text)
@@ -51,6 +51,33 @@ def spread(
         return frame
     is_even = settings.rebalance if rebalance is None else rebalance
     return frame.repartition(wanted) if is_even else frame.coalesce(wanted)
+
+
+def judged_mode(
+    label: str, relation: StoredRelation, workspace: Workspace, *, partition: Partition, mode: OutputMode
+) -> tuple[OutputMode, Outcome | None]:
+    """Return the mode in which to write; with an outcome where what is there isn't to be written.
+
+    Raises:
+        SpecError: The relation can't be written so.
+        TargetError: There are rows where there may be none.
+    """
+    if mode not in relation.modes:
+        raise SpecError.of(
+            f"{label}: {relation.label} can't be written with mode {mode}",
+            remedy=f"Choose another: {', '.join(sorted(relation.modes))}.",
+        )
+    if mode not in (OutputMode.IGNORE_IF_EXISTS, OutputMode.ERROR_IF_EXISTS):
+        return mode, None
+    present = relation.observe(workspace, partition)
+    if present.filled is Answer.NO or present.exists is Answer.NO:
+        return OutputMode.APPEND, None
+    if mode is OutputMode.ERROR_IF_EXISTS:
+        raise TargetError(
+            f"{label}: {present.subject} holds rows already",
+            remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
+        )
+    return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} holds rows already ({mode})",))
 
 
 class WritingTarget(Target):
@@ -182,27 +209,16 @@ class WritingTarget(Target):
     def _build(self, context: Context) -> Outcome:
         relation, workspace = self.stored(context.workspace), context.workspace
         partition = canonical_partition(relation.partitions, self.partition)
-        mode = self._mode(context.settings)
-        if mode not in relation.modes:
-            raise SpecError.of(f"{self.label}: {relation.label} can't be written with mode {mode}")
-        if mode in (OutputMode.IGNORE_IF_EXISTS, OutputMode.ERROR_IF_EXISTS):
-            present = relation.observe(workspace, partition)
-            if present.filled is not Answer.NO and present.exists is not Answer.NO:
-                return self._refused(mode, present)
-            mode = OutputMode.APPEND
+        mode, refused = judged_mode(
+            self.label, relation, workspace, partition=partition, mode=self._mode(context.settings)
+        )
+        if refused is not None:
+            return refused
         made_of = fingerprint(context, self) if self._is_fingerprinted(context.settings) else None
         summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
         if self._is_fingerprinted(context.settings):
             record_built(context, self, made_of)
         return Outcome(metrics=_metrics(summary))
-
-    def _refused(self, mode: OutputMode, present: Observation) -> Outcome:
-        if mode is OutputMode.ERROR_IF_EXISTS:
-            raise TargetError(
-                f"{self.label}: {present.subject} holds rows already",
-                remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
-            )
-        return Outcome(Status.SKIPPED, reasons=(f"{present.subject} holds rows already ({mode})",))
 
     def _frame(self, context: Context) -> DataFrame:
         frame = context.workspace.frame(self.mapping or "")

@@ -9,10 +9,11 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.errors import DataLossError, SpecError, VerificationError
+from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
 from lakewright.plan.dirty import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
 from lakewright.targets.context import RunOptions
 from lakewright.targets.target import Target
 
@@ -53,6 +54,16 @@ targets:
     target: {kind: file, format: csv, location: copied, options: {header: true}}
     schema: {file: copied.json}
     parallelism: 1
+  copy_once:
+    kind: copy
+    source: {kind: relation, relation: t}
+    target: {kind: file, format: csv, location: copied, options: {header: true}}
+    mode: IGNORE
+  copy_anew:
+    kind: copy
+    source: {kind: relation, relation: t}
+    target: {kind: file, format: csv, location: copied, options: {header: true}}
+    mode: ERROR_IF_EXISTS
   same:
     kind: compare
     actual: {kind: relation, relation: t}
@@ -111,6 +122,10 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     assert bench.run("copy").metrics["target_records"] == 2
     assert not bench.dirty("copy", Phase.BUILD).is_to_run
     bench.run("copy", Phase.VERIFY)
+    assert bench.run("copy_once").status is Status.SKIPPED
+    with pytest.raises(TargetError, match=r"target 'copy_anew': .* holds rows already"):
+        bench.run("copy_anew")
+    assert len(list((folder / "copied").glob("*.csv"))) == 1
     assert '"name": "day"' in (folder / "copied.json").read_text()
 
     assert bench.dirty("drop", Phase.CREATE).is_to_run

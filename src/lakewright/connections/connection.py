@@ -1,0 +1,29 @@
+"""What every connection is, and how a definition names one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Discriminator, Tag
+from pydantic import Field as Declared
+
+from lakewright.spec.model import KindOf, Named
+
+__all__ = ["Connection", "ConnectionReference"]
+
+
+class Connection(Named):
+    """A connection as declared."""
+
+    description: str | None = Declared(default=None, description="What is reached by it, for people.")
+
+
+def _which(declared: Any) -> str:
+    return "name" if isinstance(declared, str) else "connection"
+
+
+ConnectionReference: TypeAlias = Annotated[
+    Annotated[str, Tag("name")] | Annotated[Connection, KindOf("connection"), Tag("connection")],
+    Discriminator(_which),
+]
+"""A connection's name, or the connection itself."""

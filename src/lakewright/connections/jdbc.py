@@ -1,0 +1,135 @@
+"""The `jdbc` connection: a database, by its JDBC URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.connections.connection import Connection, ConnectionReference
+from lakewright.connections.dialect import Dialect
+from lakewright.connections.postgres import PostgresDialect
+from lakewright.connections.postgres_url import PREFIX, engine_url
+from lakewright.connections.standard import StandardDialect
+from lakewright.errors import SpecError
+from lakewright.lake.jars import POSTGRES_DRIVER, Jar
+from lakewright.spec.model import Reference, TextMap
+from lakewright.spec.scope import Scope
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.workspace import Workspace
+    from lakewright.spec.definition import Definition
+    from lakewright.spec.project import Project
+
+__all__ = ["JdbcConnection", "driver_jars", "jdbc_connection", "named_connection"]
+
+_POSTGRES_CLASS = "org.postgresql.Driver"
+_REFERRING = ("relation", "target")
+"""Categories whose definitions may have a connection written in them."""
+
+
+class JdbcConnection(Connection):
+    """A database. PostgreSQL's driver is fetched when one is connected to; give others by `spark.jars`."""
+
+    url: str = Declared(description="The database's JDBC URL, such as `jdbc:postgresql://host:5432/shop`.")
+    driver: str | None = Declared(default=None, description="Class of the driver; the URL's unless given.")
+    username: str | None = Declared(default=None, description="User to log in as.")
+    password: str | None = Declared(
+        default=None, repr=False, exclude=True, description="The user's password; it is shown nowhere."
+    )
+    properties: TextMap = Declared(default_factory=dict, description="Further properties for the driver.")
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether it is a PostgreSQL database."""
+        return self.url.startswith(PREFIX)
+
+    @property
+    def place(self) -> str:
+        """The database in messages and as a resource: the URL without properties, which may hold secrets."""
+        return self.url.removeprefix("jdbc:").partition("?")[0].partition(";")[0]
+
+    def options(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the options of Spark's JDBC reader and writer; `properties` win over the connection's."""
+        driver = self.driver or (_POSTGRES_CLASS if self.is_postgres else None)
+        own = {"url": self.url, "driver": driver, "user": self.username, "password": self.password}
+        found = {name: value for name, value in own.items() if value is not None}
+        return {**found, **self.properties, **properties}
+
+    def open(self, lake: Lake, properties: Mapping[str, str]) -> Dialect:
+        """Return the database, connected to when it is first asked, once for a lake.
+
+        PostgreSQL is reached without a JVM where its Python driver is installed and knows the properties.
+        """
+        options = self.options(properties)
+        key = sha256(repr(sorted(options.items())).encode()).hexdigest()
+        return lake.kept(("jdbc", key), lambda: self._connect(lake, options))
+
+    def _connect(self, lake: Lake, options: Mapping[str, str]) -> Dialect:
+        from lakewright.connections.jvm import JvmDatabase
+        from lakewright.connections.sql import SqlDatabase
+
+        url = engine_url(options)
+        if url is not None:
+            return PostgresDialect(SqlDatabase(url, self.place))
+        database = JvmDatabase(lake, options, self.place)
+        return PostgresDialect(database) if self.is_postgres else StandardDialect(database)
+
+
+def jdbc_connection(workspace: Workspace, reference: str | Connection, label: str) -> JdbcConnection:
+    """Return the connection that a definition names or holds.
+
+    Raises:
+        SpecError: There is none of that name, or it is of another kind.
+    """
+    found = workspace.connection(reference) if isinstance(reference, str) else reference
+    if not isinstance(found, JdbcConnection):
+        raise SpecError.of(
+            f"{label}: connection {found.name!r} is of kind {found.kind!r}", remedy="Name one of kind jdbc."
+        )
+    return found
+
+
+def named_connection(reference: ConnectionReference) -> Iterable[Reference]:
+    """Return the reference to a connection, if a definition names one."""
+    return [Reference("connection", reference, ("connection",))] if isinstance(reference, str) else []
+
+
+def driver_jars(project: Project) -> tuple[Jar, ...]:
+    """Return the jars of the drivers that a project's connections need and that are known here."""
+    if any("postgresql" in project.config.get(key, "") for key in _USERS_JARS):
+        return ()
+    reached = [*project.imports.values(), project]
+    is_needed = any(_is_postgres(raw, each.scope) for each in reached for raw in _declared(each))
+    return (POSTGRES_DRIVER,) if is_needed else ()
+
+
+_USERS_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+
+
+def _declared(project: Project) -> Iterator[Mapping[str, object]]:
+    yield from (definition.raw for definition in project.connections.values())
+    for category in _REFERRING:
+        definitions: Mapping[str, Definition] = project.definitions(category)
+        for definition in definitions.values():
+            inner = definition.raw.get("connection")
+            if isinstance(inner, Mapping):
+                yield inner
+
+
+def _is_postgres(raw: Mapping[str, object], scope: Scope) -> bool:
+    if raw.get("kind") != "jdbc":
+        return False
+    return any(PREFIX in text or text == _POSTGRES_CLASS for text in _texts(raw, scope))
+
+
+def _texts(raw: Mapping[str, object], scope: Scope) -> Iterator[str]:
+    for key in ("url", "driver"):
+        text = str(raw.get(key) or "")
+        try:
+            yield scope.render(text)
+        except SpecError:  # names of an instance, which isn't known yet
+            yield text

@@ -1,0 +1,153 @@
+"""A database reached by its JDBC driver, in Spark's JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lakewright.connections.sql import failure
+from lakewright.errors import LakewrightError, NotInstalled, SpecError
+from lakewright.lake.columns import fields_of
+from lakewright.spec.types import Field
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from py4j.protocol import Py4JJavaError
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["JvmDatabase"]
+
+
+class JvmDatabase:
+    """A database with a connection for each transaction.
+
+    Attributes:
+        place: What it is called in messages.
+        options: Those of Spark's JDBC reader.
+    """
+
+    def __init__(self, lake: Lake, options: Mapping[str, str], place: str) -> None:
+        self.place = place
+        self.options = {"dbtable": "none", **options}
+        self._lake = lake
+
+    def query(self, sql: str, most: int | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, `most` of them at most, all values as texts."""
+        with self._connected() as connection, _closed(connection.createStatement()) as statement:
+            statement.setMaxRows(most or 0)
+            found = statement.executeQuery(sql)
+            width = range(1, found.getMetaData().getColumnCount() + 1)
+            rows = []
+            while found.next():
+                rows.append(tuple(found.getString(position) for position in width))
+            return rows
+
+    def run(self, statements: Sequence[str], *, is_atomic: bool = True) -> list[int]:
+        """Run statements, in one transaction or each in its own."""
+        with self._connected() as connection, _closed(connection.createStatement()) as statement:
+            connection.setAutoCommit(not is_atomic)
+            changed = []
+            for sql in statements:
+                statement.execute(sql)
+                changed.append(int(statement.getUpdateCount()))
+            if is_atomic:
+                connection.commit()
+            return changed
+
+    def close(self) -> None:
+        """Do nothing: no connection outlives its transaction."""
+
+    def quoted(self, name: str) -> str:
+        """Return a name as the database quotes it."""
+        return str(self._dialect().quoteIdentifier(name))
+
+    def columns(self, table: str) -> tuple[Field, ...] | None:
+        """Return the columns of a table, whose name is quoted, as Spark reads them; None if there is none."""
+        with self._connected() as connection:
+            options = self._options({"dbtable": table})
+            schema = self._utilities().getSchemaOption(connection, options)
+            if not schema.isDefined():
+                return None
+            from pyspark.sql.types import StructType
+
+            return fields_of(StructType.fromJson(json.loads(schema.get().json())))
+
+    def columns_sql(self, ddl: str, bounded: Mapping[str, str]) -> str:
+        """Return columns, given as Spark's SQL, in the database's; `bounded` are texts of bounded length."""
+        jvm = self._jvm()
+        schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
+        listed = ", ".join(f"{name_sql(name)} {written}" for name, written in bounded.items())
+        types = jvm.scala.Option.apply(listed or None)
+        return str(self._utilities().schemaString(self._dialect(), schema, False, types))
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            connection = self._connect()
+            with _closed(connection):
+                try:
+                    yield connection
+                except Py4JJavaError:
+                    if not connection.getAutoCommit():
+                        connection.rollback()
+                    raise
+        except Py4JJavaError as error:
+            raise _failure(self.place, error) from error
+
+    def _connect(self) -> Any:
+        return self._dialect().createConnectionFactory(self._options({})).apply(-1)
+
+    def _jvm(self) -> Any:
+        spark: Any = self._lake.spark
+        jvm = getattr(spark, "_jvm", None)
+        if jvm is None:
+            raise SpecError.of(
+                f"{self.place} can't be reached through Spark Connect",
+                remedy="For PostgreSQL install its Python driver: pip install 'lakewright[postgres]'.",
+            )
+        return jvm
+
+    def _utilities(self) -> Any:
+        return self._jvm().org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils
+
+    def _dialect(self) -> Any:
+        return self._jvm().org.apache.spark.sql.jdbc.JdbcDialects.get(self.options["url"])
+
+    def _options(self, more: Mapping[str, str]) -> Any:
+        jvm = self._jvm()
+        options = jvm.PythonUtils.toScalaMap({**self.options, **more})
+        return jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(options)
+
+
+@contextmanager
+def _closed(thing: Any) -> Iterator[Any]:
+    try:
+        yield thing
+    finally:
+        thing.close()
+
+
+def _failure(place: str, error: Py4JJavaError) -> LakewrightError:
+    cause: Any = error.java_exception
+    name = cause.getClass().getName()
+    if name in ("java.lang.ClassNotFoundException", "java.sql.SQLException") and not _state(cause):
+        return NotInstalled(
+            f"{place}: its JDBC driver can't be loaded: {cause.getMessage()}",
+            remedy="Name the driver's jar in the configuration, spark.jars=….",
+        )
+    return failure(place, _state(cause) or "XX000", str(cause.getMessage()))
+
+
+def _state(cause: Any) -> str | None:
+    from py4j.protocol import Py4JError
+
+    try:
+        state = cause.getSQLState()
+    except Py4JError:  # it isn't the database that answered
+        return None
+    return None if state is None else str(state)

@@ -1,0 +1,119 @@
+"""What is different between a database's table and the declared one, and the statements for it.
+
+Source: the lifecycle's rules, "CREATE and migration".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lakewright.connections.database import DatabaseTable, Index, TableName
+from lakewright.connections.dialect import Dialect
+from lakewright.lake.alter import Step
+from lakewright.lake.difference import fits
+from lakewright.relations.migration import MigrationPolicy, Shape, find_former
+from lakewright.spec.types import Chars, Field, Type
+
+__all__ = ["find_table_steps", "has_place"]
+
+
+def find_table_steps(
+    dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable, policy: MigrationPolicy
+) -> tuple[Step, ...]:
+    """Return what is different, as steps in the order in which they can be done."""
+    shape = Shape(present.columns)
+    is_strict = policy is MigrationPolicy.STRICT
+    steps: list[Step] = []
+    taken = {field.name.lower() for field in wanted.columns}
+    for field in wanted.columns:
+        former = find_former(field, shape)
+        if former is not None:
+            taken.add(former.name.lower())
+            renaming = dialect.rename_column(table, former.name, field.name)
+            steps.append(Step(f"rename column {former.name} to {field.name}", renaming))
+    if is_strict:
+        steps += [_drop(dialect, table, each) for each in present.columns if each.name.lower() not in taken]
+    for field in wanted.columns:
+        actual = shape.column(field.name) or find_former(field, shape)
+        if actual is None:
+            steps.append(_add(dialect, table, field))
+        else:
+            steps += _alter(dialect, table, actual, field, is_strict=is_strict)
+    steps += _key(dialect, table, present, wanted)
+    return (*steps, *_indexes(dialect, table, present, wanted.indexes or (), is_strict=is_strict))
+
+
+def has_place(narrow: Type, wide: Type) -> bool:
+    """Return whether every value of one type has its place in the other, lengths of texts counted.
+
+    Example:
+        >>> has_place(Chars(3), Chars(5)), has_place(Scalar("string"), Chars(5))
+        (True, False)
+    """
+    if isinstance(wide, Chars):
+        is_padded = wide.is_fixed and narrow != wide
+        return isinstance(narrow, Chars) and narrow.length <= wide.length and not is_padded
+    return fits(narrow, wide)
+
+
+def _drop(dialect: Dialect, table: TableName, field: Field) -> Step:
+    lost = f"column {field.name}"
+    return Step(f"drop column {field.name}", dialect.drop_column(table, field.name), loses=lost)
+
+
+def _add(dialect: Dialect, table: TableName, field: Field) -> Step:
+    not_null = "" if field.nullable else " NOT NULL"
+    return Step(f"add column {field.name} {field.type.ddl}{not_null}", dialect.add_column(table, field))
+
+
+def _alter(
+    dialect: Dialect, table: TableName, actual: Field, field: Field, *, is_strict: bool
+) -> Iterator[Step]:
+    stored = dialect.stored(field.type)
+    if actual.type != stored and (is_strict or not has_place(stored, actual.type)):
+        sql = dialect.widen_column(table, field) if has_place(actual.type, stored) else None
+        yield Step(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
+    if field.nullable and not actual.nullable:
+        yield Step(f"let column {field.name} be null", dialect.set_nullable(table, field))
+    elif is_strict and actual.nullable and not field.nullable:
+        yield Step(f"let column {field.name} never be null", dialect.set_nullable(table, field))
+    if is_strict and (actual.description or "") != (field.description or ""):
+        yield Step(f"change the comment of column {field.name}", dialect.comment_column(table, field))
+
+
+def _key(dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable) -> Iterator[Step]:
+    before, after = _lower(present.primary_key), _lower(wanted.primary_key)
+    if not wanted.primary_key or sorted(before) == sorted(after):
+        return
+    statements = dialect.replace_key(table, present.key_name, wanted.primary_key)
+    if statements is not None:
+        listed = ", ".join(wanted.primary_key)
+        yield Step(f"make {listed} the primary key", "; ".join(statements))
+
+
+def _indexes(
+    dialect: Dialect,
+    table: TableName,
+    present: DatabaseTable,
+    wanted: Sequence[Index],
+    *,
+    is_strict: bool,
+) -> Iterator[Step]:
+    if present.indexes is None:
+        return
+    known = {index.name.lower(): index for index in present.indexes}
+    names = set(_lower([index.name for index in wanted]))
+    for index in present.indexes:
+        if is_strict and index.name.lower() not in names and not index.is_constraint:
+            yield Step(f"drop index {index.name}", dialect.drop_index(table, index.name))
+    for index in wanted:
+        former = known.get(index.name.lower())
+        if former is None:
+            yield Step(f"create index {index.name}", dialect.create_index(table, index))
+        elif not former.same(index):
+            drop, create = dialect.drop_index(table, former.name), dialect.create_index(table, index)
+            yield Step(f"make index {index.name} anew", f"{drop}; {create}")
+
+
+def _lower(names: Sequence[str]) -> list[str]:
+    return [name.lower() for name in names]

@@ -1,0 +1,57 @@
+"""The `jdbcQuery` relation: what a query in a database gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.lake.columns import conform
+from lakewright.lake.partition import Partition, partition_condition
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.jdbc import InDatabase
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["JdbcQueryRelation"]
+
+
+class JdbcQueryRelation(InDatabase):
+    """The rows of a query, in the database's own SQL; it can only be read."""
+
+    sql: str | None = Declared(default=None, description="The query.")
+    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.sql is None) == (self.file is None):
+            raise ValueError("a query has either `sql` or `file`")
+        return self
+
+    def query(self, workspace: Workspace) -> str:
+        """Return the query, from wherever it stands."""
+        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
+        return text.strip().rstrip(";")
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return nothing: what the query reads is the database's to know."""
+        del workspace, partition
+        return frozenset()
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return that it is there; the query isn't run to see."""
+        del workspace, partition
+        return Observation(f"jdbc query:{self.name}", exists=Answer.YES)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the query's rows."""
+        frame = self.loaded(workspace, query=self.query(workspace))
+        fields = self.declared(workspace)
+        frame = frame if fields is None else conform(frame, fields)
+        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame

@@ -1,0 +1,251 @@
+"""The `jdbcTable` relation: a table of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.connections.database import DatabaseTable, Index, TableName
+from lakewright.errors import LakewrightError, TargetError
+from lakewright.lake.columns import conform, fields_of
+from lakewright.lake.partition import Partition, canonical_partition, partition_condition, typed_columns
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.jdbc import InDatabase
+from lakewright.relations.jdbc_migration import find_table_steps
+from lakewright.relations.jdbc_write import StagedRows, staging_name
+from lakewright.relations.migration import (
+    Migration,
+    MigrationPolicyText,
+    MigrationStrategyText,
+    default_policy,
+    default_strategy,
+)
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.spec.model import Listed, Model, Texts
+from lakewright.spec.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["IndexSpec", "JdbcTableRelation"]
+
+
+class IndexSpec(Model):
+    """An index."""
+
+    name: str = Declared(min_length=1, description="Name of the index.")
+    columns: Texts = Declared(min_length=1, description="Its columns, in their order.")
+    unique: bool = Declared(default=False, description="Whether no two rows may agree in them.")
+
+
+class JdbcTableRelation(InDatabase, StoredRelation):
+    """A table of a database; a write shows to readers as a whole, in one transaction.
+
+    PostgreSQL is looked at without Spark where its Python driver is installed. Of other databases tables are
+    made and columns added; whatever else differs replaces the table, if the strategy says so.
+    """
+
+    modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
+
+    database: str | None = Declared(
+        default=None, description="Schema of the database in which the table is; made if it is missing."
+    )
+    table: str = Declared(description="Name of the table.")
+    staging_table: str | None = Declared(
+        default=None, description="Name of the table to which rows go first, beside it."
+    )
+    primary_key: Texts = Declared(default=(), description="Columns of the primary key; never null.")
+    merge_key: Texts = Declared(
+        default=(), description="Columns that identify a row, for mode UPDATE; the primary key unless given."
+    )
+    indexes: Listed[IndexSpec] = Declared(default=(), description="Indexes to make.")
+    sql: Texts = Declared(
+        default=(), description="Statements that make the table, in place of columns; it is never migrated."
+    )
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+    )
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.indexes and self.sql:
+            raise ValueError("`indexes` are made with the table; with `sql` they are among its statements")
+        return self
+
+    @property
+    def table_name(self) -> TableName:
+        """The table's name in its database."""
+        return TableName(self.table, self.database)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table, or a partition of it."""
+        values = canonical_partition(self.partitions, partition or {})
+        return frozenset({self.resource(workspace, self.table_name, values)})
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns: declared, else as the database has them."""
+        return self.declared(workspace) or self._present(workspace).columns
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table is there, filled and as declared."""
+        (subject,) = self.resources(workspace, partition)
+        try:
+            present = self._find(workspace)
+            if present is None:
+                return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
+            is_filled = self._has_rows(workspace, partition or {})
+            changes = self._migration(workspace, present).changes(is_filled=is_filled or None)
+        except LakewrightError as error:
+            return Observation(str(subject), error=error.message)
+        return Observation(str(subject), exists=Answer.YES, filled=Answer.of(is_filled), changes=changes)
+
+    def _find(self, workspace: Workspace) -> DatabaseTable | None:
+        return self.dialect(workspace).find(self.table_name)
+
+    def _present(self, workspace: Workspace) -> DatabaseTable:
+        present = self._find(workspace)
+        if present is None:
+            raise TargetError(
+                f"{self.label}: there is no table {self.table_name} in {self.connected(workspace).place}",
+                remedy="Run the phase that creates it; without a schema, make it in the database itself.",
+            )
+        return present
+
+    def _has_rows(self, workspace: Workspace, partition: Partition) -> bool:
+        dialect = self.dialect(workspace)
+        condition = dialect.condition(self.partitions, canonical_partition(self.partitions, partition))
+        return dialect.has_rows(self.table_name, condition)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the table's rows, with the declared columns if there are any.
+
+        Raises:
+            TargetError: There is no table.
+        """
+        self._present(workspace)
+        frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.table_name))
+        wanted = [canonical_partition(self.partitions, each) for each in partitions]
+        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        fields = self.declared(workspace)
+        return frame if fields is None else conform(frame, fields)
+
+    def create(self, workspace: Workspace) -> None:
+        """Make the table; one without a declared schema must be there already."""
+        statements = self._create_sql(workspace)
+        if statements and self._find(workspace) is None:
+            dialect = self.dialect(workspace)
+            dialect.database.run([*dialect.make_schema(self.table_name), *statements])
+
+    def _create_sql(self, workspace: Workspace) -> list[str]:
+        wanted = self._wanted(workspace)
+        if self.sql or wanted is None:
+            return list(self.sql)
+        return self.dialect(workspace).create(self.table_name, wanted)
+
+    def _wanted(self, workspace: Workspace) -> DatabaseTable | None:
+        fields = self.declared(workspace)
+        if fields is None:
+            return None
+        key = {name.lower() for name in self.primary_key}
+        return DatabaseTable(
+            columns=tuple(
+                field.model_copy(update={"nullable": False}) if field.name.lower() in key else field
+                for field in fields
+            ),
+            primary_key=self.primary_key,
+            indexes=tuple(Index(each.name, each.columns, each.unique) for each in self.indexes),
+            comment=self.description,
+        )
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Make the table as declared, in one transaction where the database can.
+
+        Raises:
+            MigrationError: That can't be done by the strategy.
+            DataLossError: Rows or columns would be lost, without leave.
+        """
+        present = self._find(workspace)
+        if present is None:
+            return
+        migration = self._migration(workspace, present)
+        if not migration.is_needed:
+            return
+        is_filled = self._has_rows(workspace, {})
+        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
+        dialect = self.dialect(workspace)
+        if migration.replaces:
+            drop = dialect.drop(self.table_name, is_view=present.is_view)
+            dialect.database.run([drop, *self._create_sql(workspace)])
+        else:
+            dialect.database.run([step.sql for step in migration.steps if step.sql is not None])
+
+    def _migration(self, workspace: Workspace, present: DatabaseTable) -> Migration:
+        config = workspace.project.config
+        strategy = self.migration_strategy or default_strategy(config)
+        wanted = self._wanted(workspace)
+        if wanted is None or self.sql or present.is_view:
+            return Migration((), strategy)
+        policy = self.migration_policy or default_policy(config)
+        dialect = self.dialect(workspace)
+        return Migration(find_table_steps(dialect, self.table_name, present, wanted, policy), strategy)
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Remove all rows, or a partition's."""
+        dialect = self.dialect(workspace)
+        wanted = canonical_partition(self.partitions, partition or {})
+        condition = dialect.condition(self.partitions, wanted)
+        dialect.database.run([dialect.delete(self.table_name, condition)])
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the table, or the view of its name."""
+        present = self._find(workspace)
+        if present is not None:
+            dialect = self.dialect(workspace)
+            dialect.database.run([dialect.drop(self.table_name, is_view=present.is_view)])
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Write the rows beside, then take them over in one transaction.
+
+        Raises:
+            TargetError: There is no table and no schema to make it by, or rows don't fit.
+        """
+        wanted = canonical_partition(self.partitions, partition)
+        self.create(workspace)
+        fields = self._outgoing(workspace, frame, wanted)
+        for name, value in typed_columns(self.partitions, wanted).items():
+            frame = frame.withColumn(name, value)
+        staged = TableName(self.staging_table, self.database) if self.staging_table else None
+        writing = StagedRows(
+            dialect=self.dialect(workspace),
+            table=self.table_name,
+            staged=staged or staging_name(self.table_name, wanted),
+            fields=fields,
+            partitions=self.partitions,
+            key=self.merge_key or self.primary_key,
+        )
+        options = self.options(workspace)
+        return WriteSummary(writing.write(conform(frame, fields), options, partition=wanted, mode=mode))
+
+    def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> tuple[Field, ...]:
+        """Return the columns to write: those that are declared, else those that table and rows have."""
+        present = self._present(workspace)
+        declared = self.declared(workspace)
+        if declared is not None:
+            own = {field.name.lower(): field.name for field in present.columns}
+            return tuple(
+                field.model_copy(update={"name": own.get(field.name.lower(), field.name)})
+                for field in declared
+            )
+        brought = {field.name.lower() for field in fields_of(frame.schema)} | {n.lower() for n in partition}
+        return tuple(field for field in present.columns if field.name.lower() in brought)

@@ -1,0 +1,145 @@
+"""The `jdbcView` relation: a view that is kept in a database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.connections.database import DatabaseTable, TableName
+from lakewright.errors import LakewrightError, MigrationError, SpecError
+from lakewright.lake.columns import conform
+from lakewright.lake.partition import Partition, partition_condition
+from lakewright.plan.observation import Answer, Change, Observation
+from lakewright.plan.resource import Resource
+from lakewright.relations.jdbc import InDatabase
+from lakewright.relations.migration import (
+    MigrationStrategy,
+    MigrationStrategyText,
+    Tolerated,
+    default_strategy,
+)
+from lakewright.relations.relation import ManagedRelation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.workspace import Workspace
+
+__all__ = ["JdbcViewRelation"]
+
+
+class JdbcViewRelation(InDatabase, ManagedRelation):
+    """A view of a PostgreSQL database, whose query is the database's own SQL.
+
+    The view's comment holds a digest of the query, by which a changed one is noticed.
+    """
+
+    database: str | None = Declared(default=None, description="Schema in which the view is.")
+    view: str = Declared(description="Name of the view.")
+    sql: str | None = Declared(default=None, description="The query.")
+    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER or FAIL keep a view that differs; all others replace it."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.sql is None) == (self.file is None):
+            raise ValueError("a view has either `sql` or `file`")
+        return self
+
+    @property
+    def view_name(self) -> TableName:
+        """The view's name in its database."""
+        return TableName(self.view, self.database)
+
+    def query(self, workspace: Workspace) -> str:
+        """Return the query, from wherever it stands."""
+        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
+        return text.strip().rstrip(";")
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the view."""
+        del partition
+        return frozenset({self.resource(workspace, self.view_name)})
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the view is there and has the declared query."""
+        del partition
+        (subject,) = self.resources(workspace)
+        try:
+            found = self.dialect(workspace).find(self.view_name)
+        except LakewrightError as error:
+            return Observation(str(subject), error=error.message)
+        if found is None:
+            return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
+        changes = self._changes(workspace, found)
+        if self._strategy(workspace) is MigrationStrategy.NEVER:
+            changes = tuple(Tolerated(change.description) for change in changes)
+        return Observation(str(subject), exists=Answer.YES, changes=changes)
+
+    def _strategy(self, workspace: Workspace) -> MigrationStrategy:
+        return self.migration_strategy or default_strategy(workspace.project.config)
+
+    def _changes(self, workspace: Workspace, found: DatabaseTable) -> tuple[Change, ...]:
+        if not found.is_view:
+            return (Change("replace the table by a view", "the table"),)
+        return () if found.comment == self._comment(workspace) else (Change("replace the view's query"),)
+
+    def _comment(self, workspace: Workspace) -> str:
+        digest = hashlib.sha256(" ".join(self.query(workspace).split()).encode()).hexdigest()[:12]
+        return f"{self.description or ''} [query {digest}]".strip()
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the rows of the query."""
+        frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.view_name))
+        fields = self.declared(workspace)
+        frame = frame if fields is None else conform(frame, fields)
+        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+
+    def create(self, workspace: Workspace) -> None:
+        """Make the view."""
+        self._replace(workspace, None)
+
+    def _replace(self, workspace: Workspace, present: DatabaseTable | None) -> None:
+        if not self.connected(workspace).is_postgres:
+            raise SpecError.of(
+                f"{self.label}: views are made in PostgreSQL only",
+                remedy="Make it in the database itself, and read it by a jdbcTable relation.",
+            )
+        dialect = self.dialect(workspace)
+        view = dialect.table(self.view_name)
+        # Replacing in place would keep a view's columns, which may be others now.
+        drop = [] if present is None else [dialect.drop(self.view_name, is_view=True)]
+        comment = f"COMMENT ON VIEW {view} IS {dialect.text(self._comment(workspace))}"
+        make = f"CREATE VIEW {view} AS {self.query(workspace)}"
+        dialect.database.run([*dialect.make_schema(self.view_name), *drop, make, comment])
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Replace the view where its query differs.
+
+        Raises:
+            MigrationError: A table is there in its place, or the strategy is FAIL.
+        """
+        del allow_data_loss
+        found = self.dialect(workspace).find(self.view_name)
+        strategy = self._strategy(workspace)
+        changes = () if found is None else self._changes(workspace, found)
+        if not changes or found is None or strategy is MigrationStrategy.NEVER:
+            return
+        if not found.is_view or strategy is MigrationStrategy.FAIL:
+            raise MigrationError(
+                f"{self.label}: {self.view_name} isn't as declared: {changes[0].description}",
+                remedy="Remove what is there, or give it another migrationStrategy: REPLACE.",
+            )
+        self._replace(workspace, found)
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the view; what it reads stays."""
+        dialect = self.dialect(workspace)
+        if dialect.find(self.view_name) is not None:
+            dialect.database.run([dialect.drop(self.view_name, is_view=True)])

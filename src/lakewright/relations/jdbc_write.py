@@ -1,0 +1,115 @@
+"""Writing rows to a table of a database: beside it first, then into it in one transaction.
+
+What readers see changes when the transaction is committed; until then they neither wait nor see a part of it.
+So rows are deleted and inserted, where emptying the table would be quicker but makes readers wait, and where
+putting another table in its place would lose privileges, views and foreign keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.connections.database import TableName
+from lakewright.connections.dialect import Dialect
+from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.lake.partition import Partition
+from lakewright.relations.relation import OutputMode
+from lakewright.spec.types import Field, PartitionField
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["StagedRows", "staging_name"]
+
+_LONGEST = 63
+"""Characters of a name that PostgreSQL keeps; other databases keep more."""
+
+
+def staging_name(table: TableName, partition: Partition) -> TableName:
+    """Return the name of the table beside, another one for each partition, which may be written at once."""
+    digest = hashlib.sha256(repr((table.name, sorted(partition.items()))).encode()).hexdigest()[:8]
+    return table.beside(f"{table.name[: _LONGEST - 16]}_staged_{digest}")
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """One write to `table`, by way of `staged`.
+
+    Attributes:
+        fields: The columns that are written.
+        key: Columns that identify a row, for mode UPDATE.
+    """
+
+    dialect: Dialect
+    table: TableName
+    staged: TableName
+    fields: tuple[Field, ...]
+    partitions: tuple[PartitionField, ...] = ()
+    key: tuple[str, ...] = ()
+
+    def write(
+        self, frame: DataFrame, options: dict[str, str], *, partition: Partition, mode: OutputMode
+    ) -> int:
+        """Write the rows and return how many there were."""
+        database = self.dialect.database
+        database.run(self.dialect.stage_sql(self.table, self.staged, self.fields))
+        try:
+            rows = self._stage(frame, options)
+            database.run([*self._statements(partition, mode), self.dialect.drop(self.staged)])
+        except BaseException:
+            self._forget()
+            raise
+        return rows
+
+    def _forget(self) -> None:
+        # The next write removes it too; what failed first is what is to be told.
+        with suppress(LakewrightError):
+            self.dialect.database.run([self.dialect.drop(self.staged)])
+
+    def _stage(self, frame: DataFrame, options: dict[str, str]) -> int:
+        from pyspark.sql import Observation, functions
+
+        observed = Observation()
+        counted = frame.observe(observed, functions.count(functions.lit(1)).alias("rows"))
+        writer = counted.write.format("jdbc").options(**options)
+        writer.option("dbtable", self.dialect.table(self.staged)).mode("append").save()
+        return int(observed.get["rows"])
+
+    def _statements(self, partition: Partition, mode: OutputMode) -> Sequence[str]:
+        columns = [field.name for field in self.fields]
+        insert = self.dialect.insert_from(self.table, self.staged, columns)
+        if mode is OutputMode.APPEND:
+            return [insert]
+        if mode is OutputMode.UPDATE:
+            return self._update(columns)
+        open_columns = [each.name for each in self.partitions if each.name not in partition]
+        if mode is OutputMode.OVERWRITE_DYNAMIC and open_columns:
+            divided_by = [each.name for each in self.partitions]
+            return [self.dialect.delete_met(self.table, self.staged, divided_by), insert]
+        condition = self.dialect.condition(self.partitions, partition)
+        return [self.dialect.delete(self.table, condition), insert]
+
+    def _update(self, columns: Sequence[str]) -> Sequence[str]:
+        if not self.key:
+            raise SpecError.of(
+                f"rows of {self.table} can't be updated: nothing says which columns identify one",
+                remedy="Give the relation a mergeKey or a primaryKey.",
+            )
+        self._refuse_duplicates()
+        return [
+            self.dialect.update_from(self.table, self.staged, columns, self.key),
+            self.dialect.insert_from(self.table, self.staged, columns, self.key),
+        ]
+
+    def _refuse_duplicates(self) -> None:
+        found = self.dialect.database.query(self.dialect.repeated(self.staged, self.key), most=1)
+        if found:
+            values = ", ".join(f"{name}={value}" for name, value in zip(self.key, found[0], strict=True))
+            raise TargetError(
+                f"{self.table}: several rows to write have the same key, {values}",
+                remedy="Let the mapping give one row a key, by a deduplicate or latest mapping.",
+            )
