@@ -246,7 +246,12 @@ class App:
         """
         conf = throw_away_conf(self.project.config)
         with TemporaryDirectory(prefix="lakewright-test-") as folder:
-            session = SessionSettings(Path(folder) / "session", app_name="lakewright test", conf=conf)
+            session = SessionSettings(
+                Path(folder) / "session",
+                app_name="lakewright test",
+                conf=conf,
+                drivers=driver_jars(self.project),
+            )
             shared = Lake(self.project.lake, session)
             try:
                 yield partial(self._case, Path(folder), shared, interruption, keep_going)
