@@ -47,7 +47,7 @@ def has_place(narrow: Type, wide: Type) -> bool:
     """Return whether every value of one type has its place in the other, lengths of texts counted.
 
     Example:
-        >>> has_place(Chars(3), Chars(5)), has_place(Scalar("string"), Chars(5))
+        >>> has_place(Chars(3), Chars(5)), has_place(Chars(5), Chars(3))
         (True, False)
     """
     if isinstance(wide, Chars):
