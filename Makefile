@@ -7,10 +7,13 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 # Where `make demo` writes its lake.
 DIR ?= lakewright-demo
+# How long `make fuzz` looks for something; the seed of one finding, to see it again.
+FUZZ_MINUTES ?= 10
+FUZZ_SEED ?=
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test check chaos format lint types docs bench lock clean
+.PHONY: help setup demo test check chaos format lint types docs bench fuzz lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +54,9 @@ docs: setup ## Make the pages of docs/reference from the code and docs/examples
 
 bench: setup ## Measure against the defaults, into docs/benchmarks.md; ARGS="..." as `python -m benchmarks -h` says
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: setup ## Compare the strategies and the manifest with models, from new seeds, for FUZZ_MINUTES (10)
+	@$(BIN)/python -m tests.spark.strategies.fuzz --minutes $(FUZZ_MINUTES) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lock: ## Pin the newest versions allowed by pyproject.toml into requirements/
 	@UPGRADE=1 scripts/lock

@@ -383,6 +383,7 @@ class App:
             allow_data_loss=request.allow_data_loss,
             allow_backdated=request.allow_backdated,
             wait=request.wait,
+            preview=request.preview,
         )
         context = self._context(options, store, interruption)
         journal = self._journal(store)

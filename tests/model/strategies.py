@@ -1,41 +1,98 @@
 """The three strategies in plain Python, as simple as they can be said: what Spark's are compared with.
 
-Source: `processing-strategies.md`, with what Lakewright decided: half-open versions, revival, deletes.
+Source: `processing-strategies.md`, with what Lakewright decided: half-open versions, revival, deletes, drift.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
-Key = Any
+__all__ = ["Counts", "Model", "Record", "Refused", "Row", "canonical"]
+
+
+class Refused(Exception):
+    """The slice can't be processed, and leaves everything as it was; the text says why."""
+
+
+def canonical(value: Any) -> Hashable:
+    """Return what equal values have in common, whatever their width, scale, sign of zero or order.
+
+    A dict is a struct, a list of pairs a map.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        return ("struct", frozenset((k.lower(), canonical(v)) for k, v in value.items() if v is not None))
+    if isinstance(value, list):
+        return _of_list(value)
+    return _of_scalar(value)
+
+
+def _of_list(value: list[Any]) -> Hashable:
+    if value and isinstance(value[0], tuple):
+        return ("map", frozenset((canonical(k), canonical(v)) for k, v in value))
+    return ("list", tuple(canonical(v) for v in value))
+
+
+def _of_scalar(value: Any) -> Hashable:
+    if isinstance(value, float):
+        return ("double", "nan" if math.isnan(value) else value + 0.0)
+    if isinstance(value, (int, Decimal)):
+        return ("number", Decimal(value).normalize() + 0)
+    return (type(value).__name__, value)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One row of a slice: a key, the values that count, a watermark, and whether it arrives deleted."""
+    """One row of a slice.
 
-    key: Key
-    values: tuple[Any, ...]
+    Attributes:
+        key: Values of the business key.
+        values: All other values that count as a change, by column; None and absent are the same.
+        stored: What of them comes into the table, as the table's types have it.
+        loose: A value that doesn't count as a change.
+        fits: Whether each value has a place in the table's types.
+    """
+
+    key: tuple[Any, ...]
+    values: Mapping[str, Any]
+    stored: Mapping[str, Any]
     mark: int | None = None
+    part: str | None = None
+    loose: int | None = None
     deleted: bool | None = None
+    fits: bool = True
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells this record from others."""
+        return tuple(canonical(value) for value in self.key)
+
+    @property
+    def content(self) -> Hashable:
+        """What counts as a change."""
+        counted = {**self.values, "mark": self.mark, "part": self.part}
+        return frozenset((name, canonical(value)) for name, value in counted.items() if value is not None)
 
 
 @dataclass(frozen=True)
 class Row:
     """One row of a silver table."""
 
-    key: Key
-    values: tuple[Any, ...]
-    mark: int | None
+    record: Record
     deleted: bool
     seen: int
+    file: str
     valid_from: int | None = None
     valid_to: int | None = None
 
     @property
     def is_current(self) -> bool:
+        """Whether no later version closed it."""
         return self.valid_to is None
 
 
@@ -58,83 +115,101 @@ class Model:
     """A table, and the largest watermark so far.
 
     Attributes:
+        strategy: `full`, `merge` or `historic`.
         scope: None without delete inference, else `closed`, `open` or `full`.
         last_seen: `column` or `on_change`.
+        is_partitioned: Whether Full replaces partitions only.
     """
 
+    strategy: str
     scope: str | None = None
     last_seen: str = "column"
+    is_partitioned: bool = False
     rows: list[Row] = field(default_factory=list)
     last: int | None = None
 
-    def full(self, slice_: Iterable[Record], at: int) -> Counts:
-        records = list(slice_)
-        self.rows = [_row(record, at, deleted=bool(record.deleted)) for record in records]
-        return Counts(len(records), inserted=len(records))
+    def apply(self, slice_: Iterable[Record], at: int, file: str) -> Counts:
+        """Return the metrics after a slice is in the table.
 
-    def merge(self, slice_: Iterable[Record], at: int) -> Counts:
+        Raises:
+            Refused: It can't be.
+        """
         records = list(slice_)
+        if len({record.identity for record in records}) < len(records):
+            raise Refused("duplicate keys")
+        change = {"full": self._full, "merge": self._merge, "historic": self._historic}[self.strategy]
         counts = Counts(len(records))
-        table = {row.key: row for row in self.rows}
-        missing = self._missing(records, [row for row in self.rows if not row.deleted])
-        for record in records:
-            self._merge_one(table, record, at, counts)
-        for row in missing:
-            table[row.key] = replace(table[row.key], deleted=True)
-        counts.inferred_deletes = len(missing)
-        self.rows = list(table.values())
-        self._advance(records)
+        rows = change(records, at, file, counts)
+        if any(not row.record.fits for row in rows):
+            raise Refused("a value that doesn't fit")
+        self.rows = rows
+        marks = [record.mark for record in records if record.mark is not None]
+        self.last = max([*marks, *([] if self.last is None else [self.last])], default=None)
         return counts
 
-    def _merge_one(self, table: dict[Key, Row], record: Record, at: int, counts: Counts) -> None:
-        present = table.get(record.key)
-        if record.deleted:
+    def _full(self, records: list[Record], at: int, file: str, counts: Counts) -> list[Row]:
+        counts.inserted = len(records)
+        if not records and self.rows and not self.is_partitioned:
+            raise Refused("an empty slice")
+        replaced = {record.part for record in records}
+        kept = [row for row in self.rows if self.is_partitioned and row.record.part not in replaced]
+        return [*kept, *(Row(record, bool(record.deleted), at, file) for record in records)]
+
+    def _merge(self, records: list[Record], at: int, file: str, counts: Counts) -> list[Row]:
+        table = {row.record.identity: row for row in self.rows}
+        missing = self._missing(records, [row for row in self.rows if not row.deleted])
+        for record in records:
+            self._merge_one(table, Row(record, False, at, file), counts)
+        for row in missing:
+            table[row.record.identity] = replace(row, deleted=True)
+        counts.inferred_deletes = len(missing)
+        return list(table.values())
+
+    def _merge_one(self, table: dict[Hashable, Row], new: Row, counts: Counts) -> None:
+        key = new.record.identity
+        present = table.get(key)
+        if new.record.deleted:
             counts.deleted += 1
             if present is not None and (not present.deleted or self.last_seen == "column"):
-                table[record.key] = replace(present, deleted=True, seen=at)
+                table[key] = replace(present, deleted=True, seen=new.seen)
         elif present is None:
             counts.inserted += 1
-            table[record.key] = _row(record, at)
-        elif present.deleted or _differs(present, record):
+            table[key] = new
+        elif present.deleted or present.record.content != new.record.content:
             counts.updated += 1
             counts.changed += 1
-            table[record.key] = _row(record, at)
+            table[key] = new
         else:
             counts.updated += 1
             if self.last_seen == "column":
-                table[record.key] = replace(present, seen=at)
+                table[key] = replace(present, seen=new.seen)
 
-    def historic(self, slice_: Iterable[Record], at: int) -> Counts:
-        records = list(slice_)
-        counts = Counts(len(records))
-        current = {row.key: row for row in self.rows if row.is_current}
+    def _historic(self, records: list[Record], at: int, file: str, counts: Counts) -> list[Row]:
+        current = {row.record.identity: row for row in self.rows if row.is_current}
         past = [row for row in self.rows if not row.is_current]
         missing = self._missing(records, list(current.values()))
         for record in records:
-            self._version_one(current, past, record, at, counts)
+            self._version_one(current, past, Row(record, False, at, file, valid_from=at), counts)
         for row in missing:
-            past.append(replace(current.pop(row.key), valid_to=at, deleted=True))
+            past.append(replace(current.pop(row.record.identity), valid_to=at, deleted=True))
         counts.deleted = counts.inferred_deletes = len(missing)
-        self.rows = [*past, *current.values()]
-        self._advance(records)
-        return counts
+        return [*past, *current.values()]
 
-    def _version_one(
-        self, current: dict[Key, Row], past: list[Row], record: Record, at: int, counts: Counts
-    ) -> None:
-        present = current.get(record.key)
-        if record.deleted:
+    def _version_one(self, current: dict[Hashable, Row], past: list[Row], new: Row, counts: Counts) -> None:
+        key, at = new.record.identity, new.valid_from
+        present = current.get(key)
+        if new.record.deleted:
             counts.closed += 1
             if present is not None:
-                past.append(replace(current.pop(record.key), valid_to=at, deleted=True))
+                past.append(replace(current.pop(key), valid_to=at, deleted=True))
         elif present is None:
             counts.inserted += 1
-            current[record.key] = _row(record, at, valid_from=at)
-        elif _differs(present, record):
+            current[key] = new
+        elif present.record.content != new.record.content:
             counts.updated += 1
             counts.changed += 1
             past.append(replace(present, valid_to=at))
-            current[record.key] = _row(record, at, valid_from=at)
+            current[key] = new
         else:
             counts.unchanged += 1
 
@@ -142,27 +217,17 @@ class Model:
         """Rows that the slice should have brought again: none on the first run."""
         if self.scope is None or not records or not self.rows:
             return []
-        keys = {record.key for record in records}
+        keys = {record.identity for record in records}
         if self.scope == "full":
-            return [row for row in rows if row.key not in keys]
+            return [row for row in rows if row.record.identity not in keys]
         top = max((record.mark for record in records if record.mark is not None), default=None)
         if self.last is None or top is None:
             return []
-        return [row for row in rows if row.key not in keys and self._is_inside(row.mark, top)]
+        return [
+            row for row in rows if row.record.identity not in keys and self._is_inside(row.record.mark, top)
+        ]
 
     def _is_inside(self, mark: int | None, top: int) -> bool:
         if mark is None or self.last is None:
             return False
         return (self.last < mark if self.scope == "open" else self.last <= mark) and mark <= top
-
-    def _advance(self, records: list[Record]) -> None:
-        marks = [record.mark for record in records if record.mark is not None]
-        self.last = max([*marks, *([] if self.last is None else [self.last])], default=None)
-
-
-def _row(record: Record, at: int, *, deleted: bool = False, valid_from: int | None = None) -> Row:
-    return Row(record.key, record.values, record.mark, deleted, at, valid_from)
-
-
-def _differs(row: Row, record: Record) -> bool:
-    return (row.values, row.mark) != (record.values, record.mark)

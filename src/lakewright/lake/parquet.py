@@ -1,18 +1,24 @@
-"""How many rows a Parquet file holds, read from its footer without Spark.
+"""What a Parquet file's footer tells without Spark: its rows, and whether two files have the same columns.
 
-The footer is a Thrift struct in the compact protocol; its third field is the number of rows.
+The footer is a Thrift struct in the compact protocol; its second field is the schema, its third the number of
+rows.
 Source: the Apache Parquet format, "File format" and "Metadata".
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-__all__ = ["count_rows"]
+__all__ = ["columns_mark", "count_rows"]
+
+T = TypeVar("T")
 
 _MAGIC = b"PAR1"
-_ROWS_FIELD = 3
+_SCHEMA_FIELD, _ROWS_FIELD = 2, 3
+_SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BOOLEANS = (1, 2)
 _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(3, 13)
 
@@ -23,11 +29,33 @@ def count_rows(path: Path) -> int:
     Raises:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
+    return _ask(path, lambda footer: _Compact(footer).integer_field(_ROWS_FIELD))
+
+
+def columns_mark(path: Path) -> str:
+    """Return a text that is the same for files of the same columns and types, as Spark reads them.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _ask(path, _columns_mark)
+
+
+def _columns_mark(footer: bytes) -> str:
+    digest = hashlib.sha256(_Compact(footer).field(_SCHEMA_FIELD))
+    start = footer.find(_SPARKS_SCHEMA)
+    if start >= 0:
+        # Spark takes what it wrote itself for the schema: the text that follows its name.
+        digest.update(_Compact(footer, start + len(_SPARKS_SCHEMA)).text_field())
+    return digest.hexdigest()
+
+
+def _ask(path: Path, question: Callable[[bytes], T]) -> T:
     with path.open("rb") as file:
         footer = _footer(file, path)
     try:
-        return _Compact(footer).integer_field(_ROWS_FIELD)
-    except IndexError as error:
+        return question(footer)
+    except (IndexError, RecursionError) as error:
         raise ValueError(f"the footer of {path} is damaged") from error
 
 
@@ -47,19 +75,40 @@ def _footer(file: BinaryIO, path: Path) -> bytes:
 class _Compact:
     """As much of Thrift's compact protocol as finding one field needs."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, position: int = 0) -> None:
         self.content = content
-        self.position = 0
+        self.position = position
 
     def integer_field(self, wanted: int) -> int:
+        kind = self._find(wanted)
+        if kind not in {_I16, _I32, _I64}:
+            raise ValueError(f"field {wanted} of the footer is no number")
+        return self._signed()
+
+    def field(self, wanted: int) -> bytes:
+        """Return a field as it is written."""
+        kind = self._find(wanted)
+        start = self.position
+        self._skip(kind)
+        return self.content[start : self.position]
+
+    def text_field(self) -> bytes:
+        """Return the text that is the next field."""
+        if self._byte() & 0x0F != _BINARY:
+            raise ValueError("a text was expected in the footer")
+        length = self._unsigned()
+        return self.content[self.position : self.position + length]
+
+    def _find(self, wanted: int) -> int:
+        """Go to the beginning of a field's value, and return its kind."""
         number = 0
         while header := self._byte():
             step, kind = header >> 4, header & 0x0F
             number = number + step if step else self._signed()
-            if number == wanted and kind in {_I16, _I32, _I64}:
-                return self._signed()
+            if number == wanted:
+                return kind
             self._skip(kind)
-        raise ValueError("the footer has no number of rows")
+        raise ValueError(f"the footer has no field {wanted}")
 
     def _byte(self) -> int:
         self.position += 1
@@ -101,6 +150,8 @@ class _Compact:
         self._skip_elements(self._unsigned() if count == 0x0F else count, kind)
 
     def _skip_elements(self, count: int, *kinds: int) -> None:
+        if count > len(self.content) - self.position:
+            raise ValueError("a list in a Parquet footer is longer than the footer")
         for _ in range(count):
             for kind in kinds:
                 if kind in _BOOLEANS:

@@ -152,7 +152,9 @@ def entity_dirty(observation: Observation) -> Dirtiness:
     if observation.pending:
         count = len(observation.pending)
         named = ", ".join(observation.pending[:3]) + (", …" if count > 3 else "")
-        return Dirtiness.yes(f"{count} {'slice' if count == 1 else 'slices'} to process: {named}")
+        return Dirtiness.yes(
+            f"{count} {'slice' if count == 1 else 'slices'} to process: {named}", *observation.notes
+        )
     return Dirtiness.no("every slice has been processed")
 
 

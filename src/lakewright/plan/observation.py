@@ -60,6 +60,7 @@ class Observation:
         pending: An entity's slices that are ready, in order.
         waiting: An entity's slices that wait for a held one.
         hold: What holds an entity back.
+        notes: What else the next slice would do.
         fingerprint: Of the definition and its inputs, for `IF_CHANGED`; None where it isn't known.
         built: The fingerprint at the last successful build.
         error: Why asking failed; everything else is then unknown.
@@ -72,6 +73,7 @@ class Observation:
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     hold: Hold | None = None
+    notes: tuple[str, ...] = ()
     fingerprint: Mapping[str, Any] | None = None
     built: Mapping[str, Any] | None = None
     error: str | None = None
@@ -88,6 +90,7 @@ class Observation:
                 exists=Answer.YES,
                 filled=Answer.YES,
                 pending=(),
+                notes=(),
                 built=self.fingerprint,
                 error=None,
             )

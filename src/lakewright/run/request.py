@@ -23,6 +23,7 @@ class JobRequest:
         targets: Only targets that one of these chooses take part; see `lakewright.plan.select`.
         dirty: Regular expressions of whole names; these targets run though they are clean.
         resume: Only what the last run with these arguments left undone.
+        preview: A plan also counts the deletes that entities' next slices imply, which takes Spark.
         jobs: How many targets run side by side, where nothing orders them; None leaves it to the job and the
             configuration.
     """
@@ -39,6 +40,7 @@ class JobRequest:
     allow_data_loss: bool = False
     allow_backdated: bool = False
     wait: bool = False
+    preview: bool = False
     jobs: int | None = None
 
     @property

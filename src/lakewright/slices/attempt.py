@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -30,7 +30,7 @@ from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
 from lakewright.slices.result import SliceResult
-from lakewright.spec.function import Surroundings
+from lakewright.slices.window import lower_ends
 from lakewright.strategies.apply import Applied, Order, apply
 from lakewright.strategies.failures import full_text, translated
 from lakewright.strategies.summary import Summary
@@ -229,7 +229,7 @@ class Attempts:
             check=check_all,
             holder=str(self.bench.holder),
             content=self._commit_content(claim, slice_, at),
-            lower_ends=dict(self._lower_ends()),
+            lower_ends=lower_ends(self.bench, self.entity),
             leave=Leave(data_loss=self.bench.wishes.data_loss, backdated=self.bench.wishes.backdated),
         )
 
@@ -253,10 +253,3 @@ class Attempts:
             "watermarks": {column: mark.as_json() for column, mark in applied.watermarks.items()},
         }
         return content if applied.drift is None else {**content, "drift": applied.drift.as_json()}
-
-    def _lower_ends(self) -> Iterator[tuple[str, object]]:
-        last = self.bench.ledger.watermarks.last(self.bench.application)
-        for mark in self.entity.watermarks:
-            if mark.column_name in last:
-                surroundings = Surroundings(clock=self.bench.clock)
-                yield mark.column_name, mark.lower_end(last[mark.column_name].python, surroundings)

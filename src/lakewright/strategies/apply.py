@@ -10,21 +10,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import Address, TableState, observe_table, read_table
+from lakewright.lake.failpoint import pass_point
+from lakewright.lake.table import TableState
 from lakewright.manifest.watermark import Watermark
 from lakewright.spec.entity import Strategy
-from lakewright.strategies.drift import Alignment, Drift, align
+from lakewright.strategies.drift import Drift
 from lakewright.strategies.facts import take_facts
+from lakewright.strategies.fit import fit_slice
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
 from lakewright.strategies.pruning import ranged_columns
-from lakewright.strategies.silver import refuse_misfit
 from lakewright.strategies.work import Leave, Work
 from lakewright.transform.hash import HASH_VERSION
-from lakewright.transform.pipeline import Prepared, prepare
-from lakewright.transform.safety import refuse_unsafe
-from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
     from lakewright.strategies.summary import Summary
 
-__all__ = ["Applied", "Fit", "Order", "apply", "inspect"]
+__all__ = ["Applied", "Order", "apply", "take_up"]
 
 _STRATEGIES: Mapping[Strategy, Callable[[Work], Summary]] = {
     Strategy.FULL: apply_full,
@@ -94,48 +92,6 @@ class Applied:
     drift: Drift | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A slice beside its table, before any of its rows were read.
-
-    Attributes:
-        alignment: How the slice's columns fit the table's; None where there is no table.
-    """
-
-    address: Address
-    state: TableState
-    prepared: Prepared
-    alignment: Alignment | None
-
-
-def inspect(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Fit:
-    """Return how a slice fits its table, by its columns alone; no query is run.
-
-    Raises:
-        SpecError: An expression of the entity reaches for more than a row's columns.
-        TargetError: The slice can't be processed by the strategy.
-    """
-    refuse_unsafe(session, entity)
-    address = entity.places(lake.settings).silver
-    state = observe_table(lake, address)
-    prepared = prepare(
-        frame,
-        entity,
-        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
-        slice_name=order.slice_name,
-        at=order.at,
-        strategy=order.strategy,
-        hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
-    )
-    refuse_misfit(state, order.strategy, prepared, may_lose_rows=order.leave.data_loss)
-    alignment = None
-    if state.exists:
-        table = read_table(session, address).schema
-        fixed = [*prepared.system.all, *state.partition_columns]
-        alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)
-    return Fit(address, state, prepared, alignment)
-
-
 def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Applied:
     """Return what came of a slice: exactly one commit to its table, or none where nothing changes.
 
@@ -150,12 +106,34 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         TargetError: The slice can't be processed as it is; nothing was written.
         RetryableError: Something was in the way that passes.
     """
-    fit = inspect(lake, session, entity, frame, order)
+    work = take_up(lake, session, entity, frame, order)
+    pass_point("after_facts")
+    summary = _STRATEGIES[order.strategy](work)
+    drift = work.alignment.drift if work.alignment is not None and work.alignment.drift else None
+    return Applied(summary, work.facts.watermarks, drift)
+
+
+def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Work:
+    """Return a slice beside its table, its facts taken by one query; nothing is written.
+
+    Raises:
+        TargetError: The slice can't be processed as it is.
+    """
+    fit = fit_slice(
+        lake,
+        session,
+        entity,
+        frame,
+        slice_name=order.slice_name,
+        strategy=order.strategy,
+        at=order.at,
+        may_lose_rows=order.leave.data_loss,
+    )
     _tune(session, order.slice_size, fit.state)
     ranged = ranged_columns(entity, fit.prepared)
     facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
-    work = Work(
+    return Work(
         lake=lake,
         session=session,
         entity=entity,
@@ -173,9 +151,6 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         lower_ends=order.lower_ends,
         leave=order.leave,
     )
-    summary = _STRATEGIES[order.strategy](work)
-    drift = fit.alignment.drift if fit.alignment is not None and fit.alignment.drift else None
-    return Applied(summary, facts.watermarks, drift)
 
 
 def _tune(session: SparkSession, size: int, state: TableState) -> None:

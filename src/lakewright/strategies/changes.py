@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
+from lakewright.lake.failpoint import pass_point
 from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -114,6 +115,7 @@ def compare(work: Work, comparison: Comparison) -> Changes:
             _missing(work, expected, comparison).observe(inferred, count_rows), allowMissingColumns=True
         )
     rows = changed.localCheckpoint()
+    pass_point("after_compare")
     counts = {label: int(count) for label, count in seen.get.items()}
     _refuse_doubled(work, sum(counts.values()))
     if comparison.missing is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SchemaDriftError
 from lakewright.transform.casts import cast_sql
 from lakewright.transform.sql import name_sql
+from lakewright.transform.steps import no_way_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -204,12 +205,7 @@ def _fit(value: str, source: DataType, target: DataType, column: str, depth: int
         return value
     one, other = (_family(kind) for kind in (source, target))
     if one != other:
-        raise SchemaDriftError(
-            f"column {column!r}: {source.simpleString()} in the slice has no way into the table's "
-            f"{target.simpleString()}",
-            remedy="Correct the slice, or convert the column with an expression in the entity.",
-            details={"column": column, "slice": source.simpleString(), "table": target.simpleString()},
-        )
+        raise no_way_error(column, source.simpleString(), target.simpleString())
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         item = f"e{depth}"
         inner = _fit(item, source.elementType, target.elementType, column, depth + 1)

@@ -92,6 +92,14 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
+def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return SchemaDriftError(
+        f"the {what} has a column of a type that Spark doesn't read: {_said(text)}",
+        remedy="Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types "
+        "in one that Spark has.",
+    )
+
+
 def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_said(text)}")
 
@@ -121,5 +129,6 @@ _MEANINGS = (
         ),
         _unreadable,
     ),
+    (re.compile(r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE"), _too_fine),
     (re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE"), _misfit),
 )

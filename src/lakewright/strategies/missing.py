@@ -16,9 +16,10 @@ from lakewright.strategies.literals import value_sql
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
+    from lakewright.spec.entity import Entity
     from lakewright.strategies.work import Work
 
-__all__ = ["FREE_DELETES", "joined", "refuse_many", "window"]
+__all__ = ["FREE_DELETES", "is_too_many", "joined", "refuse_many", "window"]
 
 FREE_DELETES = 1_000
 """Inferred deletes that are never too many."""
@@ -33,8 +34,6 @@ def window(work: Work) -> str | None:
     entity = work.entity
     if not entity.delete_missing or work.facts.records == 0:
         return None
-    if entity.delete_scope == "full" and not work.prepared.watermarks:
-        return "true"
     if entity.delete_scope == "full":
         return "true"
     columns = work.prepared.watermarks
@@ -75,6 +74,11 @@ def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
     return text
 
 
+def is_too_many(entity: Entity, inferred: int, rows: int) -> bool:
+    """Return whether so many inferred deletes, of so many rows in the window, are taken for a mistake."""
+    return inferred > FREE_DELETES and inferred > entity.max_delete_ratio * rows
+
+
 def refuse_many(work: Work, inferred: int, rows: int) -> None:
     """Return where so many inferred deletes may be right.
 
@@ -86,7 +90,7 @@ def refuse_many(work: Work, inferred: int, rows: int) -> None:
     Raises:
         DeleteBrakeError: There are more than `FREE_DELETES`, and more than the entity's part of the window.
     """
-    if inferred <= FREE_DELETES or inferred <= work.entity.max_delete_ratio * rows:
+    if not is_too_many(work.entity, inferred, rows):
         return
     kind = "soft-deleted" if work.entity.strategy is Strategy.MERGE else "closed"
     raise DeleteBrakeError(

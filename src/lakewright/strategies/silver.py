@@ -30,6 +30,7 @@ __all__ = [
     "creation",
     "own_properties",
     "refuse_misfit",
+    "refuse_other_table",
     "silver_properties",
 ]
 
@@ -97,21 +98,49 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
     """
     if not state.exists:
         return
+    _refuse_other_strategy(state, strategy, may_lose_rows=may_lose_rows)
+    if strategy is not Strategy.FULL:
+        _refuse_other_columns(state, strategy, prepared)
+        _refuse_other_hashes(state.properties)
+        _refuse_other_key(state.properties, prepared)
+
+
+def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *, may_lose_rows: bool) -> None:
+    """Return where the entity may go on with the table that is there, as far as no slice is needed to know.
+
+    Raises:
+        DataLossError: Full would replace rows of Merge or Historic.
+        MigrationError: The table's rows are of another strategy, or of another version of the hash.
+        SchemaDriftError: The entity's business key isn't the one that the table's rows were keyed by.
+    """
+    if not state.exists:
+        return
+    _refuse_other_strategy(state, strategy, may_lose_rows=may_lose_rows)
+    if strategy is Strategy.FULL:
+        return
+    _refuse_other_hashes(state.properties)
+    kept = json.loads(state.properties.get(KEY_PROPERTY) or "{}")
+    declared = sorted({name.lower() for name in entity.business_keys})
+    if kept and sorted(kept) != declared:
+        raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
+
+
+def _refuse_other_strategy(state: TableState, strategy: Strategy, *, may_lose_rows: bool) -> None:
     kept = state.properties.get(STRATEGY_PROPERTY)
     if strategy is Strategy.FULL:
         if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (may_lose_rows or state.is_empty):
             raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
-        return
-    if kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
+    elif kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
         raise _strategy_error(kept, strategy)
-    _refuse_other_columns(state, strategy, prepared)
-    if state.properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
+
+
+def _refuse_other_hashes(properties: Mapping[str, str]) -> None:
+    if properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
         raise MigrationError(
-            f"the table's hashes are of version {state.properties.get(HASH_VERSION_PROPERTY)}, this "
+            f"the table's hashes are of version {properties.get(HASH_VERSION_PROPERTY)}, this "
             f"tool's of {HASH_VERSION}: every row would count as changed",
             remedy=f"Use the version of Lakewright that wrote them, or {_ANEW}.",
         )
-    _refuse_other_key(state.properties, prepared)
 
 
 def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepared) -> None:
@@ -133,11 +162,15 @@ def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepa
 def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None:
     kept, found = properties.get(KEY_PROPERTY), _key_text(prepared)
     if kept is not None and kept != found:
-        raise SchemaDriftError(
-            f"the table's rows are keyed by {kept}, the slice's by {found}: none would be found again",
-            remedy=f"Restore the business key and its types, or {_ANEW}.",
-            details={"table": kept, "slice": found},
-        )
+        raise _key_error(kept, found)
+
+
+def _key_error(kept: str, found: str) -> SchemaDriftError:
+    return SchemaDriftError(
+        f"the table's rows are keyed by {kept}, the slice's by {found}: none would be found again",
+        remedy=f"Restore the business key and its types, or {_ANEW}.",
+        details={"table": kept, "slice": found},
+    )
 
 
 def _key_text(prepared: Prepared) -> str:

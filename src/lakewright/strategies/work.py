@@ -119,12 +119,14 @@ class Work:
         content = {**self.content, "metrics": summary.checked().as_json(), **_noted(self.alignment)}
         ensure_database(self.session, self.address)
         with guarded(self._guarded_place(), self.holder):
+            pass_point("in_guard")
             self._refuse_moved()
             self._adjust()
             self.check()
             pass_point("before_commit")
             with committing(self.session, Token(self.app_id, self.number, content)):
                 write()
+                pass_point("after_write")
             pass_point("after_commit")
         return replace(summary, delta_version=self._confirmed(content).version)
 

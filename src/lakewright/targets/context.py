@@ -27,12 +27,14 @@ class RunOptions:
         allow_data_loss: Rows and columns may be lost.
         allow_backdated: A processing time may be older than what the table holds.
         wait: Leases of others are waited for.
+        preview: Looking counts the deletes that the next slices imply.
     """
 
     is_forced: bool = False
     allow_data_loss: bool = False
     allow_backdated: bool = False
     wait: bool = False
+    preview: bool = False
 
 
 @dataclass(frozen=True, slots=True)

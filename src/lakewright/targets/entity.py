@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
@@ -26,14 +27,16 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.slices.foresee import fail_foreseeable
 from lakewright.slices.forget import forget
 from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.preview import preview_next
 from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices, process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.model import Reference
+from lakewright.strategies.silver import refuse_other_table
 from lakewright.targets.context import Context
-from lakewright.targets.damaged import record_damaged
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.silver import broken_rules
@@ -125,6 +128,7 @@ class EntityTarget(Target):
         bench = self._bench(context, entity)
         pending, hold = _looked_for(bench, entity)
         state = observe_table(workspace.lake, entity.places(workspace.lake.settings).silver)
+        pending, hold = _held_up(bench, entity, pending, state) or (pending, hold)
         # What the manifest counts as processed is to be forgotten too, be the table there or not.
         is_begun = next(iter(self._processed(context, entity)), None) is not None
         return Observation(
@@ -137,6 +141,7 @@ class EntityTarget(Target):
             pending=tuple(slice_name(item) for item in pending.ready),
             waiting=tuple(slice_name(item) for item in pending.waiting),
             hold=hold,
+            notes=_notes(bench, entity, pending) if context.options.preview else (),
         )
 
     def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
@@ -164,7 +169,7 @@ class EntityTarget(Target):
     def _validate(self, context: Context, entity: Entity) -> Outcome:
         bench = self._bench(context, entity)
         pending, slices = look_for_slices(bench, entity)
-        failed = record_damaged(bench, entity, pending, slices)
+        failed = fail_foreseeable(bench, entity, pending, slices)
         metrics = {"slices_ready": len(pending.ready) - len(failed), "slices_waiting": len(pending.waiting)}
         if not failed:
             return Outcome(metrics=metrics)
@@ -312,6 +317,25 @@ def _looked_for(bench: Bench, entity: Entity) -> tuple[Pending, Hold | None]:
     except LakeMoved as moved:
         return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
     return pending, _hold(bench, pending)
+
+
+def _notes(bench: Bench, entity: Entity, pending: Pending) -> tuple[str, ...]:
+    found = preview_next(bench, entity, pending)
+    return () if found is None else (found,)
+
+
+def _held_up(
+    bench: Bench, entity: Entity, pending: Pending, state: TableState
+) -> tuple[Pending, Hold] | None:
+    """The slices, and what holds them all back: a table that isn't this entity's; None where it is."""
+    wishes = bench.wishes
+    try:
+        refuse_other_table(state, wishes.strategy or entity.strategy, entity, may_lose_rows=wishes.data_loss)
+    except LakewrightError as error:
+        if pending.ready:
+            held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+            return held, Hold(error.message, error.as_fault(), is_locked=False)
+    return None
 
 
 def _hold(bench: Bench, pending: Pending) -> Hold | None:

@@ -37,6 +37,7 @@ __all__ = [
     "key_rows",
     "mark_seen",
     "name_file",
+    "no_way_error",
     "open_versions",
     "rename",
 ]
@@ -137,7 +138,31 @@ def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:
             )
         if sql != value:
             changes[field.name] = sql
-    return _with(frame, changes) if changes else frame
+    return _cast(frame, changes, wanted) if changes else frame
+
+
+def _cast(frame: DataFrame, changes: Mapping[str, str], wanted: Mapping[str, Type]) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return _with(frame, changes)
+    except AnalysisException:
+        for name, sql in changes.items():
+            try:
+                _with(frame, {name: sql})
+            except AnalysisException as error:
+                present = frame.schema[name].dataType.simpleString()
+                raise no_way_error(name, present, wanted[name.lower()].ddl) from error
+        raise
+
+
+def no_way_error(column: str, source: str, target: str) -> SchemaDriftError:
+    """Return the error for a column whose type has no way into the one that it should have."""
+    return SchemaDriftError(
+        f"column {column!r}: {source} in the slice has no way into {target}",
+        remedy="Correct the slice, or convert the column with an expression in the entity.",
+        details={"column": column, "slice": source, "table": target},
+    )
 
 
 def rename(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:

@@ -6,10 +6,11 @@ Headings are those of `processing-manifest.md`; K and C are the faults' numbers.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,22 +18,37 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
-from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost
+from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable
 from lakewright.lake.commit import landed
 from lakewright.lake.guard import guarded, lock_file
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
+from lakewright.manifest.store import Write, Written
+from lakewright.stores.memory import MemoryStore
 from lakewright.strategies import changes as changes_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MODULES = ("lakewright.slices.attempt", "lakewright.strategies.work")
-POINTS = ("after_lock", "after_read", "before_commit", "after_commit", "before_processed")
+    from lakewright.spec.entity import Entity
+
+MODULES = (
+    "lakewright.slices.attempt",
+    "lakewright.strategies.apply",
+    "lakewright.strategies.changes",
+    "lakewright.strategies.work",
+)
+BEFORE = ("after_lock", "after_read", "after_facts", "after_compare", "in_guard", "before_commit")
+"""Points at which the table hasn't changed yet."""
+AFTER = ("after_write", "after_commit", "before_processed")
+"""Points at which it has, and the manifest doesn't know."""
+RECOVERY = ("after_lock", "before_processed")
+"""Points on the way of a run that finds the commit of an earlier one."""
 SLICES = [
     [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}, {"id": 3, "v": "c"}],
     [{"id": 1, "v": "a"}, {"id": 2, "v": "x"}, {"id": 4, "v": "d"}],
+    [{"id": 1, "v": "b"}, {"id": 3, "v": "c"}, {"id": 5, "v": "e"}],
 ]
 
 
@@ -69,36 +85,166 @@ def expect_dead(lake: SmallLake) -> None:
     lake.ledger._is_dead = lambda holder: True
 
 
+def broken(lake: SmallLake, things: Entity, monkeypatch: pytest.MonkeyPatch, point: str, name: str) -> None:
+    """A run fails at a point with an error of the system; an operator resolves it."""
+    with monkeypatch.context() as patch:
+        patch.setenv("LAKEWRIGHT_FAILPOINT", f"{point}:raise")
+        assert "failpoint" in str(lake.process(things, name, processing_time=time_of(name)).error)
+    (item,) = [item for item in lake.items() if item.failed is not None]
+    lake.ledger.resolve(item.item_id, "try again")
+
+
+def time_of(name: str) -> str:
+    return hours(int(name[1:])).isoformat()
+
+
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
-def test_a_run_that_died_anywhere_is_made_good_by_the_next(
+def test_a_run_that_died_anywhere_any_number_of_times_is_made_good_by_the_next(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    """K1 to K5, K10, K13; "State": locks, and one commit for a slice whatever happened."""
+    """K1 to K5, K9, K10, K13; "State": locks, and one commit for a slice whatever happened."""
     calm, things = entity(strategy, name="calm"), entity(strategy)
     for number, rows in enumerate(SLICES, start=1):
-        lake.load(calm, f"s{number}", rows, processing_time=hours(number).isoformat())
+        lake.load(calm, f"s{number}", rows, processing_time=time_of(f"s{number}"))
         lake.put(things, f"s{number}", rows)
     expect_dead(lake)
 
-    for number in (1, 2):
-        for point in POINTS:
+    deaths = 0
+    for name, last in zip(("s1", "s2", "s3"), AFTER, strict=True):
+        compares = strategy != "full" and name != "s1"
+        for point in (point for point in BEFORE if compares or point != "after_compare"):
             with dying(monkeypatch, point):
-                lake.process(things, f"s{number}", processing_time=hours(number).isoformat())
-        result = lake.process(things, f"s{number}", processing_time=hours(number).isoformat())
+                lake.process(things, name, processing_time=time_of(name))
+            broken(lake, things, monkeypatch, point, name)
+            deaths += 2
+        broken(lake, things, monkeypatch, last, name)
+        for point in RECOVERY * 3:
+            with dying(monkeypatch, point):
+                lake.process(things, name, processing_time=time_of(name))
+        deaths += 1 + 3 * len(RECOVERY)
+        result = lake.process(things, name, processing_time=time_of(name))
         assert result.error is None
         assert result.slices[0].is_adopted
 
+    assert deaths >= 50
     columns = [name for name in lake.table(calm).columns if not name.startswith("PK_")]
     assert lake.rows(things, *columns) == lake.rows(calm, *columns)
     assert lake.version(things) == lake.version(calm)
-    for name in ("calm", "things"):
-        metrics = [
-            {**lake.store.records(item.item_id)[-1].content["metrics"], "seconds": 0}
-            for item in lake.items()
-            if f"/{name}/" in item.item_id
-        ]
-        assert [numbers["recordsInSlice"] for numbers in metrics] == [3, 3]
-        assert metrics[1]["inserted"] == (3 if strategy == "full" else 1)
+    assert metrics_of(lake, "things") == metrics_of(lake, "calm")
+
+
+def metrics_of(lake: SmallLake, name: str) -> list[dict[str, Any]]:
+    return [
+        {**lake.store.records(item.item_id)[-1].content["metrics"], "seconds": 0}
+        for item in sorted(lake.items(), key=lambda item: item.item_id)
+        if f"/{name}/" in item.item_id
+    ]
+
+
+class Deaf(MemoryStore):
+    """A store that writes what it is given, and whose answer is then lost."""
+
+    is_deaf = False
+
+    def write(self, write: Write) -> Written:
+        written = super().write(write)
+        if self.is_deaf and any(
+            draft.state is State.PROCESSED for each in write.appends for draft in each.drafts
+        ):
+            raise StoreUnavailable("the answer was lost")
+        return written
+
+
+def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
+    """K5: watermark and PROCESSED are one write; who asks again finds it done."""
+    lake.store = Deaf()
+    lake.__post_init__()
+    things = entity(watermark=[{"column_name": "id", "expression": "${last_value}"}])
+    lake.put(things, "s1", SLICES[0])
+    lake.store.is_deaf = True
+
+    assert isinstance(lake.process(things).error, StoreUnavailable)
+
+    lake.store.is_deaf = False
+    again = lake.process(things)
+    assert (again.error, again.slices) == (None, ())
+    (item,) = lake.items()
+    states = [record.state for record in lake.store.records(item.item_id)]
+    assert states.count(State.PROCESSED) == 1
+    assert lake.ledger.watermarks.last(lake.bench(things).application)["id"].python == 3
+    assert lake.version(things) == 0
+
+
+@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+def test_a_commit_that_could_not_be_named_leaves_files_that_nobody_sees(
+    lake: SmallLake, strategy: str
+) -> None:
+    """K3, F7: data files are there, their commit isn't; the next run writes its own."""
+    things = entity(strategy)
+    lake.load(things, "s1", SLICES[0])
+    rows, files = lake.rows(things), lake.files(things)
+    log = Path(things.places(lake.lake.settings).silver.location or "") / "_delta_log"
+    in_the_way = log / "00000000000000000001.json"
+    in_the_way.mkdir()
+
+    error = lake.fail(things, "s2", SLICES[1])
+
+    assert error.message
+    in_the_way.rmdir()
+    assert lake.files(things) > files
+    assert lake.rows(things) == rows
+    (item,) = [item for item in lake.items() if item.failed is not None]
+    lake.ledger.resolve(item.item_id, "mended")
+    assert lake.process(things).error is None
+    assert lake.version(things) == 1
+    assert {row[0] for row in lake.rows(things, "id")} >= {1, 2, 4}
+
+
+def tear(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def lie(file: Path) -> None:
+    file.write_text(re.sub(r'"num(Files|Records)":\d+', '"num\\1":7', file.read_text()))
+
+
+DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
+    ("_last_checkpoint", tear),
+    ("*.checkpoint*.parquet", tear),
+    ("*.crc", tear),
+    ("0*.crc", lie),
+]
+
+
+@pytest.mark.parametrize(("pattern", "damage"), DAMAGES)
+def test_what_delta_keeps_beside_its_log_may_be_damaged(
+    lake: SmallLake, pattern: str, damage: Callable[[Path], None]
+) -> None:
+    """K6, K7, K8: checkpoints and checksums are helps; what they can't tell, the log does."""
+    things = entity("historic", settings={"table_properties": {"delta.checkpointInterval": "1"}})
+    lake.load(things, "s1", SLICES[0])
+    lake.load(things, "s2", SLICES[1])
+    expected = lake.rows(things, "id", "v", "dlf_IsCurrent")
+    log = Path(things.places(lake.lake.settings).silver.location or "") / "_delta_log"
+    damaged = list(log.glob(pattern))
+    assert damaged
+    for file in damaged:
+        damage(file)
+    jvm: Any = lake.spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+    assert lake.rows(things, "id", "v", "dlf_IsCurrent") == expected
+    summary = lake.load(things, "s3", SLICES[2])
+
+    assert (summary.inserted, summary.updated, summary.unchanged) == (1, 1, 1)
+    found = lake.rows(things, "id", "v", "dlf_IsCurrent")
+    assert [(key, value) for key, value, is_current in found if is_current] == [
+        (1, "b"),
+        (2, "x"),
+        (3, "c"),
+        (4, "d"),
+        (5, "e"),
+    ]
 
 
 def test_a_lock_that_is_alive_is_left_alone(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:

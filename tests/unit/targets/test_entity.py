@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,6 +23,7 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.entity import application_of
 from lakewright.targets.target import Target
+from lakewright.transform.hash import HASH_VERSION
 
 PROJECT = """
 connections:
@@ -85,6 +88,12 @@ def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context)
         (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "made by its first slice"),
         (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, "conforms"),
         (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, "2 slices to process: a, b"),
+        (
+            Phase.BUILD,
+            Observation("x", pending=("a",), notes=("a lacks 1",)),
+            Answer.YES,
+            "1 slice to process",
+        ),
         (Phase.BUILD, Observation("x", exists=Answer.NO), Answer.NO, "every slice has been processed"),
         (Phase.DESTROY, Observation("x", exists=Answer.YES), Answer.YES, "exists"),
     ],
@@ -205,3 +214,62 @@ def test_slices_that_were_processed_elsewhere_are_held_until_the_manifest_follow
 
     assert orders.observe(there).hold is None
     assert orders.observe(there).pending == ()
+
+
+def lay_table(folder: Path, properties: dict[str, str]) -> None:
+    """Write a table of no rows, with its properties."""
+    fields = [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]
+    schema = {"type": "struct", "fields": fields}
+    actions: list[dict[str, Any]] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "t",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps(schema),
+                "partitionColumns": [],
+                "configuration": properties,
+            }
+        },
+    ]
+    (folder / "_delta_log").mkdir(parents=True)
+    text = "\n".join(json.dumps(action) for action in actions)
+    (folder / "_delta_log/00000000000000000000.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"lakewright.strategy": "historic"}, "rows of the strategy historic"),
+        ({}, "rows that Lakewright did not write"),
+        ({"lakewright.strategy": "merge", "lakewright.hashVersion": "0"}, "hashes are of version 0"),
+        (
+            {
+                "lakewright.strategy": "merge",
+                "lakewright.hashVersion": HASH_VERSION,
+                "lakewright.key": '{"number": "number"}',
+            },
+            "keyed by number, the slice's by id",
+        ),
+        (
+            {
+                "lakewright.strategy": "merge",
+                "lakewright.hashVersion": HASH_VERSION,
+                "lakewright.key": '{"id": "number"}',
+            },
+            None,
+        ),
+    ],
+)
+def test_a_plan_refuses_a_table_that_the_entity_can_not_go_on_with(
+    tmp_path: Path, context: Context, properties: dict[str, str], told: str | None
+) -> None:
+    lay_table(tmp_path / "lake/silver/orders", properties)
+    found = Target.named(context.workspace, "orders").observe(context)
+    if told is None:
+        assert (found.pending, found.hold) == (("2022-9", "2022-10"), None)
+        return
+    assert (found.pending, found.waiting) == ((), ("2022-9", "2022-10"))
+    assert found.hold is not None
+    assert told in found.hold.message
+    assert found.hold.error.remedy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -22,10 +23,14 @@ HAS_WORK = 3
         "lakewright plan monthly build month=2022-01-01",
         "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
         "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
+        "lakewright plan monthly build month=2022-01-01 --preview",
     ],
 )
 @job_arguments
 @run_options
+@click.option(
+    "--preview", is_flag=True, help="Count the deletes that each entity's next slice implies; starts Spark."
+)
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
 @click.pass_obj
 def plan(
@@ -35,6 +40,7 @@ def plan(
     phase: Phase,
     parameters: tuple[str, ...],
     *,
+    preview: bool,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
@@ -42,6 +48,7 @@ def plan(
 
     Nothing is written: no table, no record, no history.
     """
-    found = call.app.plan(RunOptions(**options).request(name, phase, parameters))
+    request = replace(RunOptions(**options).request(name, phase, parameters), preview=preview)
+    found = call.app.plan(request)
     call.output.result(found.as_json(), plan_page(found))
     return HAS_WORK if detailed_exitcode and found.has_work else 0

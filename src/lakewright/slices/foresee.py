@@ -1,0 +1,162 @@
+"""Slices of which can be seen that they can't be processed, before any of them is.
+
+Source: rules of entities, "Errors": VALIDATE reads each pending slice's footer; what it finds there is
+recorded for that slice and stops nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lakewright.errors import (
+    LakewrightError,
+    OperatorError,
+    RetryableError,
+    SequenceConflict,
+    SliceError,
+    SpecError,
+)
+from lakewright.lake.commit import strict_session
+from lakewright.lake.files import join, local_path
+from lakewright.lake.parquet import columns_mark
+from lakewright.lake.table import last_number
+from lakewright.manifest.payload import failure
+from lakewright.slices.discover import item_id, refuse_unreadable
+from lakewright.slices.read import read_slice
+from lakewright.strategies.failures import translated
+from lakewright.strategies.fit import Fit, fit_slice
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.slices.bench import Bench
+    from lakewright.slices.discover import Slice
+    from lakewright.slices.pending import Pending
+    from lakewright.spec.entity import Entity
+
+__all__ = ["fail_foreseeable"]
+
+_WITHOUT_HEAD = "json"
+"""Format whose columns are known only after all of it is read."""
+
+
+def fail_foreseeable(
+    bench: Bench, entity: Entity, pending: Pending, slices: Iterable[Slice]
+) -> tuple[LakewrightError, ...]:
+    """Record as failed those ready slices that can't be processed, and return why.
+
+    These are files that can't be read, by their footers, and slices whose columns don't fit: keys missing or
+    of another type, drift that the entity refuses, names and types that a table can't hold. Of slices that
+    come after one of these, which then wait, only the footers are looked at. Sound slices with the same
+    columns cost one look together.
+
+    Raises:
+        SpecError: An expression of the entity reaches for more than a row's columns: no slice's fault.
+    """
+    by_id = {item_id(slice_.path): slice_ for slice_ in slices}
+    foresight = _Foresight(bench, entity)
+    found: list[LakewrightError] = []
+    for item in _unprocessed(bench, entity, pending):
+        slice_ = by_id.get(item.item_id)
+        if slice_ is None:
+            continue  # gone: processing it says so
+        is_next = not found and item.item_id not in pending.late
+        error = foresight.problem(slice_, is_next=is_next)
+        if error is not None and _record(bench, entity, item.item_id, error):
+            found.append(error)
+    return tuple(found)
+
+
+def _unprocessed(bench: Bench, entity: Entity, pending: Pending) -> Iterator[Item]:
+    """The ready items but those whose commit has landed: they only wait to be told of."""
+    silver = entity.places(bench.lake.settings).silver
+    repeated = any(item.tokens for item in pending.ready)
+    last = last_number(bench.lake, silver, str(bench.application)) if repeated else None
+    for item in pending.ready:
+        number = item.tokens.get(bench.application.key)
+        if number is None or last is None or last < number:
+            yield item
+
+
+class _Foresight:
+    """What can be seen of one entity's slices, each after those before it."""
+
+    def __init__(self, bench: Bench, entity: Entity) -> None:
+        self.bench = bench
+        self.entity = entity
+        self.fitting: set[tuple[str, ...]] = set()
+        self.first: Fit | None = None
+
+    def problem(self, slice_: Slice, *, is_next: bool) -> LakewrightError | None:
+        try:
+            refuse_unreadable(slice_)
+            mark = self._mark(slice_)
+        except SliceError as error:
+            return error
+        if not is_next or self.entity.bronze_format == _WITHOUT_HEAD or (mark and mark in self.fitting):
+            return None
+        try:
+            fit = self._fit(slice_)
+        except SpecError:
+            raise
+        except Exception as error:
+            ours = translated(error, self.entity, slice_.name)
+            return None if isinstance(ours, (OperatorError, RetryableError)) else ours
+        if not fit.state.exists:
+            self.first = fit
+        if mark:
+            self.fitting.add(mark)
+        return None
+
+    def _mark(self, slice_: Slice) -> tuple[str, ...]:
+        """What slices of the same columns have in common, or nothing where that isn't known."""
+        if self.entity.bronze_format != "parquet":
+            return ()
+        marks = set()
+        for file in slice_.files:
+            path = local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
+            if path is None:
+                return ()
+            try:
+                marks.add(columns_mark(path))
+            except (ValueError, OSError) as error:
+                raise SliceError(
+                    f"the slice {slice_.name} can't be read: {error}",
+                    remedy="Deliver it again, then resolve the item; or skip it.",
+                    details={"path": slice_.path},
+                ) from error
+            marks.update(part for part in file.name.split("/")[:-1])
+        return tuple(sorted(marks))
+
+    def _fit(self, slice_: Slice) -> Fit:
+        session = strict_session(self.bench.lake)
+        return fit_slice(
+            self.bench.lake,
+            session,
+            self.entity,
+            read_slice(session, slice_, self.entity),
+            slice_name=slice_.name,
+            strategy=self.bench.wishes.strategy or self.entity.strategy,
+            at=self.bench.clock(),
+            may_lose_rows=self.bench.wishes.data_loss,
+            after=self.first,
+        )
+
+
+def _record(bench: Bench, entity: Entity, item: str, error: LakewrightError) -> bool:
+    """Claim the item and give it back as failed; nothing happens where another run has it."""
+    silver = entity.places(bench.lake.settings).silver
+    try:
+        claim = bench.ledger.acquire(
+            item,
+            bench.application,
+            bench.holder,
+            duration=bench.lease,
+            token_counter=f"table {silver}",
+            token_floor=last_number(bench.lake, silver, str(bench.application)) or 0,
+            takeover=bench.takeover,
+        )
+    except (OperatorError, SequenceConflict):
+        return False
+    bench.ledger.failed(claim, failure(error))
+    return True

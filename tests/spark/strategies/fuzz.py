@@ -1,0 +1,74 @@
+"""Machines without end: slices for the strategies, and histories for the manifest on SQLite, from new seeds.
+
+`make fuzz` runs it for FUZZ_MINUTES. A finding ends it with the seed that leads there again:
+`make fuzz FUZZ_SEED=…`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from tests.spark.strategies.machine import APPLIED, StrategyMachine
+from tests.stores.test_machine import SqliteLikeMemory
+
+from lakewright.lake.session import SessionSettings, build_session
+
+MACHINES = 4
+"""Of slices, for one seed; of the manifest there are ten times as many."""
+
+
+def main() -> int:
+    """Run machines from one seed after the other until the time is up or something is found."""
+    parser = argparse.ArgumentParser(prog="make fuzz")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, help="only this one")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="lakewright-fuzz-"))
+
+    class Machine(StrategyMachine):
+        session = build_session(SessionSettings(folder, app_name="fuzz", master="local[2]"))
+
+    end = time.monotonic() + 60 * options.minutes
+    chosen, seeds = options.seed, 0
+    while chosen is None or seeds == 0:
+        number = chosen if chosen is not None else random.SystemRandom().randrange(2**32)
+        seeds += 1
+        if not (_is_sound(SqliteLikeMemory, number, 10 * MACHINES) and _is_sound(Machine, number, MACHINES)):
+            print(f"\nfound with seed {number}: make fuzz FUZZ_SEED={number}", flush=True)
+            return 1
+        print(f"seed {number}: sound; {len(APPLIED)} slices applied so far", flush=True)
+        if time.monotonic() > end:
+            break
+    print(f"{seeds} seeds, {len(APPLIED)} slices applied, nothing found")
+    return 0
+
+
+def _is_sound(machine: type[RuleBasedStateMachine], number: int, examples: int) -> bool:
+    seeded = seed(number)(type(machine.__name__, (machine,), {}))
+    try:
+        run_state_machine_as_test(
+            seeded,
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=12,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    except Exception:  # whatever it is, it is a finding
+        traceback.print_exc()
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

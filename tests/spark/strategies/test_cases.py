@@ -1,0 +1,374 @@
+"""Cases in which others go wrong, beside those that have a file of their own.
+
+Headings are those of `processing-strategies.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
+
+from lakewright.errors import CommitConflict, MigrationError, NullKeyError, SchemaDriftError
+from lakewright.manifest.item import Verdict
+from lakewright.spec.entity import Entity
+
+KEY = {"name": "id", "fieldroles": ["businesskey"]}
+PARTITION = {"name": "part", "fieldroles": ["partition"]}
+
+
+def test_a_value_that_comes_and_goes_makes_a_version_each_time(lake: SmallLake) -> None:
+    """ "Version Lifecycle": A, B, A; null and back; what is closed stays what it was."""
+    crm = entity("historic")
+    schema = [("id", pa.int64()), ("v", pa.string())]
+    values = ["A", "B", "A", None, None, "A"]
+    for hour, value in enumerate(values, start=1):
+        lake.load(crm, f"s{hour}", [{"id": 1, "v": value}], schema, processing_time=hours(hour).isoformat())
+
+    assert lake.rows(crm, "dlf_ValidFrom", "dlf_ValidTo", "v", "dlf_IsCurrent") == [
+        (1.0, 2.0, "A", False),
+        (2.0, 3.0, "B", False),
+        (3.0, 4.0, "A", False),
+        (4.0, 6.0, None, False),
+        (6.0, None, "A", True),
+    ]
+    for moment in (1.0, 1.5, 2.0, 3.999, 4.0, 5.0, 6.0, 99.0):
+        at = hours(moment).isoformat()
+        found = lake.table(crm).where(
+            f"dlf_ValidFrom <= timestamp'{at}' and (dlf_ValidTo > timestamp'{at}' or dlf_ValidTo is null)"
+        )
+        assert found.count() == 1, moment
+
+
+def test_a_replayed_slice_makes_no_commit(lake: SmallLake) -> None:
+    """ "Historic Strategy", "Merge Strategy": an identical slice is nothing new."""
+    for things in (
+        entity("historic", name="history"),
+        entity(name="merged", settings={"last_seen": "on_change"}),
+        entity(
+            "historic",
+            name="pairs",
+            columns=[KEY, {"name": "x", "fieldroles": ["businesskey"]}],
+            settings={"null_keys": "allow", "delete_missing": True, "delete_scope": "full"},
+        ),
+    ):
+        rows = [{"id": 1, "x": None, "v": "a"}, {"id": 2, "x": "y", "v": "b"}]
+        lake.load(things, "s1", rows)
+        version, files = lake.version(things), lake.files(things)
+        for number in (2, 3):
+            assert lake.load(things, f"s{number}", rows[::-1]).delta_version is None
+        assert (lake.version(things), lake.files(things)) == (version, files)
+
+
+def test_a_deleted_record_that_stays_away_is_deleted_once(lake: SmallLake) -> None:
+    """Delete inference: flagged once, its values kept, and what it was last seen."""
+    settings = {"delete_missing": True, "delete_scope": "full"}
+    for strategy in ("merge", "historic"):
+        crm = entity(strategy, name=strategy, settings=settings)
+        lake.load(crm, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}], processing_time=hours(1).isoformat())
+        found = [
+            lake.load(
+                crm, f"s{n}", [{"id": 2, "v": "b"}], processing_time=hours(n).isoformat()
+            ).inferred_deletes
+            for n in (2, 3, 4)
+        ]
+        assert found == [1, 0, 0]
+        (gone,) = [row for row in lake.rows(crm, "id", "v", "dlf_deleted", "dlf_lastSeen") if row[0] == 1]
+        assert gone == (1, "a", True, 1.0)
+
+
+def test_rows_move_within_and_out_of_the_window(lake: SmallLake) -> None:
+    """Delete inference: a row whose watermark moved on is updated; one as old as the last value is seen."""
+    orders = entity(
+        watermark=[{"column_name": "at", "expression": "${last_value}"}], settings={"delete_missing": True}
+    )
+    schema = [("id", pa.int64()), ("at", pa.int64())]
+    lake.load(orders, "s1", [{"id": 1, "at": 5}, {"id": 2, "at": 10}, {"id": 3, "at": 10}], schema)
+    late = lake.load(orders, "s2", [{"id": 2, "at": 20}, {"id": 3, "at": 10}, {"id": 4, "at": 10}], schema)
+
+    assert (late.inserted, late.changed, late.inferred_deletes) == (1, 1, 0)
+    assert lake.rows(orders, "id", "at", "dlf_deleted") == [
+        (1, 5, False),
+        (2, 20, False),
+        (3, 10, False),
+        (4, 10, False),
+    ]
+
+
+def test_hashes_of_another_version_are_not_compared(lake: SmallLake) -> None:
+    """ "Compute source hash": a new version never makes rows new by itself."""
+    crm = entity()
+    lake.load(crm, "s1", [{"id": 1}])
+    silver = crm.places(lake.lake.settings).silver.sql
+    lake.spark.sql(f"ALTER TABLE {silver} SET TBLPROPERTIES ('lakewright.hashVersion' = '0')")
+
+    error = lake.fail(crm, "s2", [{"id": 1}])
+
+    assert isinstance(error, MigrationError)
+    assert "version 0" in error.message
+
+
+def test_the_commit_of_others_is_met_so_often_and_no_longer(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer is always faster: the slice fails whole, and can be tried again."""
+    crm = entity(settings={"last_seen": "on_change"})
+    lake.load(crm, "s1", [{"id": 1, "v": "a"}])
+    silver = crm.places(lake.lake.settings).silver.sql
+
+    def interfere(name: str) -> None:
+        if name == "in_guard":
+            lake.spark.sql(f"UPDATE {silver} SET v = 'x' WHERE id = 1")
+
+    monkeypatch.setattr("lakewright.strategies.work.pass_point", interfere)
+    error = lake.fail(crm, "s2", [{"id": 1, "v": "b"}, {"id": 2, "v": "c"}])
+    assert isinstance(error, CommitConflict)
+    assert lake.rows(crm, "id", "v") == [(1, "x")]
+
+    monkeypatch.undo()
+    for item in lake.items():
+        if item.failed is not None:
+            lake.ledger.resolve(item.item_id, "they are done")
+    assert lake.process(crm).slices[0].summary.inserted == 1
+
+
+def test_what_changes_by_itself_is_one_value_a_slice(lake: SmallLake) -> None:
+    """ "Add calculated columns": the hash that is compared is the hash of what is written."""
+    columns = [
+        KEY,
+        {"name": "loaded", "expression": "current_timestamp()"},
+        {"name": "dice", "expression": "uuid()"},
+    ]
+    crm = entity("historic", columns=columns, settings={"hash_exclude": ["loaded", "dice"]})
+    rows = [{"id": n, "v": "a"} for n in range(50)]
+    assert lake.load(crm, "s1", rows).inserted == 50
+    rows[0]["v"] = "b"
+    again = lake.load(crm, "s2", rows)
+    assert (again.updated, again.unchanged) == (1, 49)
+    assert lake.table(crm).where("dlf_IsCurrent").select("loaded").distinct().count() == 2
+
+
+def test_names_and_values_of_any_kind_come_through(lake: SmallLake) -> None:
+    """ "Normalize column names"; values are kept to the byte."""
+    names = ["n" * 1000, "é", "e\u0301", "שלום", "a:b/c", "😀", "_x", "select", "${HOME}", "x'\"`\\"]
+    value = {name: f"{n}" for n, name in enumerate(names)}
+    texts = [
+        "",
+        " a ",
+        "x" * 1_000_000,
+        "\u0000",
+        "a\u0301",
+        "${env:HOME}",
+        "'; DROP TABLE x",
+        "\\n",
+        "\ud7ff",
+    ]
+    crm = entity(columns=[{"name": "שלום", "fieldroles": ["businesskey"]}])
+    rows = [{**value, "שלום": str(n), "text": text} for n, text in enumerate(texts)]
+    lake.load(crm, "s1", rows)
+    rows[0]["x'\"`\\"] = "changed"
+    summary = lake.load(crm, "s2", rows)
+
+    assert (summary.updated, summary.changed) == (len(texts), 1)
+    assert [text for _, text in sorted(lake.rows(crm, "שלום", "text"))] == texts
+    assert lake.rows(crm, "x'\"`\\", "n" * 1000)[0][1] == "0"
+
+
+def test_names_of_partitions_and_their_values(lake: SmallLake) -> None:
+    """ "Partition Handling": dates, numbers, and texts that a folder's name can't hold as they are."""
+    cases: list[list[Any]] = [
+        [date(2024, 1, 1), None, date(1, 1, 1)],
+        [1.5, math.nan, -0.0],
+        ["a/b=c%20:d", "..", "__HIVE_DEFAULT_PARTITION__x", "é\u0301 😀", "null"],
+        [True, False],
+    ]
+    for number, parts in enumerate(cases):
+        sales = entity(name=f"sales{number}", columns=[KEY, PARTITION])
+        rows: list[dict[str, Any]] = [{"id": n, "part": part, "v": 0} for n, part in enumerate(parts)]
+        lake.load(sales, "s1", rows)
+        again = lake.load(sales, "s2", [{**row, "v": 1} for row in rows])
+        assert (again.inserted, again.changed) == (0, len(rows)), parts
+        same = lake.load(sales, "s3", [{**row, "v": 1} for row in rows])
+        assert (same.changed, len(lake.rows(sales))) == (0, len(rows)), parts
+
+
+def test_a_prefix_of_the_lakes_own(lake: SmallLake) -> None:
+    """ "System Columns": every one has the prefix but the primary key."""
+    other = SmallLake(lake.spark, lake.root / "other", settings={"systemfield_prefix": "zz_"})
+    crm = entity("historic")
+    other.load(crm, "s1", [{"id": 1, "dlf_ValidTo": "mine"}])
+    other.load(crm, "s2", [{"id": 1, "dlf_ValidTo": "changed", "zz_deleted": False}])
+    assert {name for name in other.table(crm).columns if name not in {"id", "dlf_ValidTo"}} == {
+        "PK_things",
+        *(
+            f"zz_{name}"
+            for name in (
+                "SourceHash",
+                "ValidFrom",
+                "ValidTo",
+                "IsCurrent",
+                "source_filename",
+                "deleted",
+                "lastSeen",
+            )
+        ),
+    }
+    assert other.rows(crm, "dlf_ValidTo", "zz_IsCurrent") == [("changed", True), ("mine", False)]
+
+
+def test_old_files_of_parquet_are_read_to_the_instant(lake: SmallLake) -> None:
+    """ "Reads the source slice": INT96, dates before 1582, local times, codecs."""
+    crm = entity("historic")
+    folder = lake.put(crm, "s1", [{"id": 0}]).parent
+    (folder / "s1").unlink()
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "at": datetime(1500, 1, 1, 1, 2, 3, 4, tzinfo=UTC), "day": date(1500, 2, 28), "d": -0.0},
+        {
+            "id": 2,
+            "at": datetime(2024, 3, 31, 1, 30, tzinfo=UTC),
+            "day": date(9999, 12, 31),
+            "d": float("nan"),
+        },
+    ]
+    schema = [
+        ("id", pa.int64()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("day", pa.date32()),
+        ("d", pa.float64()),
+    ]
+    writes: list[dict[str, Any]] = [
+        {"compression": "zstd"},
+        {"use_deprecated_int96_timestamps": True, "compression": "snappy"},
+        {"compression": "gzip", "data_page_version": "2.0"},
+        {"compression": "none", "use_dictionary": False},
+    ]
+    for number, options in enumerate(writes, start=1):
+        pq.write_table(table_of(rows, schema), folder / f"s{number}", **options)
+        result = lake.process(crm)
+        assert result.error is None, options
+        assert result.slices[0].summary.updated == 0, options
+    found = lake.table(crm).selectExpr("unix_micros(at)", "cast(day as string)").collect()
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    assert sorted(tuple(row) for row in found) == sorted(
+        ((row["at"] - epoch) // timedelta(microseconds=1), row["day"].isoformat()) for row in rows
+    )
+
+
+def test_a_folder_of_many_files_is_one_slice(lake: SmallLake) -> None:
+    crm = entity()
+    folder = lake.put(crm, "s0", [{"id": 0}]).parent
+    (folder / "s1").mkdir()
+    for number in range(1, 200):
+        column = {0: "v", 1: "w"}[number % 2]
+        pq.write_table(table_of([{"id": number, column: number}]), folder / "s1" / f"part-{number}")
+    result = lake.process(crm)
+    assert [done.summary.inserted for done in result.slices] == [1, 199]
+
+
+def test_types_that_a_table_can_not_hold_say_so(lake: SmallLake) -> None:
+    """ "Schema Drift": before anything is written, and with what to do."""
+    cases: list[tuple[Any, Any]] = [
+        (pa.timestamp("ns"), datetime(2024, 1, 1)),
+        (pa.time64("us"), datetime(2024, 1, 1).time()),
+        (pa.struct([("a b", pa.int64()), ("ab", pa.int64())]), {"a b": 1, "ab": 2}),
+        (pa.list_(pa.struct([("=", pa.int64())])), [{"=": 1}]),
+    ]
+    for number, (kind, value) in enumerate(cases):
+        crm = entity(name=f"odd{number}")
+        error = lake.fail(crm, "s1", [{"id": 1, "v": value}], [("id", pa.int64()), ("v", kind)])
+        assert isinstance(error, SchemaDriftError), (kind, error)
+        assert error.remedy
+        assert not lake.files(crm)
+
+
+def test_a_key_of_nothing_is_refused_whatever_its_type(lake: SmallLake) -> None:
+    for kind in (pa.null(), pa.int64(), pa.string()):
+        crm = entity(name=f"null_{kind}")
+        error = lake.fail(crm, "s1", [{"id": None, "v": 1}], [("id", kind), ("v", pa.int64())])
+        assert isinstance(error, NullKeyError)
+
+
+def test_a_clustered_table_is_merged_into(lake: SmallLake) -> None:
+    crm = entity()
+    lake.load(crm, "s1", [{"id": n, "v": "a"} for n in range(9)])
+    lake.spark.sql(f"ALTER TABLE {crm.places(lake.lake.settings).silver.sql} CLUSTER BY (id)")
+    assert lake.load(crm, "s2", [{"id": n, "v": "b"} for n in range(5, 12)]).changed == 4
+    assert len(lake.rows(crm)) == 12
+
+
+def test_values_of_one_slice_that_fit_and_of_the_next_that_do_not(lake: SmallLake) -> None:
+    """ "Schema Drift": a text that is a number is one; one that isn't fails the slice and nothing else."""
+    crm = entity()
+    lake.load(crm, "s1", [{"id": 1, "n": 1, "d": date(2024, 1, 1), "f": 1.5}])
+    lake.load(crm, "s2", [{"id": 1, "n": "2", "d": "2024-01-02", "f": "2.5"}])
+    assert lake.rows(crm, "n", "d", "f") == [(2, date(2024, 1, 2), 2.5)]
+    for number, (column, value) in enumerate([("n", "two"), ("d", "2024-02-30"), ("f", "x")]):
+        row = {"id": 1, "n": "3", "d": "2024-01-03", "f": "3.5", column: value}
+        error = lake.fail(crm, f"t{number}", [row])
+        assert isinstance(error, SchemaDriftError)
+        assert error.details["column"] == column
+        (item,) = [item for item in lake.items() if item.failed is not None]
+        lake.ledger.skip(lake.ledger.resolve(item.item_id, "wrong").item_id, "wrong")
+    assert lake.rows(crm, "n") == [(2,)]
+
+
+def jobs_of(lake: SmallLake, work: Callable[[], object]) -> int:
+    """Return how many Spark jobs some work takes."""
+    context = lake.spark.sparkContext
+    group = f"group-{datetime.now(UTC).timestamp()}"
+    context.setJobGroup(group, group)
+    work()
+    jobs = context.statusTracker().getJobIdsForGroup(group)
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # null clears it
+    return len(jobs)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "settings", "most"),
+    [("merge", {"last_seen": "on_change"}, 6), ("historic", {}, 6)],
+)
+def test_a_slice_without_changes_costs_few_jobs_and_no_byte(
+    lake: SmallLake, strategy: str, settings: dict[str, Any], most: int
+) -> None:
+    """P1: the slice is read, compared, and that's it."""
+    things = entity(strategy, name=f"quiet_{strategy}", settings=settings)
+    rows = [{"id": n, "v": f"v{n}"} for n in range(1000)]
+    lake.load(things, "s1", rows)
+    lake.load(things, "s2", rows)
+    files, version = lake.files(things), lake.version(things)
+
+    found = jobs_of(lake, lambda: lake.load(things, "s3", rows))
+
+    assert found <= most
+    assert (lake.files(things), lake.version(things)) == (files, version)
+
+
+def test_metrics_are_those_of_the_commit(lake: SmallLake) -> None:
+    """ "Metrics": what the manifest says, the commit says, and it is this run's own."""
+    crm = entity()
+    lake.load(crm, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
+    summary = lake.load(crm, "s2", [{"id": 1, "v": "c"}, {"id": 3, "v": "d"}])
+
+    from deltalake import DeltaTable
+
+    (commit,) = DeltaTable(silver_of(lake, crm)).history(1)
+    content = json.loads(commit["userMetadata"])
+    assert content["metrics"]["recordsInSlice"] == 2
+    assert (content["metrics"]["inserted"], content["metrics"]["updated"]) == (
+        summary.inserted,
+        summary.updated,
+    )
+    (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    assert item.verdict(lake.bench(crm).application) is Verdict.PROCESSED
+    kept = lake.store.records(item.item_id)[-1].content["metrics"]
+    assert {**kept, "seconds": 0, "deltaVersion": None} == {**content["metrics"], "seconds": 0}
+
+
+def silver_of(lake: SmallLake, things: Entity) -> Path:
+    return Path(things.places(lake.lake.settings).silver.location or "")
