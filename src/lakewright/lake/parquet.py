@@ -8,16 +8,19 @@ Source: the Apache Parquet format, "File format" and "Metadata".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-__all__ = ["columns_mark", "count_rows"]
+__all__ = ["columns_mark", "count_rows", "nanosecond_columns"]
 
 T = TypeVar("T")
 
 _MAGIC = b"PAR1"
 _SCHEMA_FIELD, _ROWS_FIELD = 2, 3
+_NAME_FIELD, _CHILDREN_FIELD, _LOGICAL_TYPE_FIELD = 4, 5, 10
+_TIMESTAMP_FIELD, _IS_UTC_FIELD, _UNIT_FIELD, _NANOS_FIELD = 8, 1, 2, 3
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BOOLEANS = (1, 2)
 _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(3, 13)
@@ -39,6 +42,42 @@ def columns_mark(path: Path) -> str:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
     return _ask(path, _columns_mark)
+
+
+def nanosecond_columns(path: Path) -> dict[str, bool] | None:
+    """Return the columns with times in nanoseconds, and whether these are instants in UTC.
+
+    None if fields inside a column hold such times.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _ask(path, _nanosecond_columns)
+
+
+def _nanosecond_columns(footer: bytes) -> dict[str, bool] | None:
+    root, *elements = list(_Compact(footer).schema())
+    found: dict[str, bool] = {}
+    waiting = [root.children]
+    for element in elements:
+        waiting[-1] -= 1
+        if element.is_utc is not None and len(waiting) > 1:
+            return None
+        if element.is_utc is not None:
+            found[element.name] = element.is_utc
+        waiting.append(element.children)
+        while waiting and not waiting[-1]:
+            waiting.pop()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A node of the schema; `is_utc` is None unless it holds times in nanoseconds."""
+
+    name: str
+    children: int
+    is_utc: bool | None
 
 
 def _columns_mark(footer: bytes) -> str:
@@ -92,6 +131,57 @@ class _Compact:
         self._skip(kind)
         return self.content[start : self.position]
 
+    def schema(self) -> Iterator[_Element]:
+        """Yield the nodes of the schema, each before those below it."""
+        self._find(_SCHEMA_FIELD)
+        header = self._byte()
+        count = header >> 4
+        for _ in range(self._unsigned() if count == 0x0F else count):
+            yield self._element()
+
+    def _element(self) -> _Element:
+        name, children, is_utc = "", 0, None
+        for number, kind in self._fields():
+            if number == _NAME_FIELD and kind == _BINARY:
+                length = self._unsigned()
+                name = self.content[self.position : self.position + length].decode("utf-8", "replace")
+                self.position += length
+            elif number == _CHILDREN_FIELD and kind == _I32:
+                children = self._signed()
+            elif number == _LOGICAL_TYPE_FIELD and kind == _STRUCT:
+                is_utc = self._nanoseconds()
+            else:
+                self._skip(kind)
+        return _Element(name, children, is_utc)
+
+    def _nanoseconds(self) -> bool | None:
+        """Read a logical type: whether its times in nanoseconds are instants; None if it is another one."""
+        found = None
+        for number, kind in self._fields():
+            if number != _TIMESTAMP_FIELD:
+                self._skip(kind)
+                continue
+            is_utc, is_nano = False, False
+            for part, inner in self._fields():
+                if part == _IS_UTC_FIELD:
+                    is_utc = inner == _BOOLEANS[0]
+                elif part == _UNIT_FIELD:
+                    for unit, empty in self._fields():
+                        is_nano = unit == _NANOS_FIELD
+                        self._skip(empty)
+                else:
+                    self._skip(inner)
+            found = is_utc if is_nano else None
+        return found
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
+        """Yield number and kind of each field of a struct; whoever asks reads its value."""
+        number = 0
+        while header := self._byte():
+            step, kind = header >> 4, header & 0x0F
+            number = number + step if step else self._signed()
+            yield number, kind
+
     def text_field(self) -> bytes:
         """Return the text that is the next field."""
         if self._byte() & 0x0F != _BINARY:
@@ -101,10 +191,7 @@ class _Compact:
 
     def _find(self, wanted: int) -> int:
         """Go to the beginning of a field's value, and return its kind."""
-        number = 0
-        while header := self._byte():
-            step, kind = header >> 4, header & 0x0F
-            number = number + step if step else self._signed()
+        for number, kind in self._fields():
             if number == wanted:
                 return kind
             self._skip(kind)

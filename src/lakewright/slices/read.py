@@ -5,9 +5,13 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lakewright.lake.files import local_path
+from lakewright.lake.files import join, local_path
+from lakewright.lake.parquet import nanosecond_columns
+from lakewright.transform.casts import micros_sql
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +34,37 @@ _OPTIONS: dict[str, dict[str, str]] = {
 
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are brought together by name."""
-    return session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
+    fine = _nanosecond_columns(slice_) if entity.bronze_format == "parquet" else {}
+    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
+    frame = session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
+    return _with_times(frame, fine) if fine else frame
+
+
+def _nanosecond_columns(slice_: Slice) -> dict[str, bool]:
+    """Columns with times in nanoseconds, which Spark reads as numbers; none where some are out of reach."""
+    found: dict[str, bool] = {}
+    for file in slice_.files:
+        path = local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
+        if path is None:
+            return {}
+        try:
+            own = nanosecond_columns(path)
+        except (ValueError, OSError):
+            return {}  # reading it says what is wrong
+        if own is None:
+            return {}
+        found |= own
+    return found
+
+
+def _with_times(frame: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
+    from pyspark.sql import functions
+
+    times = {
+        name: functions.expr(micros_sql(name_sql(name), column=name, is_utc=is_utc))
+        for name, is_utc in columns.items()
+    }
+    return frame.withColumns(times)
 
 
 def _options(slice_: Slice, entity: Entity) -> dict[str, str]:

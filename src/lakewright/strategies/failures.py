@@ -100,6 +100,13 @@ def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
+def _too_long(_match: re.Match[str], _text: str, what: str) -> LakewrightError:
+    return SchemaDriftError(
+        f"the {what} has a value in a partition column that is too long for a folder's name",
+        remedy="Partition by another column, or by an expression that shortens it.",
+    )
+
+
 def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_said(text)}")
 
@@ -129,6 +136,7 @@ _MEANINGS = (
         ),
         _unreadable,
     ),
+    (re.compile(r"[Ff]ile ?name too long"), _too_long),
     (re.compile(r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE"), _too_fine),
     (re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE"), _misfit),
 )

@@ -130,6 +130,13 @@ def _refuse_unstorable(prepared: Prepared) -> None:
         SchemaDriftError: There are some; the message names the first.
     """
     for field in prepared.frame.schema.fields:
+        if field.name in prepared.partitions and field.dataType.typeName() in _NO_PARTITIONS:
+            raise SchemaDriftError(
+                f"column {field.name!r} has the type {field.dataType.simpleString()}, by which no table is "
+                "partitioned",
+                remedy="Partition by another column, or by an expression that makes a text of it.",
+                details={"column": field.name},
+            )
         for path, problem in _unstorable(field.name, field.dataType):
             raise SchemaDriftError(
                 f"column {path!r} {problem}",
@@ -138,6 +145,7 @@ def _refuse_unstorable(prepared: Prepared) -> None:
             )
 
 
+_NO_PARTITIONS = ("binary", "array", "map", "struct", "variant")
 _UNSTORABLE = ("interval", "time", "calendarinterval", "daytimeinterval", "yearmonthinterval")
 
 

@@ -17,7 +17,7 @@ from lakewright.transform.sql import text_sql
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["cast_error", "cast_sql", "limited_sql"]
+__all__ = ["cast_error", "cast_sql", "limited_sql", "micros_sql"]
 
 _MARK = "lakewright-cast"
 _SEPARATOR = "\u241f"
@@ -61,6 +61,13 @@ def limited_sql(value: str, length: int, *, column: str) -> str:
     return f"if(coalesce(char_length({value}), 0) <= {length}, {value}, {raised})"
 
 
+def micros_sql(value: str, *, column: str, is_utc: bool) -> str:
+    """Return the SQL of nanoseconds since 1970 as a time in microseconds; a finer one fails the query."""
+    time = f"timestamp_micros({value} div 1000)"
+    kept = time if is_utc else f"cast({time} as timestamp_ntz)"
+    return f"if({value} % 1000 = 0, {kept}, {_raise(value, column, 'timestamp in microseconds')})"
+
+
 def cast_error(text: str) -> SchemaDriftError | None:
     """Return the error that a failed query's text tells of, if a value didn't fit its column's type."""
     found = _RAISED.search(text)
@@ -96,4 +103,6 @@ def _may_round(kind: str, target: str) -> bool:
         "double",
         "decimal",
     }
-    return (kind in _NUMBERS and is_number) or (kind.startswith("timestamp") and target == "date")
+    if kind.startswith("timestamp"):
+        return is_number or target == "date"
+    return kind in _NUMBERS and is_number

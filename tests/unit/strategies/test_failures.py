@@ -53,6 +53,16 @@ ENTITY = Entity.model_validate(
             "'ratio'",
         ),
         ("lakewright-cast\u241fv\u241fint\u241fseven\u241f", SchemaDriftError, "seven"),
+        (
+            "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: File name too long",
+            SchemaDriftError,
+            "partition",
+        ),
+        (
+            "[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,false))",
+            SchemaDriftError,
+            "NANOS",
+        ),
         ("something\nwith lines", TargetError, "something"),
         ("outer\nCaused by: x\n[INNER.ERROR] what it was", TargetError, "what it was"),
     ],
