@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlparse
 
 from deltalake import DeltaTable, QueryBuilder
 from tests.chaos.lake import CANARY, ENTITIES, PREFIX, ChaosLake, expected
-from tests.model.strategies import Row
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE
@@ -176,16 +175,13 @@ def _files(path: Path) -> Iterator[Path]:
         yield Path(unquote(urlparse(uri).path) if uri.startswith("file:") else uri)
 
 
-def _row(row: Mapping[str, Any], times: Mapping[datetime, int], *, is_historic: bool) -> Row:
+def _row(row: Mapping[str, Any], times: Mapping[datetime, int], *, is_historic: bool) -> tuple[Any, ...]:
     own = {name.removeprefix(PREFIX): value for name, value in row.items() if name.startswith(PREFIX)}
-    return Row(
-        key=row["id"],
-        values=(row["name"], row["size"]),
-        mark=row["mark"],
-        deleted=own["deleted"],
-        seen=times.get(own["lastSeen"], -1),
-        valid_from=times.get(own["ValidFrom"], -1) if is_historic else None,
-        valid_to=None if not is_historic or own["IsCurrent"] else times.get(own["ValidTo"], -1),
+    return (
+        *(row["id"], row["name"], row["size"], row["mark"], own["deleted"]),
+        times.get(own["lastSeen"], -1),
+        times.get(own["ValidFrom"], -1) if is_historic else None,
+        None if not is_historic or own["IsCurrent"] else times.get(own["ValidTo"], -1),
     )
 
 

@@ -63,7 +63,7 @@ jobs:
 class Expected:
     """A table after some slices, and the metrics of each; a slice's number times ten is its time."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[tuple[Any, ...], ...]
     counts: tuple[Mapping[str, int], ...]
     marks: tuple[int, ...]
 
@@ -104,9 +104,9 @@ def records_of(seed: int, entity: str, number: int) -> list[Record]:
     keys = sorted(chance.sample(range(KEYS), chance.randint(1, KEYS)))
     deleted = [None, False, False, False, True] if ENTITIES[entity] != "full" else [None, False]
     return [
-        Record(
-            key=key,
-            values=(chance.choice([None, "", "a", "b"]), chance.choice([None, 0.0, 1.5])),
+        _record(
+            key,
+            {"name": chance.choice([None, "", "a", "b"]), "size": chance.choice([None, 0.0, 1.5])},
             mark=10 * number + chance.randint(0, 20),
             deleted=chance.choice(deleted),
         )
@@ -114,21 +114,32 @@ def records_of(seed: int, entity: str, number: int) -> list[Record]:
     ]
 
 
+def _record(key: int, values: dict[str, Any], *, mark: int, deleted: bool | None) -> Record:
+    return Record(key=(key,), values=values, stored=values, mark=mark, deleted=deleted)
+
+
+def shown(row: Row) -> tuple[Any, ...]:
+    """Return a row of the model as tables are compared with it."""
+    record = row.record
+    values = (record.stored["name"], record.stored["size"], record.mark)
+    return (*record.key, *values, row.deleted, row.seen, row.valid_from, row.valid_to)
+
+
 def expected(seed: int, entity: str, slices: int) -> Expected:
     """Return what an entity's table holds after its first slices."""
-    model, counts, marks = Model(), [], []
+    model, counts, marks = Model(ENTITIES[entity]), [], []
     for number in range(1, slices + 1):
         records = records_of(seed, entity, number)
-        counts.append(asdict(getattr(model, ENTITIES[entity])(records, 10 * number)))
+        counts.append(asdict(model.apply(records, 10 * number, str(number))))
         marks.append(max(record.mark for record in records if record.mark is not None))
-    return Expected(tuple(model.rows), tuple(counts), tuple(marks))
+    return Expected(tuple(map(shown, model.rows)), tuple(counts), tuple(marks))
 
 
 def _frame(records: list[Record]) -> pd.DataFrame:
     columns = {
-        "id": pd.array([record.key for record in records], dtype="Int64"),
-        "name": pd.array([record.values[0] for record in records], dtype="string"),
-        "size": pd.array([record.values[1] for record in records], dtype="Float64"),
+        "id": pd.array([record.key[0] for record in records], dtype="Int64"),
+        "name": pd.array([record.values["name"] for record in records], dtype="string"),
+        "size": pd.array([record.values["size"] for record in records], dtype="Float64"),
         "mark": pd.array([record.mark for record in records], dtype="Int32"),
         f"{PREFIX}deleted": pd.array([record.deleted for record in records], dtype="boolean"),
     }
