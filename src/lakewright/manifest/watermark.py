@@ -98,12 +98,14 @@ class Standing:
 
     Attributes:
         item_id: The item that brought it; None where an operator set it.
+        author: Who set it; None where an item brought it.
     """
 
     application: Application
     column: str
     watermark: Watermark
     item_id: str | None
+    author: str | None = None
 
     @property
     def key(self) -> str:
@@ -116,6 +118,7 @@ class Standing:
             "application": list(self.application.key),
             "column": self.column,
             "item_id": self.item_id,
+            **({} if self.author is None else {"author": self.author}),
             **self.watermark.as_json(),
         }
         return Put(WATERMARK, self.key, value, expected)
@@ -129,6 +132,7 @@ class Standing:
             column=document.value["column"],
             watermark=Watermark.from_json(document.value),
             item_id=document.value["item_id"],
+            author=document.value.get("author"),
         )
 
 
@@ -147,9 +151,11 @@ class Watermarks:
         """Yield every last watermark, by application and column."""
         return map(Standing.from_document, self.store.documents(WATERMARK, prefix=prefix))
 
-    def set(self, application: Application, column: str, watermark: Watermark) -> None:
+    def set(
+        self, application: Application, column: str, watermark: Watermark, *, author: str | None = None
+    ) -> None:
         """Make this the last watermark of a column, also where that is a step back."""
-        self.store.write(Write(puts=(Standing(application, column, watermark, None).put(),)))
+        self.store.write(Write(puts=(Standing(application, column, watermark, None, author).put(),)))
 
     def reset(self, application: Application, column: str) -> None:
         """Forget a column's watermark, as if no slice had brought one."""

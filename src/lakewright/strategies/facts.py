@@ -23,6 +23,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAMPLES = 5
 LONGEST_BOUND = 200
 
+LONGEST_NAME = 254
+"""Bytes of a partition's folder, which has the column's name and value, but for the sign between them."""
+
 _RANGED = ("byte", "short", "integer", "long", "decimal", "date", "timestamp", "string")
 
 
@@ -63,7 +66,7 @@ def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple
     Raises:
         DuplicateBusinesskeyException: Several rows have the same key.
         NullKeyError: A column of the business key is null.
-        SchemaDriftError: A partition value is an empty text, which a table can't tell from null.
+        SchemaDriftError: A partition value is an empty text, which a table can't tell from null, or too long.
     """
     questions = _Questions(prepared, ranged)
     row = questions.ask()
@@ -76,6 +79,12 @@ def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple
             f"{row['empty_partitions']} rows have an empty text in a partition column "
             f"({', '.join(prepared.partitions)}), which a table can't tell from null",
             remedy="Let the source or a transformation give null or another text.",
+        )
+    if row["long_partitions"]:
+        raise SchemaDriftError(
+            f"{row['long_partitions']} rows have a text in a partition column "
+            f"({', '.join(prepared.partitions)}) that is too long for a folder's name",
+            remedy="Partition by another column, or by an expression that shortens it.",
         )
     return Facts(
         records=row["records"] or 0,
@@ -129,12 +138,20 @@ class _Questions:
         return row
 
     def _counted(self) -> dict[str, str]:
-        """Rows with a null in their key, and with an empty text as partition."""
+        """Rows with a null in their key, and with a text as partition that is empty or too long."""
         columns = self.prepared.key_columns or ((self.prepared.system.key,) if self.prepared.has_key else ())
         is_null = " or ".join(f"{name_sql(name)} is null" for name in columns) or "false"
         texts = [name for name in self.prepared.partitions if self.types[name].typeName() == "string"]
         is_empty = " or ".join(f"coalesce({name_sql(name)} = '', false)" for name in texts) or "false"
-        return {"null_keys": f"if({is_null}, 1, 0)", "empty_partitions": f"if({is_empty}, 1, 0)"}
+        is_long = " or ".join(
+            f"coalesce(octet_length({name_sql(name)}) > {LONGEST_NAME - len(name.encode())}, false)"
+            for name in texts
+        )
+        return {
+            "null_keys": f"if({is_null}, 1, 0)",
+            "empty_partitions": f"if({is_empty}, 1, 0)",
+            "long_partitions": f"if({is_long or 'false'}, 1, 0)",
+        }
 
     def watermarks(self, row: Row) -> Iterator[tuple[str, Watermark]]:
         for index, (column, name) in enumerate(self.marks):

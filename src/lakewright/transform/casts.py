@@ -65,7 +65,9 @@ def micros_sql(value: str, *, column: str, is_utc: bool) -> str:
     """Return the SQL of nanoseconds since 1970 as a time in microseconds; a finer one fails the query."""
     time = f"timestamp_micros({value} div 1000)"
     kept = time if is_utc else f"cast({time} as timestamp_ntz)"
-    return f"if({value} % 1000 = 0, {kept}, {_raise(value, column, 'timestamp in microseconds')})"
+    return (
+        f"if(coalesce({value} % 1000, 0) = 0, {kept}, {_raise(value, column, 'timestamp in microseconds')})"
+    )
 
 
 def cast_error(text: str) -> SchemaDriftError | None:

@@ -304,10 +304,10 @@ class TestWatermarks:
     def test_they_are_listed_set_and_forgotten(self) -> None:
         app = a_lake()
         assert document(app, "watermark", "ls") == [
-            {"entity": "orders", "column": "day", "value": 3, "item_id": ITEM + "a"}
+            {"entity": "orders", "column": "day", "value": 3, "item_id": ITEM + "a", "author": None}
         ]
-        document(app, "watermark", "set", "orders", "day", "1")
-        assert [row["value"] for row in document(app, "watermark", "ls")] == [1]
+        document(app, "watermark", "set", "orders", "day", "1", "--author", "ada")
+        assert [(row["value"], row["author"]) for row in document(app, "watermark", "ls")] == [(1, "ada")]
         document(app, "watermark", "reset", "orders", "day")
         assert document(app, "watermark", "ls") == []
 

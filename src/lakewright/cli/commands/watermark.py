@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from typing import Any
 
 import click
@@ -33,7 +34,7 @@ def list_watermarks(call: Call, /) -> None:
     standings = list(Watermarks(call.app.store).all())
     rows = [_row(standing) for standing in standings]
     table = Table(
-        ("entity", "column", "value", "brought by"),
+        ("entity", "column", "value", "brought by", "set by"),
         tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows),
     )
     call.output.result(rows, [table if rows else line("no slice has brought a watermark yet")])
@@ -45,9 +46,14 @@ def list_watermarks(call: Call, /) -> None:
 @click.argument("entity")
 @click.argument("column")
 @click.argument("value")
+@click.option(
+    "--author", metavar="NAME", default=getpass.getuser, show_default="your user name", help="Who did it."
+)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Needed where there is no watermark yet.")
 @click.pass_obj
-def set_watermark(call: Call, /, entity: str, column: str, value: str, *, kind: str | None) -> None:
+def set_watermark(
+    call: Call, /, entity: str, column: str, value: str, *, author: str, kind: str | None
+) -> None:
     """Make VALUE the last watermark of an entity's column, also where that is a step back."""
     application = entity_application(call.app, entity)
     watermarks = Watermarks(call.app.store)
@@ -58,8 +64,8 @@ def set_watermark(call: Call, /, entity: str, column: str, value: str, *, kind: 
             remedy=f"Give --type: {', '.join(TYPES)}.",
         )
     made = Watermark.of(Watermark(kind or (present.type if present else ""), value).python)
-    watermarks.set(application, column, made)
-    row = _row(Standing(application, column, made, None))
+    watermarks.set(application, column, made, author=author)
+    row = _row(Standing(application, column, made, None, author))
     call.output.result(row, [line(f"{entity} {column} is {made.value}")])
 
 
@@ -87,4 +93,5 @@ def _row(standing: Standing) -> dict[str, Any]:
         "column": standing.column,
         "value": standing.watermark.value,
         "item_id": standing.item_id,
+        "author": standing.author,
     }
