@@ -6,7 +6,9 @@ recorded for that slice and stops nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
@@ -21,6 +23,7 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.files import join, local_path
 from lakewright.lake.parquet import columns_mark
 from lakewright.lake.table import last_number
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
 from lakewright.slices.read import read_slice
@@ -47,14 +50,16 @@ def fail_foreseeable(
 
     These are files that can't be read, by their footers, and slices whose columns don't fit: keys missing or
     of another type, drift that the entity refuses, names and types that a table can't hold. Of slices that
-    come after one of these, which then wait, only the footers are looked at. Sound slices with the same
-    columns cost one look together.
+    come after one of these, which then wait, only the footers are looked at. Slices with the same columns
+    cost one look together, and none if one with these columns has just been processed.
 
     Raises:
         SpecError: An expression of the entity reaches for more than a row's columns: no slice's fault.
     """
+    slices = tuple(slices)
     by_id = {item_id(slice_.path): slice_ for slice_ in slices}
     foresight = _Foresight(bench, entity)
+    foresight.trust(_former(bench, pending, slices))
     found: list[LakewrightError] = []
     for item in _unprocessed(bench, entity, pending):
         slice_ = by_id.get(item.item_id)
@@ -78,6 +83,17 @@ def _unprocessed(bench: Bench, entity: Entity, pending: Pending) -> Iterator[Ite
             yield item
 
 
+def _former(bench: Bench, pending: Pending, slices: Sequence[Slice]) -> Slice | None:
+    """The slice before the first that is ready, if it has been processed as it is."""
+    ready = {item.item_id for item in pending.ready}
+    before = list(takewhile(lambda slice_: item_id(slice_.path) not in ready, slices))
+    if not ready or not before:
+        return None
+    item = bench.ledger.item(item_id(before[-1].path))
+    is_processed = item.verdict(bench.application) is Verdict.PROCESSED
+    return before[-1] if is_processed and item.fingerprint == before[-1].fingerprint else None
+
+
 class _Foresight:
     """What can be seen of one entity's slices, each after those before it."""
 
@@ -86,6 +102,13 @@ class _Foresight:
         self.entity = entity
         self.fitting: set[tuple[str, ...]] = set()
         self.first: Fit | None = None
+
+    def trust(self, former: Slice | None) -> None:
+        """Take it that slices with the columns of this one fit."""
+        with suppress(SliceError):
+            mark = self._mark(former) if former is not None else ()
+            if mark:
+                self.fitting.add(mark)
 
     def problem(self, slice_: Slice, *, is_next: bool) -> LakewrightError | None:
         try:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,11 @@ def test_slices_of_the_same_columns_are_looked_at_once(
 
     assert look_ahead(lake, things) == ()
     assert seen == ["s0", "s5", "s6"]
+    assert lake.process(things).error is None
+    lake.put(things, "s7", SOUND)
+    shutil.copytree(folder, folder.with_name("s8"))
+    assert look_ahead(lake, things) == ()
+    assert seen[3:] == ["s7"]
 
 
 def test_a_broken_file_fails_and_the_slices_after_it_wait(lake: SmallLake) -> None:
