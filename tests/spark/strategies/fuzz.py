@@ -17,7 +17,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.spark.strategies.machine import APPLIED, StrategyMachine
-from tests.stores.test_machine import SqliteLikeMemory
+from tests.stores.test_machine import LikeMemory, sqlite_places
 
 from lakewright.lake.session import SessionSettings, build_session
 
@@ -36,12 +36,15 @@ def main() -> int:
     class Machine(StrategyMachine):
         session = build_session(SessionSettings(folder, app_name="fuzz", master="local[2]"))
 
+    class Manifest(LikeMemory):
+        places = staticmethod(sqlite_places)
+
     end = time.monotonic() + 60 * options.minutes
     chosen, seeds = options.seed, 0
     while chosen is None or seeds == 0:
         number = chosen if chosen is not None else random.SystemRandom().randrange(2**32)
         seeds += 1
-        if not (_is_sound(SqliteLikeMemory, number, 10 * MACHINES) and _is_sound(Machine, number, MACHINES)):
+        if not (_is_sound(Manifest, number, 10 * MACHINES) and _is_sound(Machine, number, MACHINES)):
             print(f"\nfound with seed {number}: make fuzz FUZZ_SEED={number}", flush=True)
             return 1
         print(f"seed {number}: sound; {len(APPLIED)} slices applied so far", flush=True)
