@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import demo, lifecycle, spending, startup
+from benchmarks import demo, lifecycle, manifest, spending, startup
 from benchmarks.report import write_page
 
 SUITES = {
@@ -17,6 +17,7 @@ SUITES = {
     "Demo": demo.run,
     "What a run spends": spending.run,
     "Lifecycle": lifecycle.run,
+    "Manifest": manifest.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
