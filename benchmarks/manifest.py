@@ -276,7 +276,7 @@ def _stream(folder: Path) -> Iterator[Row]:
                 )
     late = sorted(delay for of_writer in delays for delay in of_writer)
     yield Row(
-        f"SQLite: {WRITERS} writers for {STREAM_SECONDS:.0f} s, each with a record every {1000 * EVERY:.0f} ms",
+        f"SQLite: {WRITERS} writers for {STREAM_SECONDS:.0f} s, each {1000 * EVERY:.0f} ms a record of each",
         f"{WRITERS * wanted:,} records, none lost or reordered; durable after "
         f"{1000 * median(late):.0f} ms (half), {1000 * late[int(0.99 * len(late))]:.0f} ms (99 %)",
         "none lost or reordered",
