@@ -15,7 +15,7 @@ from lakewright.run import hooks
 from lakewright.spec.load import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
-from lakewright.targets import assertions, datasets, measures
+from lakewright.targets import assertions, checks, datasets, measures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,7 @@ PACKAGES = {
     "schema": schemas,
     "target": targets,
     "assertion": assertions,
+    "check": checks,
     "measure": measures,
     "dataset": datasets,
     "hook": hooks,

@@ -25,6 +25,7 @@ PAGES = {
     "schema": "schemas.md",
     "target": "targets.md",
     "assertion": "targets.md#assertions",
+    "check": "targets.md#checks",
     "dataset": "targets.md#datasets",
     "hook": "project.md#hooks",
     "measure": "targets.md#measures",
@@ -51,9 +52,8 @@ DEFAULTS = {
 UNUSED = {
     "Field": ("default", "format", "size", "charset", "collation"),
     "Job": ("metadata",),
-    "Mapping": ("documentation", "metadata"),
-    "Relation": ("documentation", "metadata"),
-    "Target": ("documentation",),
+    "Mapping": ("metadata",),
+    "Relation": ("metadata",),
 }
 """Keys that are read, for files that have them, but that nothing uses so far."""
 

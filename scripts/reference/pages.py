@@ -21,6 +21,7 @@ from lakewright.run.hooks.hook import Hook
 from lakewright.schemas.schema import Schema
 from lakewright.spec.case import Case
 from lakewright.spec.column import Column
+from lakewright.spec.documentation import DocumentationFile
 from lakewright.spec.entity import Entity, EntitySettings, SourceConnection
 from lakewright.spec.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.lake import LakeSettings
@@ -30,6 +31,7 @@ from lakewright.spec.template import TemplateSpec
 from lakewright.spec.types import Field, PartitionField
 from lakewright.spec.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
+from lakewright.targets.checks.check import Check
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.measures.measure import Measure
 from lakewright.targets.target import Target
@@ -49,19 +51,23 @@ BASES: Mapping[str, type[Named]] = {
     "schema": Schema,
     "target": Target,
     "assertion": Assertion,
+    "check": Check,
     "measure": Measure,
     "dataset": Dataset,
     "hook": Hook,
 }
 """What the kinds of a category have in common."""
 
-LEVELS = {"assertion": "###", "connection": "###", "dataset": "###", "measure": "###", "hook": "####"}
+LEVELS = {
+    **dict.fromkeys(("assertion", "check", "connection", "dataset", "measure"), "###"),
+    "hook": "####",
+}
 """Headings of kinds that stand on a page with others."""
 
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
-    *(Case, Column, Entity, EntitySettings, Execution, Field, Job, LakeSettings, MetricBoard, Parameter),
-    *(PartitionField, ProjectFile, SourceConnection, TemplateSpec, Watermark),
+    *(Case, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job, LakeSettings),
+    *(MetricBoard, Parameter, PartitionField, ProjectFile, SourceConnection, TemplateSpec, Watermark),
 )
 MODELS = {model.__name__: model for model in PLAIN}
 

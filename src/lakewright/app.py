@@ -27,6 +27,7 @@ import lakewright.run.hooks
 import lakewright.schemas
 import lakewright.targets
 import lakewright.targets.assertions
+import lakewright.targets.checks
 import lakewright.targets.datasets
 import lakewright.targets.measures
 from lakewright.connections.jdbc import driver_jars
@@ -43,6 +44,7 @@ from lakewright.manifest.store import Store
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.circles import find_circles
+from lakewright.run.docs import Docs, DocsRequest, write_docs
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
@@ -81,6 +83,7 @@ def registry() -> Registry:
         "schema": lakewright.schemas,
         "target": lakewright.targets,
         "assertion": lakewright.targets.assertions,
+        "check": lakewright.targets.checks,
         "dataset": lakewright.targets.datasets,
         "measure": lakewright.targets.measures,
         "hook": lakewright.run.hooks,
@@ -371,6 +374,18 @@ class App:
         except LakewrightError as error:
             log.warning("old runs could not be removed from the history: %s", error)
 
+    def document(self, request: DocsRequest) -> Docs:
+        """Return the project's documentation, written where `documentation.yml` says.
+
+        Raises:
+            SpecError: `documentation.yml`, the job or its arguments are wrong; nothing was written.
+        """
+        settings = self._manifest_settings()
+        is_missing = settings["kind"] == "sqlite" and not Path(settings["path"]).exists()
+        store = open_store({"kind": "memory"}) if is_missing else self.store
+        context = self._context(RunOptions(), store, None)
+        return write_docs(self.project, self.lake, self._journal(store), context, request)
+
     def close(self) -> None:
         """Let go of the store and stop Spark, if they were used."""
         for part, stop in (("lake", "stop"), ("store", "close")):
@@ -410,6 +425,7 @@ class App:
                 takeover=self.takeover,
                 is_stopping=lambda: interruption is not None and interruption.signal is not None,
                 warn=log.warning,
+                redact=self.redactor.text,
             )
 
         return context

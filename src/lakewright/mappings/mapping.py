@@ -13,6 +13,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.query import all_rows
 from lakewright.plan.resource import Resource
+from lakewright.spec.documentation import Documentation
 from lakewright.spec.model import Named, Reference
 
 if TYPE_CHECKING:
@@ -57,8 +58,14 @@ class Mapping(Named):
         default=CacheLevel.NONE, description="Where its rows are kept after their first use."
     )
     filter: str | None = Declared(default=None, description="SQL condition on the result.")
-    documentation: Any = Declared(default=None, description="What the documentation shows; checks.")
+    documentation: Documentation | None = Declared(
+        default=None, exclude=True, description="What the documentation shows; checks."
+    )
     metadata: Any = Declared(default=None, description="Labels of the author's own.")
+
+    def mentions(self) -> Iterable[Reference]:
+        """Return what its checks refer to."""
+        return () if self.documentation is None else self.documentation.references()
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of the mappings that this one reads, each once."""

@@ -15,6 +15,7 @@ from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.schemas.schema import Schema
+from lakewright.spec.documentation import Documentation
 from lakewright.spec.model import KindOf, Listed, Named, Reference
 from lakewright.spec.types import Field, PartitionField
 
@@ -84,7 +85,9 @@ class Relation(Named):
         default=None, alias="schema", description="Its columns; found in what is there unless given."
     )
     partitions: Listed[PartitionField] = Declared(default=(), description="Columns that divide it.")
-    documentation: Any = Declared(default=None, description="What the documentation shows; checks.")
+    documentation: Documentation | None = Declared(
+        default=None, exclude=True, description="What the documentation shows; checks."
+    )
     metadata: Any = Declared(default=None, description="Labels of the author's own.")
 
     @classmethod
@@ -110,6 +113,10 @@ class Relation(Named):
             Reference(inner.category, inner.name, ("schema", *inner.path))
             for inner in self.declared_schema.references()
         ]
+
+    def mentions(self) -> Iterable[Reference]:
+        """Return what its checks refer to."""
+        return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:

@@ -17,6 +17,7 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.define import Definer
 from lakewright.spec.definition import Definition
 from lakewright.spec.document import Document
+from lakewright.spec.documentation import DocumentationFile
 from lakewright.spec.entities import check_entities, check_settings, merge_connections
 from lakewright.spec.faults import faults_of
 from lakewright.spec.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
@@ -220,8 +221,13 @@ class _Load:
         path = self.basedir / DOCUMENTATION_FILE
         if not path.is_file():
             return None
-        value = self.read(path).value
-        return value if isinstance(value, dict) else {}
+        document = self.read(path)
+        value = document.value if isinstance(document.value, dict) else {}
+        try:
+            DocumentationFile.model_validate(value)
+        except ValidationError as error:
+            self.sections.faults += faults_of(error, "documentation", document.at, is_rendered=False)
+        return value
 
     def scope(self, top: ProjectFile | None, environment: Mapping[str, object]) -> Scope:
         properties = {

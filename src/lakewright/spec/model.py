@@ -153,6 +153,10 @@ class Named(Model):
         """Return the definitions of its own category that it only says to come before or after."""
         return ()
 
+    def mentions(self) -> Iterable[Reference]:
+        """Return the definitions that what it tells of itself refers to: it isn't made of them."""
+        return ()
+
 
 def _listed(declared: Any) -> Any:
     if declared is None:

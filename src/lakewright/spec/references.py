@@ -44,7 +44,7 @@ def check_references(
 def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
     """What a definition names; where something else is wrong with it, what is plain to see."""
     if model is not None:
-        return (*model.references(), *model.links())
+        return (*model.references(), *model.links(), *model.mentions())
     connection = definition.raw.get("connection") if definition.category == "entity" else None
     return (Reference("connection", connection, ("connection",)),) if isinstance(connection, str) else ()
 

@@ -9,6 +9,8 @@ KINDS = {
     "console": "lakewright.targets.console:ConsoleTarget",
     "copy": "lakewright.targets.copy:CopyTarget",
     "count": "lakewright.targets.count:CountTarget",
+    "document": "lakewright.targets.document:DocumentTarget",
+    "documentation": "lakewright.targets.document:DocumentTarget",
     "drop": "lakewright.targets.drop:DropTarget",
     "empty": "lakewright.targets.empty:EmptyTarget",
     "entity": "lakewright.targets.entity:EntityTarget",

@@ -45,6 +45,7 @@ class Context:
         clock: The time now, with a zone.
         say: Prints a line of a target's own output.
         warn: Takes a warning.
+        redact: Takes the project's secrets out of a text.
         takeover: Who may take over a stale lock.
         is_stopping: Tells whether the run is to stop: what is begun is finished, nothing more is begun.
         is_cut_off: Tells whether what is begun was made to end at once, so that it is no failure.
@@ -59,6 +60,7 @@ class Context:
     options: RunOptions = field(default_factory=RunOptions)
     settings: Settings = field(default_factory=Settings)
     warn: Callable[[str], None] = lambda _: None
+    redact: Callable[[str], str] = str
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False

@@ -23,6 +23,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.spec.documentation import Documentation
 from lakewright.spec.model import Named, Reference, Texts
 from lakewright.spec.values import Duration
 from lakewright.targets.context import Context
@@ -59,7 +60,9 @@ class Target(Named):
     timeout: DurationText | None = Declared(
         default=None, description="Longest time a phase may take, PT1H for one."
     )
-    documentation: Any = Declared(default=None, description="What the documentation shows.")
+    documentation: Documentation | None = Declared(
+        default=None, exclude=True, description="What the documentation shows; checks."
+    )
     metadata: Any = Declared(default=None, description="Labels of the author's own.")
 
     @field_validator("timeout")
@@ -86,6 +89,10 @@ class Target(Named):
         for field, names in (("before", self.before), ("after", self.after)):
             for index, name in enumerate(names):
                 yield Reference("target", name, (field, index))
+
+    def mentions(self) -> Iterable[Reference]:
+        """Return what its checks refer to."""
+        return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:

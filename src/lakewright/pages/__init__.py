@@ -1,0 +1,1 @@
+"""The project's documentation as pages: what was found, as HTML, Markdown or JSON. Knows no lake."""

@@ -1,0 +1,224 @@
+"""Which columns the columns of a frame are made of, by Spark's analysed plan.
+
+The plan comes as the JSON that Spark makes of it: a list of nodes, each before its children. Expressions in
+it are such lists too. Columns are known by their ids; those of a leaf carry in their metadata where they are
+from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+__all__ = ["ORIGIN", "sources_of"]
+
+ORIGIN = "lakewright.origin"
+"""Key in the metadata of a leaf's columns."""
+
+Node: TypeAlias = Mapping[str, Any]
+Tree: TypeAlias = Sequence[Node]
+Origin: TypeAlias = tuple[str, str]
+"""What a leaf's metadata says, and the column's name."""
+
+
+def sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
+    """Return each column of a plan's result with the leaves' columns that it is made of, in their order."""
+    reading = _Reading()
+    columns = reading.plan(plan)
+    return [(name, tuple(reading.origins(key))) for key, name in columns]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known of the columns of a plan.
+
+    Attributes:
+        made_of: Ids of columns, with those that they are made of.
+        leaves: Ids of columns that carry an origin.
+        shared: Columns of common table expressions, by the expression's id.
+    """
+
+    made_of: dict[int, dict[int, None]] = field(default_factory=dict)
+    leaves: dict[int, Origin] = field(default_factory=dict)
+    shared: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def origins(self, key: int) -> Iterator[Origin]:
+        """Yield the origins of a column, each once."""
+        seen: set[int] = set()
+        found: set[Origin] = set()
+        waiting = [key]
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            origin = self.leaves.get(at)
+            if origin is not None and origin not in found:
+                found.add(origin)
+                yield origin
+            waiting += reversed(self.made_of.get(at, {}))
+
+    def plan(self, tree: Tree) -> list[tuple[int, str]]:
+        """Take in a plan, and return the ids and names of its columns."""
+        return self._node(tree, 0)[0]
+
+    def _node(self, tree: Tree, position: int) -> tuple[list[tuple[int, str]], int]:
+        node = tree[position]
+        children: list[list[tuple[int, str]]] = []
+        position += 1
+        for _ in range(node["num-children"]):
+            columns, position = self._node(tree, position)
+            children.append(columns)
+        for expression in _expressions(node):
+            self._expression(expression)
+        return self._columns(node, children), position
+
+    def _columns(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        kind = str(node["class"]).rpartition(".")[2]
+        known = _SHAPES.get(kind)
+        if known is not None:
+            return known(self, node, children)
+        if isinstance(node.get("output"), list):
+            return self._opaque(node, children)
+        return children[0] if children else []
+
+    def _opaque(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        """A leaf; or a node that names its columns and makes each of all that it is given."""
+        columns = _named(node["output"])
+        if not children:
+            # Only here: what is made of such a column inherits its metadata.
+            for (key, name), (leaf, *_) in zip(columns, node["output"], strict=False):
+                if ORIGIN in (leaf.get("metadata") or {}):
+                    self.leaves[key] = (str(leaf["metadata"][ORIGIN]), name)
+        given = [key for child in children for key, _ in child]
+        for key, _ in columns:
+            self._note(key, (each for each in given if each != key))
+        return columns
+
+    def _projected(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        del children
+        return _named(node.get("projectList") or node.get("aggregateExpressions") or [])
+
+    def _joined(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        kind = str(node.get("joinType"))
+        is_filter = "LeftSemi" in kind or "LeftAnti" in kind
+        return children[0] if is_filter else [column for child in children for column in child]
+
+    def _windowed(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        return [*children[0], *_named(node.get("windowExpressions", []))]
+
+    def _generated(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        made = _named(node["generatorOutput"])
+        for key, _ in made:
+            self._note(key, _attributes(node["generator"]))
+        return [*children[0], *made]
+
+    def _expanded(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        columns = _named(node["output"])
+        for projection in node["projections"]:
+            for (key, _), expression in zip(columns, projection, strict=True):
+                self._note(key, (each for each in _attributes(expression) if each != key))
+        del children
+        return columns
+
+    def _united(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        del node
+        first, *others = children
+        for other in others:
+            for (key, _), (same, _) in zip(first, other, strict=False):
+                self._note(key, [same] if same != key else [])
+        return first
+
+    def _with_shared(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        return children[int(node["plan"])]
+
+    def _share(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        self.shared[int(node["id"])] = children[0]
+        return children[0]
+
+    def _use_shared(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        del children
+        columns = _named(node["output"])
+        for (key, _), (same, _) in zip(columns, self.shared.get(int(node["cteId"]), []), strict=False):
+            self._note(key, [same] if same != key else [])
+        return columns
+
+    def _expression(self, tree: Tree) -> None:
+        """Take in what the aliases in an expression are made of."""
+        inner = {
+            index: self.plan(node["plan"]) for index, node in enumerate(tree) if _is_plan(node.get("plan"))
+        }
+        for index, node in enumerate(tree):
+            if "exprId" not in node:
+                continue
+            key = _key(node)
+            if node["num-children"]:
+                end = _end(tree, index)
+                self._note(key, _attributes(tree[index + 1 : end]))
+                for at, columns in inner.items():
+                    if index < at < end:
+                        self._note(key, (each for each, _ in columns))
+
+    def _note(self, key: int, made_of: Iterable[int]) -> None:
+        self.made_of.setdefault(key, {}).update(dict.fromkeys(made_of))
+
+
+_SHAPES: Mapping[str, Callable[[_Reading, Node, list[list[tuple[int, str]]]], list[tuple[int, str]]]] = {
+    "Project": _Reading._projected,
+    "Aggregate": _Reading._projected,
+    "Join": _Reading._joined,
+    "Window": _Reading._windowed,
+    "Generate": _Reading._generated,
+    "Expand": _Reading._expanded,
+    "Union": _Reading._united,
+    "Intersect": _Reading._united,
+    "WithCTE": _Reading._with_shared,
+    "CTERelationDef": _Reading._share,
+    "CTERelationRef": _Reading._use_shared,
+}
+
+
+def _expressions(node: Node) -> Iterator[Tree]:
+    """Yield the expressions in a node: lists of maps, however deep in lists."""
+    for key, value in node.items():
+        if key != "plan" and isinstance(value, list):
+            yield from _trees(value)
+
+
+def _trees(value: Sequence[Any]) -> Iterator[Tree]:
+    if value and all(isinstance(each, Mapping) and "num-children" in each for each in value):
+        yield value
+        return
+    for each in value:
+        if isinstance(each, list):
+            yield from _trees(each)
+
+
+def _is_plan(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _named(expressions: Sequence[Tree]) -> list[tuple[int, str]]:
+    """Return id and name of each expression that stands for a column."""
+    return [(_key(tree[0]), str(tree[0].get("name", ""))) for tree in expressions if "exprId" in tree[0]]
+
+
+def _attributes(tree: Tree) -> Iterator[int]:
+    """Yield the ids of the columns in an expression, those of queries inside of it left out."""
+    for node in tree:
+        if "exprId" in node and not node["num-children"] and "plan" not in node:
+            yield _key(node)
+
+
+def _key(node: Node) -> int:
+    return int(node["exprId"]["id"])
+
+
+def _end(tree: Tree, index: int) -> int:
+    """Return the position after an expression and all that is inside of it."""
+    left = 1
+    while left:
+        left += int(tree[index]["num-children"]) - 1
+        index += 1
+    return index
