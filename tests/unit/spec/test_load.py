@@ -295,11 +295,11 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         {
             "project.yml": "name: x\nmodules: [., a.yml]\n",
             "a.yml": "mappings: {m: {kind: values}}\n",
-            "documentation.yml": "x: y",
+            "documentation.yml": "collectors: {kind: checks}",
         },
     )
     assert list(project.mappings) == ["m"]
-    assert project.documentation == {"x": "y"}
+    assert project.documentation == {"collectors": {"kind": "checks"}}
 
 
 @pytest.mark.parametrize(
