@@ -17,6 +17,7 @@ SUITES = {
     "Demo": demo.run,
     "What a run spends": spending.run,
     "Lifecycle": lifecycle.run,
+    "Side by side": lifecycle.run_side_by_side,
     "Manifest": manifest.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

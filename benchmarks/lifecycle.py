@@ -10,22 +10,25 @@ import pandas as pd
 from deltalake import write_deltalake
 
 from benchmarks.report import Row
-from benchmarks.timing import Measured, by_turns, lakewright, seconds, time_command
+from benchmarks.timing import Measured, by_turns, cpu_seconds, lakewright, seconds, time_command
 
-__all__ = ["compare_jobs", "run"]
+__all__ = ["compare_jobs", "run", "run_side_by_side"]
 
 FIRST = date(2022, 1, 1)
+CPU = "processor time"
 CHAIN = 5
 """Every fifth target begins a chain; the others read the one before."""
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of a project of 200 targets, of one of 1,000, and of 100 that Spark builds."""
-    return [
-        *_load(folder / "large", rounds),
-        *_clean(folder / "clean", rounds),
-        *compare_jobs(folder / "jobs", targets=100, instances=10, rounds=1),
-    ]
+    """Return the figures of a project of 1,000 targets, and of one of 200 that are clean; no JVM starts."""
+    return [*_load(folder / "large", rounds), *_clean(folder / "clean", rounds)]
+
+
+def run_side_by_side(folder: Path, rounds: int) -> list[Row]:
+    """Return the figures of small targets that Spark builds; fewer than are wanted, to end in minutes."""
+    del rounds  # one turn takes minutes
+    return compare_jobs(folder / "jobs", targets=40, instances=3, rounds=1)
 
 
 def write_project(folder: Path, targets: int) -> Path:
@@ -72,11 +75,11 @@ def _load(folder: Path, rounds: int) -> list[Row]:
         validate=lambda: time_command(lakewright("validate", *at)),
         start=lambda: time_command(lakewright("--version")),
     )
-    load, validate, start = (seconds(times[name]) for name in ("load", "validate", "start"))
+    load, validate, start = (cpu_seconds(times[name]) for name in ("load", "validate", "start"))
     what = "1,000 targets, 1,000 relations and 1,000 mappings"
     return [
-        Row(f"loading a project of {what}", f"{load - start:.2f} s", "≤ 1 s"),
-        Row("`validate` of it, with the order of its targets", f"{validate:.2f} s"),
+        Row(f"loading a project of {what}, {CPU}", f"{load - start:.2f} s", "≤ 1 s"),
+        Row(f"`validate` of it, with the order of its targets, {CPU}", f"{validate:.2f} s"),
     ]
 
 
@@ -93,11 +96,11 @@ def _clean(folder: Path, rounds: int) -> list[Row]:
         fifty=lambda: time_command([*build, *days(50)]),
     )
     # CREATE and BUILD of each target in each instance.
-    each = (seconds(times["ten"]) - seconds(times["one"])) / (9 * 200 * 2) * 1000
+    each = (cpu_seconds(times["ten"]) - cpu_seconds(times["one"])) / (9 * 200 * 2) * 1000
     growth = _memory(times["fifty"]) - _memory(times["ten"])
     return [
-        Row("`plan` of 200 targets, all clean", f"{seconds(times['plan']):.2f} s", "< 3 s"),
-        Row("`job` of 200 targets that finds nothing to do", f"{seconds(times['one']):.2f} s", "< 3 s"),
+        Row(f"`plan` of 200 targets, all clean, {CPU}", f"{cpu_seconds(times['plan']):.2f} s", "< 3 s"),
+        Row(f"`job` of 200 targets, all clean, {CPU}", f"{cpu_seconds(times['one']):.2f} s", "< 3 s"),
         Row("a further clean target, observed, planned and in the history", f"{each:.1f} ms", "≤ 20 ms"),
         Row("memory of 50 instances beside that of 10", f"{growth:+.0f} MiB of {_memory(times['ten']):.0f}"),
     ]

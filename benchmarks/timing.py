@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["Measured", "by_turns", "lakewright", "time_command"]
+__all__ = ["Measured", "by_turns", "cpu_seconds", "lakewright", "seconds", "time_command"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +64,8 @@ def by_turns(rounds: int, **contestants: Callable[[], Measured]) -> dict[str, li
 def seconds(measured: Sequence[Measured]) -> float:
     """Return the median of the seconds."""
     return median(each.seconds for each in measured)
+
+
+def cpu_seconds(measured: Sequence[Measured]) -> float:
+    """Return the median of the seconds that processors worked; other load on the machine hardly changes it."""
+    return median(each.cpu_seconds for each in measured)
