@@ -67,5 +67,5 @@ def seconds(measured: Sequence[Measured]) -> float:
 
 
 def cpu_seconds(measured: Sequence[Measured]) -> float:
-    """Return the median of the seconds that processors worked; other load on the machine hardly changes it."""
+    """Return the median of the seconds that processors worked, which other load hardly changes."""
     return median(each.cpu_seconds for each in measured)
