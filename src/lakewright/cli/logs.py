@@ -35,12 +35,17 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text; the lines of a traceback follow indented."""
         message = record.getMessage()
-        new = {k: v for k, v in _carried(record).items() if k not in SAME and str(v) not in message}
+        new = {k: v for k, v in _carried(record).items() if k not in SAME and not _is_said(v, message)}
         carried = "".join(f" {key}={value}" for key, value in new.items())
         head = f"{_instant(record)} {record.levelname} {message}{carried}"
         trace = _trace(record)
         lines = [head, *(f"    {inner}" for inner in (trace or "").splitlines())]
         return "\n".join(printable(str(self._redacted(text))) for text in lines)
+
+
+def _is_said(value: object, message: str) -> bool:
+    """Whether a message says a value already; a number is no part of a name."""
+    return isinstance(value, str) and value in message
 
 
 class JsonFormatter(logging.Formatter):

@@ -16,6 +16,7 @@ def lines_of(*, is_json: bool, level: int = logging.INFO) -> list[str]:
     lines: list[str] = []
     with logging_to(lines.append, is_json=is_json, level=level, redacted=REDACTED):
         log.info("built %s\nDone. FAILED=0", "a s3cr3t-value", extra={"run_id": "r1", "target": "regions"})
+        log.warning("built t0", extra={"instance": 0, "target": "t0"})
         log.debug("too small a thing")
         logging.getLogger("py4j").info("chatter")
         try:
@@ -28,13 +29,14 @@ def lines_of(*, is_json: bool, level: int = logging.INFO) -> list[str]:
 
 def test_a_text_line_carries_its_extras_and_forges_no_other_line() -> None:
     lines = lines_of(is_json=False)
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert lines[0].endswith(r"INFO built a ***\nDone. FAILED=0 target=regions")
-    assert "ValueError: with ***" in lines[1]
+    assert lines[1].endswith("WARNING built t0 instance=0")
+    assert "ValueError: with ***" in lines[2]
 
 
 def test_a_json_line_is_one_object() -> None:
-    first, second = (json.loads(line) for line in lines_of(is_json=True))
+    first, _, second = (json.loads(line) for line in lines_of(is_json=True))
     assert first["message"] == "built a ***\nDone. FAILED=0"
     assert (first["level"], first["logger"], first["run_id"]) == ("INFO", "lakewright.some.part", "r1")
     assert first["timestamp"].endswith("Z")

@@ -1,0 +1,27 @@
+"""Targets that only check: `lifecycles-and-phases.md`, "Execution Phases" (VALIDATE, VERIFY)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.targets.target import Target
+
+PROJECT = """
+targets:
+  before: {kind: validate}
+  after: {kind: verify, assertions: {}}
+"""
+
+
+@pytest.mark.parametrize(("name", "phase"), [("before", Phase.VALIDATE), ("after", Phase.VERIFY)])
+def test_what_asserts_nothing_succeeds_in_its_one_phase(tmp_path: Path, name: str, phase: Phase) -> None:
+    workspace = make_workspace(tmp_path, PROJECT)
+    target = Target.named(workspace, name)
+    assert target.phases() == {phase}
+    assert target.execute(make_context(workspace), phase).status is Status.SUCCESS
