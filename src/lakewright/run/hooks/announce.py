@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,8 +23,6 @@ from lakewright.spec.model import Named
 from lakewright.spec.scope import Scope
 
 __all__ = ["About", "Announcer"]
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +169,13 @@ class Announcer:
     def _tell(self, instance: int | None, event: Event) -> None:
         for number, hook in enumerate(self._hooks, 1):
             label = f"hook {number} of job {self._about.job} ({hook.kind})"
+            if self._messenger.is_left_alone(label):
+                continue
             try:
                 for call in hook.calls(event, self._surroundings(instance, event)):
                     self._messenger.send(label, call)
             except Exception as error:  # whatever is wrong with a hook, the run goes on
-                log.warning("%s: %s", label, error)
+                self._messenger.failed(label, str(error))
 
     def _surroundings(self, instance: int | None, event: Event) -> Surroundings:
         scope = self._about.scope(instance)

@@ -64,7 +64,7 @@ class Messenger:
     def _run(self) -> None:
         while (piece := self._calls.get()) is not None:
             hook, call = piece
-            if self._failures[hook] < MOST_FAILURES:
+            if not self.is_left_alone(hook):
                 self._make(hook, call)
 
     def _make(self, hook: str, call: Call) -> None:
@@ -72,7 +72,15 @@ class Messenger:
             call.make(self._seconds)
             self._failures[hook] = 0
         except Exception as error:  # whatever a hook meets, the run goes on
-            self._failures[hook] += 1
-            log.warning("%s: %s: %s", hook, call.label, error)
-            if self._failures[hook] == MOST_FAILURES:
-                log.warning("%s is left alone for the rest of the run", hook)
+            self.failed(hook, f"{call.label}: {error}")
+
+    def failed(self, hook: str, why: str) -> None:
+        """Take note that a hook failed; after a few times in a row it is left alone."""
+        self._failures[hook] += 1
+        log.warning("%s: %s", hook, why)
+        if self._failures[hook] == MOST_FAILURES:
+            log.warning("%s is left alone for the rest of the run", hook)
+
+    def is_left_alone(self, hook: str) -> bool:
+        """Return whether a hook has failed so often that it is called no more."""
+        return self._failures[hook] >= MOST_FAILURES
