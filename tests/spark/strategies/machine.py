@@ -263,6 +263,7 @@ class StrategyMachine(RuleBasedStateMachine):
     def send_as_usual(self, *, slice_: list[Sent]) -> None:
         self._send(slice_, Shape())
 
+    @precondition(lambda self: self.number % 4 == 3)
     @rule(slice_=st.lists(SENT, min_size=1, max_size=4, unique_by=lambda sent: sent.key), twice=SENT)
     def send_a_key_twice(self, *, slice_: list[Sent], twice: Sent) -> None:
         first = replace(slice_[0], is_as_before=False)

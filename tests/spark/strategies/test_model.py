@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A machine takes about six slices to three entities; `make fuzz` runs many more of them.
 MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "16"))
-LEAST = 12 * MACHINES
+LEAST = 200 * MACHINES // 16
 
 
 def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSession) -> None:
@@ -28,7 +28,7 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
         Machine,
         settings=settings(
             max_examples=MACHINES,
-            stateful_step_count=6,
+            stateful_step_count=7,
             deadline=None,
             phases=(Phase.explicit, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
