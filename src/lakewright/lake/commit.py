@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitConflict
-from lakewright.lake.table import Address, delta_table, last_number, local_place, open_file
+from lakewright.lake.table import Address, ask_log, delta_table, last_number, local_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,8 +136,7 @@ def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact 
 
 
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    path = local_place(lake, address)
-    table = None if path is None else open_file(path)
+    _, table = ask_log(local_place(lake, address))
     if table is not None:
         return table.history(limit)
     found = delta_table(lake.spark, address)

@@ -32,6 +32,7 @@ __all__ = [
     "Address",
     "TableState",
     "add_columns",
+    "ask_log",
     "create_table",
     "delta_table",
     "drop_table",
@@ -95,9 +96,9 @@ def observe_table(lake: Lake, address: Address) -> TableState:
 
 def _observe(lake: Lake, address: Address) -> TableState:
     path = local_place(lake, address)
-    if path is None:
+    is_told, table = ask_log(path)
+    if path is None or not is_told:
         return _observe_with_spark(lake, address)
-    table = open_file(path)
     if table is not None:
         return _state(table)
     if path.is_dir() and any(path.iterdir()) and not is_unborn(path):
@@ -138,9 +139,8 @@ def local_place(lake: Lake, address: Address) -> Path | None:
 
 def last_number(lake: Lake, address: Address, app_id: str) -> int | None:
     """Return the number of the last commit to the table that an application numbered, or None."""
-    path = local_place(lake, address)
-    if path is not None:
-        table = open_file(path)
+    is_told, table = ask_log(local_place(lake, address))
+    if is_told:
         return None if table is None else table.transaction_version(app_id)
     if not _exists_with_spark(lake, address):
         return None
@@ -155,8 +155,7 @@ def latest_from(lake: Lake, address: Address, columns: Sequence[str], at: dateti
 
     Statistics of files, which are exact to a millisecond, answer where they can; a query does otherwise.
     """
-    path = local_place(lake, address)
-    table = None if path is None else open_file(path)
+    _, table = ask_log(local_place(lake, address))
     if table is not None and _are_all_before(table, columns, at):
         return None
     state = observe_table(lake, address)
@@ -265,6 +264,21 @@ def open_file(path: Path) -> DeltaFile | None:
         return DeltaTable(path)
     except TableNotFoundError:
         return None
+
+
+def ask_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
+    """Return whether a table's log tells without Spark what is there, and the table, or None where none is.
+
+    It doesn't where the place isn't known, or where a checkpoint is torn, which Spark can do without.
+    """
+    from deltalake.exceptions import DeltaError
+
+    if path is None:
+        return False, None
+    try:
+        return True, open_file(path)
+    except DeltaError:
+        return False, None
 
 
 def _state(table: DeltaFile) -> TableState:

@@ -111,7 +111,7 @@ class Attempts:
                 self._let_go(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
             heartbeat.drop(claim.lease)
-            ours = translated(error, self.entity, name)
+            ours = translated(error, self.entity, name, table=self.places.silver.location or "")
             self.record_failure(claim, ours, error)
             raise ours from error
         except BaseException:
@@ -175,7 +175,7 @@ class Attempts:
                 self.bench.lake, self.session, self.entity, frame, self._order(claim, slice_, at, check)
             )
         except Exception as error:
-            raise translated(error, self.entity, name) from error
+            raise translated(error, self.entity, name, table=self.places.silver.location or "") from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         self._record(claim, summary, self._content(slice_, at, applied))
         warnings = () if applied.drift is None else applied.drift.messages

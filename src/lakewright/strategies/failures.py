@@ -29,12 +29,19 @@ _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
 
 
-def translated(error: Exception, entity: Entity, slice_name: str) -> LakewrightError:
-    """Return the error of ours that says what an error met while processing a slice means."""
+def translated(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
+    """Return the error of ours that says what an error met while processing a slice means.
+
+    Args:
+        error: What was met.
+        entity: The entity.
+        slice_name: Of the slice.
+        table: Where its table is, so that a damaged file of it isn't taken for the slice's.
+    """
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)
-    found = cast_error(text) or _of_expression(text, entity)
+    found = cast_error(text) or _of_expression(text, entity) or _of_table(text, table)
     if found is not None:
         return found
     for pattern, build in _MEANINGS:
@@ -58,6 +65,17 @@ def _of_expression(text: str, entity: Entity) -> TargetError | None:
         if fragment[1].strip() in expression:
             return expression_error(column, expression, RuntimeError(_said(text)))
     return None
+
+
+def _of_table(text: str, table: str) -> TargetError | None:
+    """The error for a file of the table that can't be read."""
+    told = [line for line in _CONDITION.findall(text) if "READ_FILE" in line and table in line]
+    if not table or not told:
+        return None
+    return TargetError(
+        f"a file of the table {table} can't be read: {told[-1]}",
+        remedy="Bring the file back, or restore an earlier version of the table; then resolve the item.",
+    )
 
 
 def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:

@@ -73,6 +73,14 @@ def test_what_was_said_becomes_an_error_of_ours(text: str, kind: type[Lakewright
     assert told in found.message
 
 
+def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
+    text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///lake/{}/part-0. SQLSTATE"
+    silver, bronze = (RuntimeError(text.format(layer)) for layer in ("silver/crm", "bronze/crm"))
+    table = "/lake/silver/crm"
+    assert "a file of the table" in translated(silver, ENTITY, "s1", table=table).message
+    assert isinstance(translated(bronze, ENTITY, "s1", table=table), SliceError)
+
+
 def test_errors_of_ours_stay() -> None:
     error = UsageError("x")
     assert translated(error, ENTITY, "s1") is error
