@@ -12,9 +12,9 @@ from tests.spark.strategies.machine import APPLIED, StrategyMachine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A machine takes about six slices to three entities; `make fuzz` runs many more of them.
-MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "16"))
-LEAST = 200 * MACHINES // 16
+# A machine takes about seven slices to three entities; `make fuzz` runs many more of them.
+MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "13"))
+LEAST = 200 * MACHINES // 13
 
 
 def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSession) -> None:
@@ -28,7 +28,7 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
         Machine,
         settings=settings(
             max_examples=MACHINES,
-            stateful_step_count=7,
+            stateful_step_count=8,
             deadline=None,
             phases=(Phase.explicit, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
