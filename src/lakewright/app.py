@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import sha256
@@ -32,7 +32,8 @@ import lakewright.targets.datasets
 import lakewright.targets.measures
 from lakewright.connections.jdbc import driver_jars
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
-from lakewright.lake.lake import Lake
+from lakewright.lake.catalog import needs_catalog
+from lakewright.lake.lake import CATALOG, Lake
 from lakewright.lake.session import SessionSettings, throw_away_conf
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
@@ -176,6 +177,8 @@ class App:
     def lake(self) -> Lake:
         """The lake, whose Spark session starts on first use."""
         conf = {key: value for key, value in self.project.config.items() if key.startswith("spark.")}
+        if needs_catalog(self.project):
+            conf.setdefault(CATALOG, "hive")
         return Lake(
             self.project.lake,
             SessionSettings(
@@ -393,6 +396,8 @@ class App:
                 getattr(self.__dict__.pop(part), stop)()
 
     def _job_run(self, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
+        always = self.project.config.get("lakewright.execution.target.forceDirty", "").strip().lower()
+        request = replace(request, force=request.force or always == "true")
         options = RunOptions(
             is_forced=request.force,
             allow_data_loss=request.allow_data_loss,

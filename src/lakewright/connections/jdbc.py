@@ -121,7 +121,7 @@ def _declared(project: Project) -> Iterator[Mapping[str, object]]:
 
 
 def _is_postgres(raw: Mapping[str, object], scope: Scope) -> bool:
-    if raw.get("kind") != "jdbc":
+    if raw.get("kind") not in ("jdbc", None):
         return False
     return any(PREFIX in text or text == _POSTGRES_CLASS for text in _texts(raw, scope))
 

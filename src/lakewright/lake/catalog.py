@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
+from lakewright.spec.lake import Output
 from lakewright.spec.types import Field
 from lakewright.transform.sql import name_sql
 
@@ -13,8 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
+    from lakewright.spec.project import Project
 
-__all__ = ["CatalogEntry", "find_entry", "full_name", "quoted", "run_statement"]
+__all__ = ["CatalogEntry", "find_entry", "full_name", "needs_catalog", "quoted", "run_statement"]
+
+_OF_CATALOG = frozenset(("table", "hiveTable", "view", "hiveView", "provided"))
+_PERHAPS = frozenset(("delta", "deltaTable", "deltaFile"))
+"""Kinds of relations that are in the catalog if they name a `table`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +31,41 @@ class CatalogEntry:
     Attributes:
         provider: Format of a table, in lower case.
         view_text: The query of a view; None for a table.
+        location: Where a table's files are.
     """
 
     columns: tuple[Field, ...]
     partition_columns: tuple[str, ...] = ()
     provider: str | None = None
     view_text: str | None = None
+    location: str | None = None
+
+
+def needs_catalog(project: Project) -> bool:
+    """Return whether a project has tables or views that the catalog must still know in the next session.
+
+    `lakewright.spark.enableHive` decides for all, if it is set.
+    """
+    asked = project.config.get("lakewright.spark.enableHive")
+    if asked is not None and asked.strip().lower() != "true":
+        return False
+    if "spark.remote" in project.config:
+        return False
+    return (
+        Output.CATALOG in (project.lake.output_method, project.lake.silver_output)
+        or any(_is_in_catalog(definition.raw) for definition in project.entity_definitions.values())
+        or any(
+            definition.kind in _OF_CATALOG or (definition.kind in _PERHAPS and "table" in definition.raw)
+            for definition in project.relations.values()
+        )
+    )
+
+
+def _is_in_catalog(entity: Mapping[str, Any]) -> bool:
+    settings = entity.get("settings")
+    if not isinstance(settings, Mapping):
+        return False
+    return "silver_table" in settings or str(settings.get("output_method")).lower() == Output.CATALOG
 
 
 def full_name(database: str | None, name: str) -> str:
@@ -45,9 +81,9 @@ def quoted(name: str) -> str:
 def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
     """Return what the catalog has under a name, or None.
 
-    A catalog in memory ends with its session, so a session isn't started to look into one.
+    A session isn't started to look into a catalog that ends with it, or that hasn't begun.
     """
-    if not lake.is_started and lake.has_catalog_in_memory:
+    if not lake.is_started and lake.has_empty_catalog:
         return None
     # A session keeps what it has seen of a table, which others may have changed since.
     spark = lake.isolated()
@@ -63,6 +99,7 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
         partition_columns=partitions,
         provider=None if provider is None else provider.lower(),
         view_text=details.get("View Text"),
+        location=details.get("Location"),
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.lake import LakeSettings
 
-__all__ = ["Lake"]
+__all__ = ["CATALOG", "Lake"]
 
 
 class Closeable(Protocol):
@@ -27,6 +27,12 @@ class Closeable(Protocol):
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Closeable)
+
+CATALOG = "spark.sql.catalogImplementation"
+"""Spark's key that says whether tables and views outlive the session, `hive`, or don't, `in-memory`."""
+
+_METASTORE = "metastore_db"
+"""Folder in which the embedded metastore keeps what it knows."""
 
 _PATIENCE = 2.0
 """Seconds to wait for a thread that starts the session."""
@@ -70,15 +76,15 @@ class Lake:
         return self._spark is not None
 
     @property
-    def has_catalog_in_memory(self) -> bool:
-        """Whether tables and views of the catalog end with the session."""
+    def has_empty_catalog(self) -> bool:
+        """Whether a session that is started now finds no table and no view in its catalog."""
         conf = self.session.conf
-        is_plain = conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
-        return (
-            is_plain
-            and not any(key.startswith("spark.sql.catalog.") for key in conf)
-            and "spark.remote" not in conf
-        )
+        if "spark.remote" in conf or any(key.startswith("spark.sql.catalog.") for key in conf):
+            return False
+        if conf.get(CATALOG, "in-memory") == "in-memory":
+            return True
+        is_elsewhere = any("metastore.uris" in key or "ConnectionURL" in key for key in conf)
+        return not is_elsewhere and not (self.session.state_folder / _METASTORE).exists()
 
     @property
     def spark(self) -> SparkSession:

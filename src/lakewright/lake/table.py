@@ -36,6 +36,7 @@ __all__ = [
     "create_table",
     "delta_table",
     "drop_table",
+    "is_unborn",
     "last_number",
     "latest_from",
     "local_place",

@@ -234,12 +234,7 @@ class FileRelation(StoredRelation):
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.about_to_commit()
-        if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not open_columns):
-            writer.replace()
-        elif mode is OutputMode.OVERWRITE_DYNAMIC:
-            writer.replace_folders()
-        else:
-            writer.append()
+        writer.put(mode, open_columns)
         return WriteSummary(rows)
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:

@@ -42,6 +42,10 @@ class IndexSpec(Model):
     name: str = Declared(min_length=1, description="Name of the index.")
     columns: Texts = Declared(min_length=1, description="Its columns, in their order.")
     unique: bool = Declared(default=False, description="Whether no two rows may agree in them.")
+    clustered: bool = Declared(
+        default=False,
+        description="Whether rows lie in its order; PostgreSQL and others keep them as they come.",
+    )
 
 
 class JdbcTableRelation(InDatabase, StoredRelation):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import Files, append_folder, join, parent, replace_folder
+from lakewright.relations.relation import OutputMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,6 +48,15 @@ class StagedFiles:
             for entry in list(self.files.listed(self.folder)):
                 self.files.remove(join(self.folder, entry.name))
         return rows
+
+    def put(self, mode: OutputMode, divided_by: Sequence[str]) -> None:
+        """Put what was staged in place of all, or of the partitions met, or next to what is there."""
+        if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not divided_by):
+            self.replace()
+        elif mode is OutputMode.OVERWRITE_DYNAMIC:
+            self.replace_folders()
+        else:
+            self.append()
 
     def empty(self) -> None:
         """Put an empty folder in the place."""

@@ -13,8 +13,8 @@ from lakewright.errors import TargetError
 from lakewright.lake.alter import Step
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
 from lakewright.lake.columns import conform
-from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_sql
-from lakewright.lake.query import all_rows
+from lakewright.lake.files import files_at, join, local_path
+from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
 from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -28,6 +28,7 @@ from lakewright.relations.migration import (
     find_steps,
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.staging import StagedFiles
 from lakewright.spec.model import TextMap
 from lakewright.spec.places import Address
 from lakewright.spec.types import Field
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TableRelation"]
 
-_ROWS = "__rows_to_insert"
-
 
 def _lower(declared: object) -> object:
     return declared.lower() if isinstance(declared, str) else declared
@@ -51,16 +50,18 @@ TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"]
 
 
 class TableRelation(StoredRelation):
-    """A table that Spark writes as files; its catalog must outlive the session to be of use.
+    """A table of the catalog in another format than Delta.
 
-    A write isn't one step for readers: Spark moves files one after the other. Delta tables don't have that.
+    A write goes beside and takes the place of the former files by one renaming, so that a query sees the one
+    or the other; one that is reading when they are replaced may fail, and is to be run again.
     """
 
     database: str | None = Declared(default=None, description="Database of the catalog.")
     table: str = Declared(description="Name in the catalog.")
     format: TableFormat = Declared(default="parquet", description="Format of the files.")
     location: str | None = Declared(
-        default=None, description="Where the files are; the catalog's choice unless given."
+        default=None,
+        description="Where the files are, relative to the project; the catalog's choice unless given.",
     )
     external: bool = Declared(default=False, description="Whether the files stay when the table is removed.")
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
@@ -158,8 +159,8 @@ class TableRelation(StoredRelation):
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or a partition's."""
         wanted = canonical_partition(self.partitions, partition or {})
-        empty = workspace.spark.createDataFrame([], self.read(workspace).schema)
-        self.write(workspace, empty, partition=wanted, mode=OutputMode.OVERWRITE)
+        self._staged(workspace, self._place(workspace, wanted)).empty()
+        self._look_again(workspace)
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table; its files too, unless it is external."""
@@ -169,41 +170,57 @@ class TableRelation(StoredRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Insert the rows; `OVERWRITE` replaces partition or table, `OVERWRITE_DYNAMIC` partitions met."""
-        from pyspark.sql import Observation as Observed
-        from pyspark.sql import functions
+        """Write the rows beside, then put them in the place of the former ones, or next to them.
 
+        `OVERWRITE` replaces partition or table, `OVERWRITE_DYNAMIC` the partitions met.
+        """
         self.create(workspace)
         wanted = canonical_partition(self.partitions, partition)
-        observed = Observed()
-        rows = conform(frame, self._outgoing(workspace, wanted))
-        rows = rows.observe(observed, functions.count(functions.lit(1)).alias("rows"))
-        overwrite_mode = "dynamic" if mode is OutputMode.OVERWRITE_DYNAMIC else "static"
-        # The mode is the session's, which other targets of the instance use too.
-        with workspace.views(()) as session:
-            rows.createOrReplaceTempView(_ROWS)
-            session.conf.set("spark.sql.sources.partitionOverwriteMode", overwrite_mode)
-            session.sql(self._insert_sql(wanted, mode))
-            session.catalog.dropTempView(_ROWS)
-        return WriteSummary(int(observed.get["rows"]))
+        open_columns = self._open_columns(wanted)
+        staged = self._staged(workspace, self._place(workspace, wanted))
+        rows = staged.stage(
+            conform(frame, self._outgoing(workspace, open_columns)), open_columns, keeps_empty=False
+        )
+        staged.put(mode, open_columns)
+        self._look_again(workspace)
+        return WriteSummary(rows)
 
-    def _outgoing(self, workspace: Workspace, partition: Partition) -> list[Field]:
-        """Return the columns to insert: partition columns without a given value come last."""
+    def _open_columns(self, partition: Partition) -> list[str]:
+        names = [each.name for each in self.partitions]
+        if names[: len(partition)] != list(partition):
+            missing = ", ".join(name for name in names if name not in partition)
+            raise TargetError(
+                f"{self.label}: rows can't be written without a value for partition column {missing}",
+                remedy="Give the target's `partition` a value for it.",
+            )
+        return names[len(partition) :]
+
+    def _place(self, workspace: Workspace, partition: Partition) -> str:
+        entry = find_entry(workspace.lake, self.qualified())
+        if entry is None or entry.location is None:
+            raise TargetError(
+                f"{self.label}: there is no table {self.qualified()}",
+                remedy="Declare its schema, so that it can be made.",
+            )
+        local = local_path(entry.location)
+        root = entry.location.rstrip("/") if local is None else str(local)
+        return join(root, *(partition_folder({name: text}) for name, text in partition.items()))
+
+    def _staged(self, workspace: Workspace, place: str) -> StagedFiles:
+        return StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
+
+    def _look_again(self, workspace: Workspace) -> None:
+        """Have the catalog know the partitions that there are now."""
+        if self.partitions:
+            run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS")
+
+    def _outgoing(self, workspace: Workspace, open_columns: Sequence[str]) -> list[Field]:
+        """Return the columns to write: partition columns without a given value come last."""
         entry = find_entry(workspace.lake, self.qualified())
         fields = self.declared(workspace) or (() if entry is None else entry.columns)
         divided_by = {each.name.lower() for each in self.partitions}
-        given = {name.lower() for name in partition}
         plain = [field for field in fields if field.name.lower() not in divided_by]
-        open_columns = [each.as_field() for each in self.partitions if each.name.lower() not in given]
-        return [*plain, *open_columns]
-
-    def _insert_sql(self, partition: Partition, mode: OutputMode) -> str:
-        verb = "INTO" if mode is OutputMode.APPEND else "OVERWRITE"
-        given = [partition_sql(self.partitions, {name: text}) for name, text in partition.items()]
-        names = [name_sql(each.name) for each in self.partitions if each.name not in partition]
-        spec = ", ".join(part for part in [*given, *names] if part)
-        clause = [f"PARTITION ({spec})"] if given else []
-        return " ".join(["INSERT", verb, "TABLE", quoted(self.qualified()), *clause, all_rows(_ROWS)])
+        return [*plain, *(each.as_field() for each in self.partitions if each.name in open_columns)]
 
     def _migration(self, workspace: Workspace, entry: CatalogEntry) -> Migration:
         config = workspace.project.config

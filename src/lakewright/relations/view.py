@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field as Declared
@@ -10,9 +11,10 @@ from pydantic import model_validator
 
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.query import table_resources
-from lakewright.lake.table import ensure_database
+from lakewright.lake.table import ensure_database, is_unborn
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
@@ -31,7 +33,18 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["ViewRelation"]
+__all__ = ["ViewRelation", "WaitingView"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingView(Observation):
+    """A view that can't be made yet.
+
+    Attributes:
+        inputs: What it reads that isn't there.
+    """
+
+    inputs: tuple[str, ...] = ()
 
 
 class ViewRelation(ManagedRelation):
@@ -87,13 +100,19 @@ class ViewRelation(ManagedRelation):
             return super().requires(workspace) | workspace.required(self.mapping)
         return super().requires(workspace) | table_resources(self.query(workspace))
 
+    def missing(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return what the query reads that isn't there; whether something is elsewhere isn't asked."""
+        found = sorted(self.requires(workspace), key=str)
+        return tuple(each.name for each in found if _is_missing(workspace, each))
+
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the view is there and has the declared query."""
         del partition
         (subject,) = self.resources(workspace)
         found = find_entry(workspace.lake, self.qualified())
         if found is None:
-            return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
+            inputs = self.missing(workspace)
+            return WaitingView(str(subject), exists=Answer.NO, filled=Answer.NO, inputs=inputs)
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
         changes = self._changes(workspace, found)
         if strategy is MigrationStrategy.NEVER:
@@ -147,3 +166,12 @@ class ViewRelation(ManagedRelation):
 
 def _squeezed(query: str) -> str:
     return " ".join(query.split()).rstrip(" ;")
+
+
+def _is_missing(workspace: Workspace, resource: Resource) -> bool:
+    if resource.category == "table":
+        return find_entry(workspace.lake, resource.name) is None
+    path = local_path(resource.name) if resource.category == "file" else None
+    if path is None or "*" in resource.name:
+        return False
+    return not path.exists() or is_unborn(path)

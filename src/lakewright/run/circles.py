@@ -71,7 +71,7 @@ def _nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> Iterator
     for name in names:
         try:
             target = Target.named(workspace, name)
-            if target.enabled and phase in target.phases():
+            if target.enabled and phase in target.phases_in(workspace):
                 yield node_of(target, workspace, phase)
         except LakewrightError:
             continue

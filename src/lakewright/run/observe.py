@@ -71,7 +71,8 @@ class Observer:
             target = Target.named(context.workspace, name)
             if not target.enabled:
                 return None
-            nodes = {phase: node_of(target, context.workspace, phase) for phase in sorted(target.phases())}
+            phases = sorted(target.phases_in(context.workspace))
+            nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
         except SpecError as error:
             self.faults.update(dict.fromkeys(error.faults))
             return None

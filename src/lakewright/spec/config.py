@@ -29,6 +29,7 @@ SETTINGS = frozenset(
         "execution.target.forceDirty",
         "metrics.json",
         "metrics.prometheus",
+        "spark.enableHive",
     )
 )
 """Keys with a meaning, without `lakewright.` or `flowman.` before them."""

@@ -26,6 +26,9 @@ FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
 SOURCE = "source"
 """Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
 
+DATABASE = "jdbc"
+"""Kind of a connection where none is written but a `url` is, as in Flowman."""
+
 AGAIN = "template"
 """Kind of an entry that is another one of its category, with other names in force."""
 
@@ -75,6 +78,8 @@ class Definer:
         if category in FIXED:
             return self._definition(category, declared, category, FIXED[category]), ()
         kind = declared.raw.get("kind")
+        if category == "connection" and kind is None and "url" in declared.raw:
+            kind = DATABASE
         if category == "connection" and kind in (None, SOURCE):
             return self._definition(category, declared, SOURCE, SourceConnection), ()
         subject = f"{category} {declared.name!r}"

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.lake.reference import RelationReference, referenced
+from lakewright.plan.dirty import Dirtiness, create_dirty
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
+from lakewright.relations.view import ViewRelation, WaitingView
 from lakewright.spec.model import Reference
+from lakewright.targets.context import Context
+from lakewright.targets.settings import Settings
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
@@ -35,3 +44,38 @@ class RelationTarget(WritingTarget):
     def output(self, workspace: Workspace) -> Relation:
         """Return the relation."""
         return Relation.named(workspace, self.relation)
+
+    def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
+        """Return the phases; a view is made in BUILD if what it reads isn't there before."""
+        return self.phases() | ({Phase.BUILD} if self._is_view(workspace) else frozenset())
+
+    def _is_view(self, workspace: Workspace) -> bool:
+        return self.mapping is None and isinstance(self.output(workspace), ViewRelation)
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return what the relation's creation, or the mapping, is made of."""
+        found = super().requires(workspace, phase)
+        if phase is Phase.BUILD and self._is_view(workspace):
+            found |= self.managed(workspace).requires(workspace)
+        return found
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run; a view waits for what it reads."""
+        if isinstance(observation, WaitingView) and observation.inputs and phase is Phase.CREATE:
+            if observation.exists is Answer.NO:
+                return Dirtiness.no(f"is made in BUILD, once there is {', '.join(observation.inputs)}")
+        elif self.mapping is None and phase is Phase.BUILD:
+            return create_dirty(observation)
+        return super().dirty(phase, observation, settings)
+
+    def _create(self, context: Context) -> Outcome:
+        workspace = context.workspace
+        relation = self.managed(workspace)
+        if isinstance(relation, ViewRelation) and relation.observe(workspace).exists is Answer.NO:
+            inputs = relation.missing(workspace)
+            if inputs:
+                return Outcome(Status.SKIPPED, reasons=(f"there is no {', '.join(inputs)} yet",))
+        return super()._create(context)
+
+    def _build(self, context: Context) -> Outcome:
+        return self._create(context) if self._is_view(context.workspace) else super()._build(context)

@@ -109,6 +109,11 @@ class Target(Named):
     def phases(self) -> frozenset[Phase]:
         """Return the phases in which there is something to do."""
 
+    def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
+        """Return these phases, and those that what it names brings along."""
+        del workspace
+        return self.phases()
+
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what must be there before the target runs in a phase."""
         del workspace, phase

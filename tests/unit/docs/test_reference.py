@@ -27,9 +27,6 @@ from lakewright.targets.target import Target
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.yml"))
 KINDS_OF_ALL = [(category, name, model) for category in BASES for name, _, model in kinds_of(category)]
 
-WITHOUT_EFFECT = {"execution.target.forceDirty"}
-"""Configuration of Flowman's that is read, but that nothing uses so far."""
-
 
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_are_up_to_date(name: str) -> None:
@@ -111,7 +108,7 @@ def test_keys_without_effect_are_keys() -> None:
 
 def test_every_configuration_is_described() -> None:
     text = PAGES["project.md"].read_text()
-    assert {key for key in SETTINGS if f"`lakewright.{key}`" not in text} == WITHOUT_EFFECT
+    assert {key for key in SETTINGS if f"`lakewright.{key}`" not in text} == set()
 
 
 def test_every_setting_of_a_manifest_is_described() -> None:

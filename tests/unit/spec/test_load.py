@@ -47,7 +47,7 @@ WEATHER = {
         config:
           - spark.sql.shuffle.partitions=4
           - flowman.default.target.buildPolicy=smart
-          - flowman.spark.enableHive=true
+          - flowman.hive.analyzeTable=true
         profiles:
           prod:
             enabled: false
@@ -121,7 +121,7 @@ def test_a_project_is_read_as_flowman_writes_it(tmp_path: Path) -> None:
         "lakewright.default.target.buildPolicy": "smart",
     }
     assert [warning.message for warning in project.warnings] == [
-        "the configuration 'flowman.spark.enableHive' has no effect here"
+        "the configuration 'flowman.hive.analyzeTable' has no effect here"
     ]
     assert str(project.warnings[0].location) == "config/environment.yml:11"
     assert project.manifest == {"kind": "sqlite", "path": f"{tmp_path}/state/dev.db"}
