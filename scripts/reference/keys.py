@@ -50,7 +50,7 @@ DEFAULTS = {
 """Defaults that a class computes."""
 
 UNUSED = {
-    "Field": ("default", "format", "size", "charset", "collation"),
+    "Field": ("format", "size", "charset"),
     "Job": ("metadata",),
     "Mapping": ("metadata",),
     "Relation": ("metadata",),

@@ -76,15 +76,15 @@ def cast_column(source: Column, declared: Type) -> Column:
 def conform(frame: DataFrame, fields: Iterable[Field]) -> DataFrame:
     """Return exactly the declared columns, in their order: cast where needed, null where the frame lacks one.
 
-    Names match in any case. What doesn't fit a type becomes null or is an error, as the session's ANSI mode
-    says.
+    A `default` stands in place of null. Names match in any case. What doesn't fit a type becomes
+    null or is an error, as the session's ANSI mode says.
     """
     present = {field.name: field.type for field in fields_of(frame.schema)}
     columns = []
     for field in fields:
         name = find_column(frame, field.name)
         if name is None:
-            made = cast_column(literal(None), field.type)
+            made = cast_column(literal(field.default), field.type)
         elif present[name] == field.type:
             made = column(name)
         else:

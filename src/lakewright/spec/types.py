@@ -358,7 +358,7 @@ class Field(Model):
     type: TypeText = Declared(description="Its type, such as bigint or decimal(10,2).")
     nullable: bool = Declared(default=True, description="Whether it may be null.")
     description: str | None = Declared(default=None, description="What it holds; the table's column comment.")
-    default: str | None = Declared(default=None, description="Value where none is given.")
+    default: str | None = Declared(default=None, description="Value where rows lack the column.")
     format: str | None = Declared(
         default=None, description="How values are written in files, for formats that need it."
     )
@@ -366,7 +366,7 @@ class Field(Model):
     charset: str | None = Declared(
         default=None, description="Character set, for databases that have several."
     )
-    collation: str | None = Declared(default=None, description="Collation, for databases that have several.")
+    collation: str | None = Declared(default=None, description="Collation of a database's column.")
     renamed_from: str | None = Declared(
         default=None, description="Former name: a migration renames that column."
     )

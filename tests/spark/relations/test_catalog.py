@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.projects import make_workspace
+from tests.reading import rows_of_files
 
 from lakewright.errors import MigrationError, SpecError
+from lakewright.lake.catalog import find_entry
+from lakewright.lake.files import local_path
 from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
 from lakewright.relations.migration import Tolerated
@@ -27,6 +32,7 @@ relations:
     table: plain
     partitions: [{name: day, type: date}]
     schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  whole: {kind: table, database: kinds, table: whole, schema: {fields: {name: id, type: int}}}
   wider:
     kind: table
     database: kinds
@@ -103,6 +109,22 @@ def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:
         stored(workspace, "other").migrate(workspace, allow_data_loss=False)
     wider.destroy(workspace)
     assert wider.observe(workspace).exists is Answer.NO
+
+
+def test_readers_never_see_a_part_of_a_write_to_a_table(
+    workspace: Workspace, reading: Callable[[Callable[[], int]], AbstractContextManager[list[int]]]
+) -> None:
+    whole = stored(workspace, "whole")
+    many = workspace.spark.sql("SELECT CAST(id AS INT) AS id FROM range(0, 1000, 1, 2)")
+    assert whole.write(workspace, many, partition={}, mode=OutputMode.OVERWRITE).rows == 1000
+    entry = find_entry(workspace.lake, "kinds.whole")
+    folder = local_path(entry.location or "") if entry else None
+    assert folder is not None
+    with reading(partial(rows_of_files, folder)) as seen:
+        for _ in range(3):
+            whole.write(workspace, many, partition={}, mode=OutputMode.OVERWRITE)
+    assert set(seen) == {1000}
+    assert whole.read(workspace).count() == 1000
 
 
 def test_a_delta_table_of_the_catalog_is_written_by_name(workspace: Workspace) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 from tests.projects import make_workspace
+from tests.reading import rows_of_files
 
 from lakewright.errors import TargetError
 from lakewright.lake.workspace import Workspace
@@ -24,6 +28,11 @@ relations:
     format: parquet
     location: data/flat
     schema: {fields: [{name: id, type: integer}, {name: name, type: varchar(3)}]}
+  defaults:
+    kind: file
+    format: json
+    location: data/defaults
+    schema: {fields: [{name: id, type: integer}, {name: n, type: "decimal(5,1)", default: 1.5}]}
   divided_file:
     kind: file
     format: csv
@@ -83,6 +92,33 @@ def test_rows_become_the_declared_columns(workspace: Workspace, write: Callable[
     assert relation.observe(workspace).exists is Answer.NO
     with pytest.raises(TargetError, match="nothing is at"):
         relation.read(workspace)
+
+
+def test_a_column_that_rows_lack_has_its_default(workspace: Workspace, write: Callable[..., int]) -> None:
+    write("defaults", "SELECT 1 AS id")
+    write("defaults", "SELECT 2 AS id, CAST(NULL AS STRING) AS n", "append")
+    assert rows(stored(workspace, "defaults").read(workspace)) == [("1", "1.5"), ("2", None)]
+
+
+@pytest.mark.parametrize("name", ["flat", "inferred"])
+def test_readers_never_see_a_part_of_a_write(
+    workspace: Workspace,
+    write: Callable[..., int],
+    reading: Callable[[Callable[[], int]], AbstractContextManager[list[int]]],
+    name: str,
+) -> None:
+    folder = workspace.project.basedir / "data" / name
+    many = "SELECT CAST(id AS INT) AS id, 'x' AS name FROM range(0, 1000, 1, 2)"
+    write(name, many)
+    look = partial(rows_of_files if name == "flat" else rows_of_delta, folder)
+    with reading(look) as seen:
+        for _ in range(3):
+            write(name, many)
+    assert set(seen) == {1000}
+
+
+def rows_of_delta(folder: Path) -> int:
+    return len(DeltaTable(folder).to_pandas())
 
 
 @pytest.mark.parametrize("name", ["divided_file", "divided_delta"])
