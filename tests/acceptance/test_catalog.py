@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.lake import SmallLake
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 GOLD = """
 relations:
@@ -46,9 +46,6 @@ def test_tables_and_views_of_the_catalog_outlive_their_session(tmp_path: Path) -
 
     plan = lake.run("plan", "gold", "verify", **state)
     assert "is made in BUILD, once there is" in plan.out, plan.all
-    empty = lake.run("job", "gold", "build", "-nl", "-t", "customers_view", **state)
-    assert empty.code == 0, "a view of nothing waits\n" + empty.all
-
     lake.slice("customers", "1", [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}])
     first = lake.run("job", "gold", "verify", **state)
     assert first.code == 0, first.all

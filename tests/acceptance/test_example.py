@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from sqlalchemy import make_url
 from tests.acceptance.command import Lakewright
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airports"
 MONTHS = ["2022-01-01", "2022-02-01", "2022-03-01"]
@@ -70,7 +70,7 @@ def test_the_example_runs_over_a_range_into_a_database(example: Lakewright, data
         rows = connection.execute(query).fetchall()
         assert [row[:4] for row in rows] == expected()
         assert {row[4] for row in rows} >= {"Austria", "Netherlands"}
-        again = example.run(*command[:2], "build", *command[3:], **database)
+        again = example.run(*command[:2], "build", "-nl", *command[3:], **database)
         assert again.code == 0, again.all
         assert "SUCCESS=3 " in again.out, "only the commands, whose condition holds\n" + again.all
         assert connection.execute(query).fetchall() == rows
@@ -88,7 +88,7 @@ def test_the_example_runs_without_a_database_and_its_own_tests_hold(example: Lak
     found = DeltaTable(example.folder / "lake" / "summary").to_pandas()
     columns = [found["month"].astype(str), found["country"], found["runways"], found["longest_m"]]
     assert sorted(zip(*columns, strict=True)) == expected()
-    clean = example.run("job", "monthly", "build", *RANGE)
+    clean = example.run("job", "monthly", "build", "-nl", *RANGE)
     assert clean.code == 0, clean.all
     assert "SUCCESS=0 " in clean.out
     tests = example.run("test")

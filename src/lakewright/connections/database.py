@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lakewright.spec.types import Field
 
-__all__ = ["Database", "DatabaseTable", "Index", "TableName"]
+__all__ = ["Check", "Database", "DatabaseTable", "Index", "TableName", "accept"]
 
 Row = tuple[Any, ...]
+Check = Callable[[Sequence[int]], None]
+
+
+def accept(changed: Sequence[int]) -> None:
+    """Return, whatever was changed."""
+    del changed
 
 
 class Database(Protocol):
@@ -25,8 +31,10 @@ class Database(Protocol):
         """
         ...
 
-    def run(self, statements: Sequence[str], *, is_atomic: bool = True) -> list[int]:
+    def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
         """Run statements, all in one transaction or each in its own, and return the rows each changed.
+
+        What `check` raises, given these numbers before the transaction's end, takes it back.
 
         Raises:
             DatabaseUnavailable: The database can't be reached, or trying again may succeed.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lakewright.connections.database import Check, accept
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.columns import fields_of
@@ -45,7 +46,7 @@ class JvmDatabase:
                 rows.append(tuple(found.getString(position) for position in width))
             return rows
 
-    def run(self, statements: Sequence[str], *, is_atomic: bool = True) -> list[int]:
+    def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
         """Run statements, in one transaction or each in its own."""
         with self._connected() as connection, _closed(connection.createStatement()) as statement:
             connection.setAutoCommit(not is_atomic)
@@ -53,6 +54,7 @@ class JvmDatabase:
             for sql in statements:
                 statement.execute(sql)
                 changed.append(int(statement.getUpdateCount()))
+            check(changed)
             if is_atomic:
                 connection.commit()
             return changed
@@ -92,7 +94,7 @@ class JvmDatabase:
             with _closed(connection):
                 try:
                     yield connection
-                except Py4JJavaError:
+                except BaseException:
                     if not connection.getAutoCommit():
                         connection.rollback()
                     raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lakewright.connections.database import Check, accept
 from lakewright.errors import DatabaseUnavailable, LakewrightError, TargetError
 
 if TYPE_CHECKING:
@@ -39,14 +40,16 @@ class SqlDatabase:
         except DBAPIError as error:
             raise _failure(self.place, error) from error
 
-    def run(self, statements: Sequence[str], *, is_atomic: bool = True) -> list[int]:
+    def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
         """Run statements, in one transaction or each in its own."""
         from sqlalchemy.exc import DBAPIError
 
         engine = self._engine if is_atomic else self._engine.execution_options(isolation_level="AUTOCOMMIT")
         try:
             with engine.begin() as connection:
-                return [_executed(connection, statement).rowcount for statement in statements]
+                changed = [_executed(connection, statement).rowcount for statement in statements]
+                check(changed)
+                return changed
         except DBAPIError as error:
             raise _failure(self.place, error) from error
 

@@ -23,7 +23,10 @@ def find_table_steps(
     """Return what is different, as steps in the order in which they can be done."""
     shape = Shape(present.columns)
     is_strict = policy is MigrationPolicy.STRICT
-    steps: list[Step] = []
+    # A key that nobody declares is somebody's; only a strict policy drops it.
+    key = wanted.primary_key or (() if is_strict else present.primary_key)
+    has_other_key = sorted(_lower(key)) != sorted(_lower(present.primary_key))
+    steps = _drop_key(dialect, table, present) if has_other_key else []
     taken = {field.name.lower() for field in wanted.columns}
     for field in wanted.columns:
         former = find_former(field, shape)
@@ -38,8 +41,10 @@ def find_table_steps(
         if actual is None:
             steps.append(_add(dialect, table, field))
         else:
-            steps += _alter(dialect, table, actual, field, is_strict=is_strict)
-    steps += _key(dialect, table, present, wanted)
+            is_in_key = field.name.lower() in _lower(key)
+            bound = field.model_copy(update={"nullable": False}) if is_in_key else field
+            steps += _alter(dialect, table, actual, bound, is_strict=is_strict)
+    steps += _add_key(dialect, table, key) if has_other_key else []
     return (*steps, *_indexes(dialect, table, present, wanted.indexes or (), is_strict=is_strict))
 
 
@@ -81,14 +86,14 @@ def _alter(
         yield Step(f"change the comment of column {field.name}", dialect.comment_column(table, field))
 
 
-def _key(dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable) -> Iterator[Step]:
-    before, after = _lower(present.primary_key), _lower(wanted.primary_key)
-    if not wanted.primary_key or sorted(before) == sorted(after):
-        return
-    statements = dialect.replace_key(table, present.key_name, wanted.primary_key)
-    if statements is not None:
-        listed = ", ".join(wanted.primary_key)
-        yield Step(f"make {listed} the primary key", "; ".join(statements))
+def _drop_key(dialect: Dialect, table: TableName, present: DatabaseTable) -> list[Step]:
+    dropped = dialect.replace_key(table, present.key_name, ()) if present.primary_key else None
+    return [Step("drop the primary key", "; ".join(dropped))] if dropped else []
+
+
+def _add_key(dialect: Dialect, table: TableName, columns: Sequence[str]) -> list[Step]:
+    added = dialect.replace_key(table, None, columns)
+    return [Step(f"make {', '.join(columns)} the primary key", "; ".join(added))] if added else []
 
 
 def _indexes(

@@ -8,14 +8,15 @@ putting another table in its place would lose privileges, views and foreign keys
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lakewright.connections.database import TableName
+from lakewright.connections.database import TableName, accept
 from lakewright.connections.dialect import Dialect
-from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.partition import Partition
 from lakewright.relations.relation import OutputMode
 from lakewright.spec.types import Field, PartitionField
@@ -42,6 +43,7 @@ class StagedRows:
     Attributes:
         fields: The columns that are written.
         key: Columns that identify a row, for mode UPDATE.
+        ready: Raises where the rows mayn't be taken over any more.
     """
 
     dialect: Dialect
@@ -50,6 +52,7 @@ class StagedRows:
     fields: tuple[Field, ...]
     partitions: tuple[PartitionField, ...] = ()
     key: tuple[str, ...] = ()
+    ready: Callable[[], None] = lambda: None
 
     def write(
         self, frame: DataFrame, options: dict[str, str], *, partition: Partition, mode: OutputMode
@@ -59,11 +62,26 @@ class StagedRows:
         database.run(self.dialect.stage_sql(self.table, self.staged, self.fields))
         try:
             rows = self._stage(frame, options)
-            database.run([*self._statements(partition, mode), self.dialect.drop(self.staged)])
+            self.ready()
+            *before, last = self._statements(partition, mode)
+            statements = [*before, last, self.dialect.drop(self.staged)]
+            check = accept if mode is OutputMode.UPDATE else partial(self._see, len(before), rows)
+            database.run(statements, check=check)
+        except LeaseLost:
+            # What is beside may be another's by now.
+            raise
         except BaseException:
             self._forget()
             raise
         return rows
+
+    def _see(self, position: int, rows: int, changed: Sequence[int]) -> None:
+        """Return if just the rows were inserted that this write has staged."""
+        if changed[position] != rows:
+            raise LeaseLost(
+                f"{self.table}: {changed[position]} rows were beside it, not the {rows} written there",
+                remedy="Another run writes the same table; see that only one does, and run again.",
+            )
 
     def _forget(self) -> None:
         # The next write removes it too; what failed first is what is to be told.

@@ -181,6 +181,7 @@ class TableRelation(StoredRelation):
         rows = staged.stage(
             conform(frame, self._outgoing(workspace, open_columns)), open_columns, keeps_empty=False
         )
+        workspace.lake.about_to_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)
         return WriteSummary(rows)

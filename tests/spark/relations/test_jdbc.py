@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,13 +14,20 @@ from tests.contexts import make_context
 from tests.projects import make_workspace, no_session
 
 from lakewright.connections.jvm import JvmDatabase
-from lakewright.errors import DatabaseUnavailable, DataLossError, MigrationError, SpecError, TargetError
+from lakewright.errors import (
+    DatabaseUnavailable,
+    DataLossError,
+    LeaseLost,
+    MigrationError,
+    SpecError,
+    TargetError,
+)
 from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.jdbc_table import JdbcTableRelation
-from lakewright.relations.migration import Tolerated
+from lakewright.relations.migration import MigrationPolicy, Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation
 from lakewright.targets.target import Target
 
@@ -188,6 +195,9 @@ def test_a_table_of_a_database_lives_and_changes(workspace: Workspace, way: str)
         frame = workspace.spark.sql(query)
         return sales.write(workspace, frame, partition=partition, mode=mode).rows
 
+    with pytest.raises(LeaseLost), workspace.lake.committing_if(lose_lease):
+        write(ROWS, OutputMode.OVERWRITE, **FIRST)
+    assert sales.observe(workspace).filled is Answer.NO
     assert write(ROWS, OutputMode.OVERWRITE, **FIRST) == 2
     assert write("SELECT 3 AS id, 'three%' AS item", OutputMode.APPEND, **SECOND) == 1
     expected = [
@@ -227,6 +237,10 @@ def test_a_table_of_a_database_lives_and_changes(workspace: Workspace, way: str)
     assert sales.observe(workspace).exists is Answer.NO
 
 
+def lose_lease() -> None:
+    raise LeaseLost("the lease is lost")
+
+
 def names(workspace: Workspace, relation: JdbcTableRelation) -> list[str]:
     query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{relation.database}'"
     return sorted(str(row[0]) for row in relation.dialect(workspace).database.query(query))
@@ -261,6 +275,14 @@ def test_a_table_of_a_database_is_migrated_as_policy_and_strategy_say(workspace:
         strict.migrate(workspace, allow_data_loss=False)
     strict.migrate(workspace, allow_data_loss=True)
     assert descriptions(strict, workspace) == []
+
+    other_key = strict.model_copy(update={"primary_key": ("id",)})
+    assert descriptions(other_key, workspace) == ["drop the primary key", "make id the primary key"]
+    other_key.migrate(workspace, allow_data_loss=False)
+    assert descriptions(other_key, workspace) == []
+    relaxed = other_key.model_copy(update={"primary_key": (), "migration_policy": MigrationPolicy.RELAXED})
+    assert descriptions(relaxed, workspace) == []
+    strict.migrate(workspace, allow_data_loss=False)
 
     replaced = table(workspace, "replaced")
     with pytest.raises(DataLossError, match="all its rows"):
@@ -300,6 +322,18 @@ def test_a_database_is_looked_at_without_spark(project: str, tmp_path: Path) -> 
     assert table(workspace, "sales").observe(workspace).exists is Answer.NO
     table(workspace, "sales").create(workspace)
     assert table(workspace, "sales").observe(workspace, FIRST).filled is Answer.NO
+    database = table(workspace, "sales").dialect(workspace).database
+    name = f'{table(workspace, "sales").database}."Sales"'
+    seen: list[int] = []
+
+    def refuse(changed: Sequence[int]) -> None:
+        seen.extend(changed)
+        lose_lease()
+
+    with pytest.raises(LeaseLost):
+        database.run([f"INSERT INTO {name} (id, day) VALUES (1, '2022-01-01')"], check=refuse)
+    assert seen == [1]
+    assert table(workspace, "sales").observe(workspace).filled is Answer.NO, "it was taken back"
     table(workspace, "sales").destroy(workspace)
     workspace.lake.stop()
 

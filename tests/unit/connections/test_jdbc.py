@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.projects import make_project, make_workspace
 
-from lakewright.connections.database import DatabaseTable, Index, TableName
+from lakewright.connections.database import Check, DatabaseTable, Index, TableName, accept
 from lakewright.connections.jdbc import driver_jars
 from lakewright.connections.postgres import PostgresDialect, read_type
 from lakewright.connections.postgres_url import engine_url
@@ -28,7 +28,7 @@ class Nowhere:
     def query(self, sql: str, most: int | None = None) -> list[tuple[object, ...]]:
         raise AssertionError(sql)
 
-    def run(self, statements: Sequence[str], *, is_atomic: bool = True) -> list[int]:
+    def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
         raise AssertionError(statements)
 
     def close(self) -> None:
