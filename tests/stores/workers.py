@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -19,36 +18,37 @@ from lakewright.stores.registry import open_store
 
 Settings = Mapping[str, Any]
 
+AT_ONCE = 4
+"""Slices that a racer looks at before it claims them."""
+
 
 def ledger_in(settings: Settings) -> Ledger:
     return Ledger(open_store(settings), AUTHOR, ids=lambda: str(uuid4()), is_dead=is_dead)
 
 
-def race(settings: Settings, names: Sequence[str], head_on: int, worker: int) -> list[str]:
-    """Claim each of the slices if nobody has it, and return those won.
-
-    The first ones all workers want at the same time, the others each begins at another place.
-    """
+def race(settings: Settings, names: Sequence[str], worker: int) -> list[str]:
+    """Claim each of the slices that nobody has, all workers in the same order, and return those won."""
     ledger = ledger_in(settings)
-    later = deque(names[head_on:])
-    later.rotate(worker * len(later) // 8)
     won = []
     try:
-        for name in [*names[:head_on], *later]:
-            try:
-                ledger.acquire(
-                    found(name).item_id,
-                    REGIONS,
-                    this_process(f"run-{worker}"),
-                    duration=timedelta(hours=1),  # nobody renews these, however long the race takes
-                    token_counter="table",
-                )
-                won.append(name)
-            except ItemLocked:
-                continue
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            present = ledger.store.read([found(name).item_id for name in some])
+            for name in some:
+                if present[found(name).item_id].processing is None and _is_won(ledger, name, worker):
+                    won.append(name)
     finally:
         ledger.store.close()
     return won
+
+
+def _is_won(ledger: Ledger, name: str, worker: int) -> bool:
+    run, minute = this_process(f"run-{worker}"), timedelta(seconds=60)
+    try:
+        ledger.acquire(found(name).item_id, REGIONS, run, duration=minute, token_counter="table")
+    except ItemLocked:
+        return False
+    return True
 
 
 def add_up(settings: Settings, times: int, worker: int) -> int:

@@ -1,7 +1,7 @@
-"""Places at which a test can make a process die or fail, to see what is left behind.
+"""Places at which a test can make a process die, stand still or fail, to see what is left behind.
 
 The environment variable `LAKEWRIGHT_FAILPOINT` names one: `before_commit`, `after_commit:kill`,
-`before_processed:raise`. Without it nothing happens.
+`after_lock:stop`, `before_processed:raise`. Without it nothing happens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FAILPOINT = "LAKEWRIGHT_FAILPOINT"
 
 
 def pass_point(name: str) -> None:
-    """Go on, unless the environment says that this process ends here.
+    """Go on, unless the environment says that this process ends here, or stands still until SIGCONT.
 
     Raises:
         OSError: The environment asks for a failure here.
@@ -25,4 +25,4 @@ def pass_point(name: str) -> None:
         return
     if how == "raise":
         raise OSError(f"failpoint {name}")
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)

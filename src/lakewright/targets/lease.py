@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost
+from lakewright.lake.failpoint import pass_point
 from lakewright.manifest.lease import Lease
 from lakewright.plan.resource import Resource
 from lakewright.stores.heartbeat import Heartbeat
@@ -69,6 +70,7 @@ def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[No
             stack.callback(context.leases.release, lease)
             heartbeat.keep(lease)
             leases.append(lease)
+        pass_point("after_lease")
         try:
             with lake.committing_if(check):
                 yield

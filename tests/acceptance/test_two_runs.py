@@ -1,0 +1,119 @@
+"""Two runs of one job at once, and one that stood still while another did its work.
+
+`processing-manifest.md`, "State" (Processing); that other targets take leases, and that a lease ends, is
+Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.acceptance.command import BIN, PATH
+from tests.acceptance.lake import SmallLake
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+LONG_ENOUGH = 300.0
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    made = SmallLake.make(tmp_path / "lake")
+    for number in (1, 2):
+        rows = [{"id": key, "name": f"n{number}"} for key in range(5 * number)]
+        made.slice("customers", str(number), rows)
+    return made
+
+
+def build(target: str) -> tuple[str, ...]:
+    return ("job", "daily", "build", "-t", target, "-nl")
+
+
+@contextmanager
+def started(lake: SmallLake, *arguments: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    """Yield a run in a process group of its own, and end it with all that it started."""
+    run = subprocess.Popen(
+        [str(BIN / "lakewright"), *arguments],
+        cwd=lake.folder,
+        env={**os.environ, "PATH": PATH, **environ},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    with run:
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGKILL)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def stands_still(run: subprocess.Popen[str]) -> bool:
+    state = Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    assert state != "Z", run.communicate()[0]
+    return state == "T"
+
+
+def goes_on(run: subprocess.Popen[str]) -> str:
+    os.kill(run.pid, signal.SIGCONT)
+    said, _ = run.communicate(timeout=LONG_ENOUGH)
+    return said
+
+
+@pytest.mark.parametrize(("target", "point"), [("customers", "after_lock"), ("names", "after_lease")])
+def test_the_second_run_says_who_runs_or_waits(lake: SmallLake, target: str, point: str) -> None:
+    with started(lake, *build(target), LAKEWRIGHT_FAILPOINT=f"{point}:stop") as first:
+        until(lambda: stands_still(first))
+        second = lake.run(*build(target))
+        assert second.code == 4, second.all
+        assert f"(process {first.pid}, run " in second.all
+        with started(lake, *build(target), "--wait") as waiting:
+            time.sleep(3)
+            assert waiting.poll() is None
+            said = goes_on(first)
+            assert first.returncode == 0, said
+            said, _ = waiting.communicate(timeout=LONG_ENOUGH)
+            assert waiting.returncode == 0, said
+    if target == "customers":
+        assert lake.version("customers") == 1
+    assert lake.json("status")["running"] == []
+
+
+def test_a_run_that_stood_still_commits_nothing_after_another_took_over(lake: SmallLake) -> None:
+    project = lake.folder / "project.yml"
+    project.write_text(project.read_text() + "manifest: {lease: 2s}\n")
+    with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_read:stop") as zombie:
+        until(lambda: stands_still(zombie))
+        time.sleep(2.5)
+        (stale,) = lake.json("manifest", "ls", "--stale")
+        assert stale["slice"] == "1.parquet"
+        done = lake.run(*build("customers"))
+        assert done.code == 0, done.all
+        before = (lake.version("customers"), sorted(row["name"] for row in lake.silver("customers")))
+        said = goes_on(zombie)
+
+    assert zombie.returncode not in (0, None)
+    assert "is lost" in said
+    assert before == (1, ["n2"] * 10)
+    assert (lake.version("customers"), sorted(row["name"] for row in lake.silver("customers"))) == before
+    shown = lake.json("manifest", "show", stale["item_id"])
+    states = [record["state"] for record in shown["records"]]
+    assert states == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING", "PROCESSED"]
+    assert {row["verdict"] for row in lake.json("manifest", "ls")} == {"processed"}
+    assert lake.run("manifest", "fsck").code == 0
