@@ -23,9 +23,22 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 LONG_ENOUGH = 300.0
 
 
+NUMBERS = """
+relations:
+  numbers: {kind: delta, location: "${project.basedir}/lake/gold/numbers"}
+mappings:
+  numbers: {kind: sql, sql: SELECT id FROM range(9)}
+targets:
+  numbers: {kind: relation, mapping: numbers, relation: numbers}
+jobs:
+  numbers: {targets: numbers}
+"""
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> SmallLake:
     made = SmallLake.make(tmp_path / "lake")
+    (made.folder / "model" / "numbers.yml").write_text(NUMBERS)
     for number in (1, 2):
         rows = [{"id": key, "name": f"n{number}"} for key in range(5 * number)]
         made.slice("customers", str(number), rows)
@@ -33,7 +46,8 @@ def lake(tmp_path: Path) -> SmallLake:
 
 
 def build(target: str) -> tuple[str, ...]:
-    return ("job", "daily", "build", "-t", target, "-nl")
+    job = "numbers" if target == "numbers" else "daily"
+    return ("job", job, "build", "-t", target, "-v")
 
 
 @contextmanager
@@ -76,7 +90,7 @@ def goes_on(run: subprocess.Popen[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize(("target", "point"), [("customers", "after_lock"), ("names", "after_lease")])
+@pytest.mark.parametrize(("target", "point"), [("customers", "after_lock"), ("numbers", "after_lease")])
 def test_the_second_run_says_who_runs_or_waits(lake: SmallLake, target: str, point: str) -> None:
     with started(lake, *build(target), LAKEWRIGHT_FAILPOINT=f"{point}:stop") as first:
         until(lambda: stands_still(first))

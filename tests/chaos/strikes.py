@@ -144,6 +144,9 @@ def _kill_python(_lake: ChaosLake, _how: Strike, run: _Run) -> Iterator[Done]:
     """The JVM finds out by itself, in its own time."""
     run.process.kill()
     run.process.wait()
+    for pipe in (run.process.stdout, run.process.stderr):
+        if pipe is not None:
+            pipe.close()
     yield Done(run.process.returncode, "", "", time.monotonic() - run.begun)
 
 
