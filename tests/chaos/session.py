@@ -74,10 +74,10 @@ class Session:
             self._finish(witness)
 
     def _opened(self) -> dict[str, Any]:
-        settings = dict(self.settings)
-        if settings["kind"] == "sqlite":
-            settings["path"] = str(self.folder / settings.get("path", ".lakewright/manifest.db"))
-        return settings
+        """The manifest's settings as the project has them, seen from anywhere."""
+        places = {"sqlite": {"path": ".lakewright/manifest.db"}, "delta": {"location": "manifest"}}
+        own = places.get(str(self.settings["kind"]), {})
+        return {**self.settings, **{name: str(self.folder / place) for name, place in own.items()}}
 
     def _arrive(self, witness: Witness, more: int) -> None:
         for _ in range(more):

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import psycopg
 from tests.stores.cluster import programs, running_cluster
+from tests.stores.dynamodb_local import REGION, running_dynamodb
 
 __all__ = ["KINDS", "manifests"]
 
@@ -44,5 +45,20 @@ def _postgres(stack: ExitStack) -> Make:
     return make
 
 
-KINDS: Mapping[str, Callable[[ExitStack], Make]] = {"sqlite": _sqlite, "postgres": _postgres}
+def _dynamodb(stack: ExitStack) -> Make:
+    address = stack.enter_context(running_dynamodb())
+    at = {"kind": "dynamodb", "region": REGION, "endpoint_url": address}
+    return lambda: {**at, "table": f"lakewright-{uuid4().hex}"}
+
+
+def _delta(_stack: ExitStack) -> Make:
+    return lambda: {"kind": "delta", "location": "manifest"}
+
+
+KINDS: Mapping[str, Callable[[ExitStack], Make]] = {
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+    "dynamodb": _dynamodb,
+    "delta": _delta,
+}
 """Kinds of back ends."""
