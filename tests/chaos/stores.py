@@ -46,6 +46,8 @@ def _postgres(stack: ExitStack) -> Make:
 
 
 def _dynamodb(stack: ExitStack) -> Make:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        os.environ.setdefault(name, "tests")
     address = stack.enter_context(running_dynamodb())
     at = {"kind": "dynamodb", "region": REGION, "endpoint_url": address}
     return lambda: {**at, "table": f"lakewright-{uuid4().hex}"}
