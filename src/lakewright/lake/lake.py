@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from lakewright.spec.lake import LakeSettings
 
 __all__ = ["CATALOG", "Lake"]
+
+log = logging.getLogger(__name__)
 
 
 class Closeable(Protocol):
@@ -203,8 +206,12 @@ class Lake:
             spark, self._spark = self._spark, None
         finally:
             self._lock.release()
-        if spark is not None:
+        if spark is None:
+            return
+        try:
             spark.stop()
+        except Exception as error:  # its JVM has gone: whoever ends this process may end that first
+            log.warning("the Spark session had ended already: %s", error)
 
 
 class _Work(threading.local):
