@@ -63,6 +63,7 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store, read_store
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
 
@@ -312,10 +313,15 @@ class App:
             interruption: Asked between slices whether to stop.
 
         Raises:
-            SpecError, UsageError: There is no such entity, slice or strategy.
+            SpecError, UsageError: There is no such entity, slice or strategy, or the entity is disabled.
             BackdatedError: The processing time isn't later than what the table holds.
         """
         found = self.project.entity(entity)
+        if not found.enabled:
+            raise UsageError(
+                f"the entity {found.name!r} is disabled",
+                remedy="Set enabled: true where it, or its connection, is declared.",
+            )
         wishes = Wishes(
             strategy=None if strategy is None else Strategy(strategy),
             processing_time=processing_time,
@@ -388,6 +394,29 @@ class App:
         store = open_store({"kind": "memory"}) if is_missing else self.store
         context = self._context(RunOptions(), store, None)
         return write_docs(self.project, self.lake, self._journal(store), context, request)
+
+    def examine(self, entity: Entity) -> Diagnosis:
+        """Return what is wrong with an entity's silver table, and since when; nothing is written."""
+        return examine(self._desk(), entity)
+
+    def plan_repair(self, entity: Entity, *, allow_data_loss: bool = False) -> Repair | None:
+        """Return what would put an entity's silver table right, or None; nothing is written."""
+        return plan_repair(self._desk(allow_data_loss=allow_data_loss), entity)
+
+    def repair(self, entity: Entity, planned: Repair, *, author: str, reason: str) -> int | None:
+        """Return the version of the table after a planned repair, which the history of runs keeps.
+
+        Raises:
+            LeaseHeld: A run writes to the table.
+            CommitConflict: The table has changed since the repair was planned; nothing was written.
+        """
+        return repair(self._desk(), entity, planned, self.journal, author=author, reason=reason)
+
+    def _desk(self, *, allow_data_loss: bool = False) -> Context:
+        """What work outside of a job is given to work with."""
+        workspace = Workspace(self.project, self.project.scope, self.lake)
+        options = RunOptions(allow_data_loss=allow_data_loss)
+        return self._context(options, self.store, None)(workspace)
 
     def close(self) -> None:
         """Let go of the store and stop Spark, if they were used."""

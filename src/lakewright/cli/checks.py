@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import re
+import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,9 +22,11 @@ from lakewright.manifest.store import Query
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.lake.commit import Commit
     from lakewright.spec.entity import Entity
+    from lakewright.targets.doctor import Diagnosis
 
-__all__ = ["Check", "entity_checks", "machine_checks", "no_project", "project_checks"]
+__all__ = ["Check", "diagnosis_checks", "entity_checks", "machine_checks", "no_project", "project_checks"]
 
 OLDEST_PYTHON = (3, 11)
 TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -127,6 +130,38 @@ def entity_checks(app: App, entity: Entity) -> Iterator[Check]:
     yield _guarded("bronze", lambda: _bronze(app, entity))
     yield from _held_slices(app, entity)
     yield _guarded("silver", lambda: _silver(app, entity))
+
+
+def diagnosis_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
+    """Yield what is wrong with the rows of an entity's table, and with the slices that it should hold."""
+    remedy = f"`lakewright doctor {shlex.quote(entity.name)} --repair` shows what would mend it."
+    for finding in diagnosis.findings:
+        said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
+        yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
+    for mismatch in diagnosis.mismatches:
+        yield Check("commits", False, mismatch.words, mismatch.remedy)
+    if diagnosis.is_sound and diagnosis.version is not None:
+        yield Check("rows", True, f"every rule holds in version {diagnosis.version}")
+    if diagnosis.strangers:
+        last = diagnosis.strangers[-1]
+        count = counted(len(diagnosis.strangers), "commit")
+        yield Check("writers", None, f"{count} not by Lakewright changed rows, the last: {_told(last)}")
+
+
+def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:
+    shown = "; ".join(", ".join(f"{key}={value}" for key, value in one.items()) for one in samples)
+    return shown + (" …" if count > len(samples) else "")
+
+
+def _since(commit: Commit | None) -> str:
+    return "" if commit is None else f"; since {_told(commit)}"
+
+
+def _told(commit: Commit) -> str:
+    at = f" of {commit.at:%Y-%m-%d %H:%M}" if commit.at is not None else ""
+    item = commit.content.get("item")
+    whose = f", slice {str(item).rpartition('/')[2]}" if item else ""
+    return f"version {commit.version}{at} ({commit.operation}{whose})"
 
 
 def _bronze(app: App, entity: Entity) -> str:

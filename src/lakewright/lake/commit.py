@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitConflict
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["CommitFact", "Token", "committing", "landed", "strict_session"]
+__all__ = ["Commit", "CommitFact", "Token", "commits", "committing", "landed", "strict_session"]
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
@@ -135,13 +136,48 @@ def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact 
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of a table's log.
+
+    Attributes:
+        at: When, as the log says; None where it doesn't.
+        operation: What Delta calls it: MERGE, WRITE, RESTORE, …
+        parameters: Of the operation.
+        content: What its token carries; empty for commits of others.
+    """
+
+    version: int
+    at: datetime | None
+    operation: str
+    parameters: Mapping[str, Any]
+    content: Mapping[str, Any]
+
+
+def commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
+    """Return the commits that the table's log still knows, oldest first."""
+    return tuple(sorted(map(_commit, _history(lake, address, None)), key=lambda commit: commit.version))
+
+
+def _commit(entry: Mapping[str, Any]) -> Commit:
+    at = entry.get("timestamp")
+    return Commit(
+        version=int(entry["version"]),
+        at=datetime.fromtimestamp(at / 1000, UTC) if isinstance(at, int) else at,
+        operation=str(entry.get("operation") or ""),
+        parameters=entry.get("operationParameters") or {},
+        content=_content(entry.get("userMetadata")),
+    )
+
+
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
     _, table = ask_log(local_place(lake, address))
     if table is not None:
         return table.history(limit)
     found = delta_table(lake.spark, address)
     history = found.history() if limit is None else found.history(limit)
-    return [row.asDict() for row in history.select("version", "userMetadata").collect()]
+    columns = ("version", "timestamp", "operation", "operationParameters", "userMetadata")
+    return [row.asDict() for row in history.select(*columns).collect()]
 
 
 def _content(text: str | None) -> dict[str, Any]:

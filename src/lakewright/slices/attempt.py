@@ -178,6 +178,8 @@ class Attempts:
             raise translated(error, self.entity, name, table=self.places.silver.location or "") from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         self._record(claim, summary, self._content(slice_, at, applied))
+        if applied.adopted is not None:
+            self.bench.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings = () if applied.drift is None else applied.drift.messages
         for warning in warnings:
             self.bench.warn(f"{name}: {warning}")
@@ -252,4 +254,6 @@ class Attempts:
             "fingerprint": slice_.fingerprint,
             "watermarks": {column: mark.as_json() for column, mark in applied.watermarks.items()},
         }
+        if applied.adopted is not None:
+            content["adopted_table"] = dict(applied.adopted)
         return content if applied.drift is None else {**content, "drift": applied.drift.as_json()}

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.commit import strict_session
+from lakewright.lake.table import observe_table
 from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
 from lakewright.slices.window import lower_ends
 from lakewright.spec.entity import Strategy
+from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.apply import Order, take_up
 from lakewright.strategies.failures import translated
 from lakewright.strategies.preview import preview_deletes
@@ -35,6 +37,8 @@ def preview_next(bench: Bench, entity: Entity, pending: Pending) -> str | None:
     strategy = bench.wishes.strategy or entity.strategy
     if not entity.delete_missing or strategy is Strategy.FULL or not pending.ready:
         return None
+    if is_adoptable(entity, observe_table(bench.lake, entity.places(bench.lake.settings).silver)):
+        return "deletes can be counted once the table is adopted"
     item = pending.ready[0]
     try:
         return _counted(bench, entity, item, strategy)

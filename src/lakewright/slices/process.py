@@ -21,7 +21,7 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
-from lakewright.lake.table import last_number, latest_from
+from lakewright.lake.table import last_number, latest_from, observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
 from lakewright.slices.bench import Bench, Wishes
@@ -31,6 +31,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.slices.times import parse_processing_time
 from lakewright.spec.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
+from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
         )
     bench, silver = attempts.bench, attempts.places.silver
     if bench.wishes.backdated or _has_landed(attempts, chosen[0]):
+        return
+    if is_adoptable(attempts.entity, observe_table(bench.lake, silver)):
         return
     at = attempts.given or bench.clock()
     system = SystemColumns(bench.lake.settings.systemfield_prefix, attempts.entity.destination)

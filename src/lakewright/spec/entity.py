@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from lakewright.errors import SpecError
+from lakewright.spec.adopt import AdoptionValue
 from lakewright.spec.column import Column, Injections, lower
 from lakewright.spec.expression import has_expression, names_in, parse_template
 from lakewright.spec.lake import LakeSettings, Output, OutputText
@@ -90,6 +91,9 @@ class EntitySettings(SnakeModel):
     hash_exclude: Texts = Field(default=(), description="Columns that don't count as a change.")
     bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
         Field(default="parquet", description="Format of the slices.")
+    )
+    adopt: AdoptionValue = Field(
+        default=None, description="What columns are in a table that something else made, to go on from it."
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
 
@@ -199,6 +203,10 @@ class Entity(Named):
         infers = self.settings.delete_missing and self.strategy is not Strategy.FULL
         if infers and not self.watermark and self.settings.delete_scope != "full":
             yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"
+        if self.settings.adopt is not None and self.strategy is Strategy.FULL:
+            yield "adopt is for merge and historic: full replaces what is there"
+        elif self.settings.adopt is not None:
+            yield from self.settings.adopt.problems(is_historic=self.strategy is Strategy.HISTORIC)
 
     def _name_problems(self) -> Iterator[str]:
         seen: dict[str, str] = {}

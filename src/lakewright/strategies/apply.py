@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.table import TableState
+from lakewright.lake.table import TableState, observe_table
 from lakewright.manifest.watermark import Watermark
 from lakewright.spec.entity import Strategy
+from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.drift import Drift
 from lakewright.strategies.facts import take_facts
-from lakewright.strategies.fit import fit_slice
+from lakewright.strategies.fit import Fit, fit_slice
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
@@ -85,11 +88,13 @@ class Applied:
     Attributes:
         watermarks: Greatest value of each watermark's column in the slice.
         drift: What was different about its columns.
+        adopted: Numbers of the table's rows, where it was adopted first.
     """
 
     summary: Summary
     watermarks: Mapping[str, Watermark]
     drift: Drift | None
+    adopted: Mapping[str, int] | None = None
 
 
 def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Applied:
@@ -106,11 +111,23 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
         TargetError: The slice can't be processed as it is; nothing was written.
         RetryableError: Something was in the way that passes.
     """
+    adopted = _adopted(lake, session, entity, frame, order)
     work = take_up(lake, session, entity, frame, order)
     pass_point("after_facts")
     summary = _STRATEGIES[order.strategy](work)
     drift = work.alignment.drift if work.alignment is not None and work.alignment.drift else None
-    return Applied(summary, work.facts.watermarks, drift)
+    return Applied(summary, work.facts.watermarks, drift, adopted)
+
+
+def _adopted(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order
+) -> Mapping[str, int] | None:
+    """Adopt the table that is there, if it is to be; return the numbers of its rows."""
+    if not is_adoptable(entity, observe_table(lake, entity.places(lake.settings).silver)):
+        return None
+    fit = _fitted(lake, session, entity, frame, order)
+    token = Token(order.app_id, 0, order.content)
+    return adopt(lake, session, entity, fit.prepared, fit.state, at=order.at, token=token, check=order.check)
 
 
 def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Work:
@@ -119,16 +136,7 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
     Raises:
         TargetError: The slice can't be processed as it is.
     """
-    fit = fit_slice(
-        lake,
-        session,
-        entity,
-        frame,
-        slice_name=order.slice_name,
-        strategy=order.strategy,
-        at=order.at,
-        may_lose_rows=order.leave.data_loss,
-    )
+    fit = _fitted(lake, session, entity, frame, order)
     _tune(session, order.slice_size, fit.state)
     ranged = ranged_columns(entity, fit.prepared)
     facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
@@ -150,6 +158,19 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
         content={**order.content, "hashVersion": HASH_VERSION, "watermarks": watermarks},
         lower_ends=order.lower_ends,
         leave=order.leave,
+    )
+
+
+def _fitted(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, order: Order) -> Fit:
+    return fit_slice(
+        lake,
+        session,
+        entity,
+        frame,
+        slice_name=order.slice_name,
+        strategy=order.strategy,
+        at=order.at,
+        may_lose_rows=order.leave.data_loss,
     )
 
 

@@ -14,6 +14,7 @@ from lakewright.errors import SchemaDriftError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.spec.entity import Strategy
+from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.silver import own_properties, refuse_misfit
 from lakewright.transform.pipeline import Prepared, prepare
@@ -36,7 +37,8 @@ class Fit:
     """A slice that fits its table as far as columns tell.
 
     Attributes:
-        alignment: How the slice's columns fit the table's; None where there is no table.
+        alignment: How the slice's columns fit the table's; None where there is no table, or one that is to be
+            adopted first.
     """
 
     address: Address
@@ -87,6 +89,9 @@ def fit_slice(
         hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
     )
     _refuse_unstorable(prepared)
+    if is_adoptable(entity, state):
+        adopted_columns(entity, state, prepared.system)
+        return Fit(address, state, prepared, None)
     refuse_misfit(state, strategy, prepared, may_lose_rows=may_lose_rows)
     if not state.exists:
         return Fit(address, state, prepared, None)

@@ -27,6 +27,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.slices.adopt import adopt_before
 from lakewright.slices.foresee import fail_foreseeable
 from lakewright.slices.forget import forget
 from lakewright.slices.pending import Pending, slice_name
@@ -35,12 +36,14 @@ from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.model import Reference
+from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.silver import refuse_other_table
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.silver import broken_rules
 from lakewright.targets.target import Target
+from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.workspace import Workspace
@@ -137,12 +140,21 @@ class EntityTarget(Target):
             filled=Answer.YES
             if is_begun
             else Answer.of(None if state.is_empty is None else not state.is_empty),
-            changes=_property_changes(entity, state),
+            changes=(*_property_changes(entity, state), *self._adoption(context, entity, state, pending)),
             pending=tuple(slice_name(item) for item in pending.ready),
             waiting=tuple(slice_name(item) for item in pending.waiting),
             hold=hold,
             notes=_notes(bench, entity, pending) if context.options.preview else (),
         )
+
+    def _adoption(
+        self, context: Context, entity: Entity, state: TableState, pending: Pending
+    ) -> tuple[Change, ...]:
+        """What adopting the table would change, once a slice is there that says how rows are hashed."""
+        if not is_adoptable(entity, state) or not pending.ready:
+            return ()
+        system = SystemColumns(context.workspace.lake.settings.systemfield_prefix, entity.destination)
+        return tuple(map(Change, adopted_columns(entity, state, system).changes(system, state.rows)))
 
     def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
@@ -187,10 +199,21 @@ class EntityTarget(Target):
         changes = _property_changes(entity, state)
         if not state.exists:
             return Outcome(Status.SKIPPED, reasons=("its table is made by its first slice",))
+        if is_adoptable(entity, state):
+            return self._adopt(context, entity)
         if changes:
             with leases_held(context, frozenset({self._silver(context.workspace)})):
                 set_properties(lake.isolated(), address, entity.table_properties)
         return Outcome(reasons=tuple(change.description for change in changes))
+
+    def _adopt(self, context: Context, entity: Entity) -> Outcome:
+        bench = self._bench(context, entity)
+        pending, _ = look_for_slices(bench, entity)
+        if not pending.ready:
+            return Outcome(Status.SKIPPED, reasons=("its table is adopted with its first slice",))
+        with leases_held(context, frozenset({self._silver(context.workspace)})):
+            counts = adopt_before(bench, entity, pending.ready[0])
+        return Outcome(metrics=dict(counts), reasons=("the table was adopted",))
 
     def _build(self, context: Context, entity: Entity) -> Outcome:
         self._refuse_lost_table(context, entity)
@@ -230,7 +253,7 @@ class EntityTarget(Target):
         if broken:
             raise VerificationError(
                 f"{self.label}: {'; '.join(broken)}",
-                remedy="The table was changed by something else: restore an earlier version, or start over.",
+                remedy=f"`lakewright doctor {entity.name}` says since when, and what would mend it.",
             )
         return Outcome()
 
@@ -329,6 +352,8 @@ def _held_up(
 ) -> tuple[Pending, Hold] | None:
     """The slices, and what holds them all back: a table that isn't this entity's; None where it is."""
     wishes = bench.wishes
+    if is_adoptable(entity, state):
+        return None
     try:
         refuse_other_table(state, wishes.strategy or entity.strategy, entity, may_lose_rows=wishes.data_loss)
     except LakewrightError as error:

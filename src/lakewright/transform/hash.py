@@ -26,7 +26,7 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
-__all__ = ["HASH_VERSION", "hash_sql", "value_class"]
+__all__ = ["HASH_VERSION", "hash_of", "hash_sql", "value_class"]
 
 HASH_VERSION = "1"
 """Version of the canonical text, kept as a property of each silver table."""
@@ -40,8 +40,13 @@ def hash_sql(fields: Iterable[StructField]) -> str:
     Args:
         fields: Columns by name and type, in any order; case of names doesn't count.
     """
-    parts = [_named(field, name_sql(field.name), 0) for field in _by_name(fields)]
-    return f"sha2({_concat(parts)}, 256)"
+    return hash_of((field, name_sql(field.name)) for field in fields)
+
+
+def hash_of(values: Iterable[tuple[StructField, str]]) -> str:
+    """Return the SQL of the hash of these values, each with the name and type that it counts under."""
+    ordered = sorted(values, key=lambda each: each[0].name.lower())
+    return f"sha2({_concat([_named(field, value, 0) for field, value in ordered])}, 256)"
 
 
 def value_class(kind: DataType) -> str:

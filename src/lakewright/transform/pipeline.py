@@ -18,6 +18,7 @@ from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
 
     from lakewright.spec.entity import Entity
 
@@ -38,6 +39,8 @@ class Prepared:
         partitions: Names in silver of the partition columns.
         has_key: Whether rows have a primary key.
         shape: The strategy whose rows these are.
+        hashed: Columns of the source whose values the source hash is made of.
+        key_fields: The same of the primary key.
     """
 
     frame: DataFrame
@@ -49,6 +52,8 @@ class Prepared:
     partitions: tuple[str, ...]
     has_key: bool
     shape: Strategy
+    hashed: tuple[StructField, ...]
+    key_fields: tuple[StructField, ...]
 
 
 def prepare(
@@ -91,7 +96,10 @@ def prepare(
         if has_own_key
         else {n: value_class(frame.schema[n].dataType) for n in _resolved(source, entity.business_keys)}
     )
-    frame = steps.hash_rows(frame, system, [*_sources(entity, entity.hash_exclude), *_unknown(names, hashed)])
+    excluded = [*_sources(entity, entity.hash_exclude), *_unknown(names, hashed)]
+    counted = steps.hashed_fields(frame, system, excluded)
+    key_fields = tuple(frame.schema[name] for name in keys)
+    frame = steps.hash_rows(frame, system, excluded)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
@@ -108,6 +116,8 @@ def prepare(
         watermarks=_silver_names([mark.column_name for mark in entity.watermarks], names),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_own_key or bool(keys),
+        hashed=counted,
+        key_fields=key_fields,
         shape=shape,
     )
 

@@ -21,7 +21,7 @@ from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructField
 
     from lakewright.spec.column import Column, Injection
 
@@ -32,6 +32,7 @@ __all__ = [
     "find",
     "flag_deleted",
     "hash_rows",
+    "hashed_fields",
     "inject",
     "instant_sql",
     "key_rows",
@@ -76,9 +77,15 @@ def hash_rows(frame: DataFrame, system: SystemColumns, excluded: Iterable[str]) 
 
     System columns that the slice brings don't count either.
     """
+    return _with(frame, {system.hash: hash_sql(hashed_fields(frame, system, excluded))})
+
+
+def hashed_fields(
+    frame: DataFrame, system: SystemColumns, excluded: Iterable[str]
+) -> tuple[StructField, ...]:
+    """Return the columns that count in the hash of a frame's rows."""
     left_out = {name.lower() for name in (*excluded, *system.suppliable)}
-    fields = [field for field in frame.schema.fields if field.name.lower() not in left_out]
-    return _with(frame, {system.hash: hash_sql(fields)})
+    return tuple(field for field in frame.schema.fields if field.name.lower() not in left_out)
 
 
 def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:

@@ -74,3 +74,49 @@ def test_a_table_goes_through_all_phases(workspace: Workspace) -> None:
     orders.execute(context, Phase.DESTROY)
     assert not observe_table(workspace.lake, silver).exists
     assert not orders.dirty(Phase.DESTROY, orders.observe(context), context.settings).is_to_run
+
+
+ADOPTING = """
+connections:
+  crm: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  customers:
+    id: 1
+    connection: crm
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+    settings:
+      adopt: dbt_snapshot
+targets:
+  customers: {kind: entity, entity: customers}
+"""
+
+
+def test_create_adopts_a_table_that_something_else_made(tmp_path: Path, spark: SparkSession) -> None:
+    """Phases, CREATE: what is there is migrated; the slice that says how is only looked at."""
+    (tmp_path / "lake/bronze/customers").mkdir(parents=True)
+    pd.DataFrame({"id": [1, 2], "v": ["b", "c"]}).to_parquet(tmp_path / "lake/bronze/customers/s1")
+    workspace = make_workspace(tmp_path, ADOPTING, start=lambda _: spark)
+    first, second = "timestamp'2021-01-01'", "timestamp'2021-02-01'"
+    rows = f"(1L, 'a', 'x', {first}, {second}), (1L, 'b', 'y', {second}, null)"
+    made = spark.sql(f"select * from values {rows} as t(id, v, dbt_scd_id, dbt_valid_from, dbt_valid_to)")
+    silver = Address(location=f"{workspace.lake.settings.root_folder}/silver/customers")
+    made.write.format("delta").save(str(silver.location))
+    customers, context = Target.named(workspace, "customers"), make_context(workspace)
+    assert customers.execute(context, Phase.VALIDATE).status is Status.SUCCESS
+    planned = customers.observe(context)
+    assert planned.changes[0].description.startswith("adopt the table of at most 2 rows")
+    assert customers.dirty(Phase.CREATE, planned, context.settings).is_to_run
+
+    adopted = customers.execute(context, Phase.CREATE)
+
+    assert (adopted.status, dict(adopted.metrics)) == (
+        Status.SUCCESS,
+        {"rows": 2, "current": 1, "deleted": 0},
+    )
+    found = customers.observe(context)
+    assert (found.changes, found.pending) == ((), ("s1",))
+    built = customers.execute(context, Phase.BUILD)
+    assert (built.metrics["inserted"], built.metrics["unchanged"]) == (1, 1)
+    assert customers.execute(context, Phase.VERIFY).status is Status.SUCCESS
+    assert observe_table(workspace.lake, silver).version == 2

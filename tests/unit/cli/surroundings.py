@@ -30,6 +30,7 @@ from lakewright.run.result import InstanceResult, PhaseResult, RunResult, Target
 from lakewright.spec.entity import Strategy
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.places import Address, Places
+from lakewright.targets.doctor import Diagnosis
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class FakeApp:
     settings: Settings = field(default_factory=Settings)
     is_closed: bool = False
     run_id: str = "r1"
+    diagnosis: Diagnosis = field(default_factory=lambda: Diagnosis(None))
+    repairable: Any = None
     project: Any = None
     lake: Any = field(default_factory=lambda: Lake(LakeSettings(), SessionSettings(Path("/nowhere"))))
     bronze: Path = Path("/nowhere/bronze")
@@ -125,6 +128,21 @@ class FakeApp:
                     listener.step_started(index, step)
                     listener.step_finished(index, step, target)
         return self.result
+
+    def examine(self, entity: Any) -> Diagnosis:
+        self.asked.append(entity.name)
+        if self.error is not None:
+            raise self.error
+        return self.diagnosis
+
+    def plan_repair(self, entity: Any, *, allow_data_loss: bool) -> Any:
+        self.asked.append((entity.name, allow_data_loss))
+        return self.repairable
+
+    def repair(self, entity: Any, planned: Any, *, author: str, reason: str) -> int:
+        self.asked.append((entity.name, author, reason))
+        assert planned is self.repairable
+        return 8
 
     def close(self) -> None:
         self.is_closed = True

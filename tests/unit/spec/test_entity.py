@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tests.unit.spec.kinds import faults, load
 
 from lakewright.errors import SpecError
+from lakewright.spec.adopt import Adoption
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.lake import LakeSettings, Output
 from lakewright.spec.places import Address, place_within
@@ -315,6 +316,46 @@ def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[st
     assert "Give each entity a destination" in found[0]
     project = load(tmp_path, foundation(entities=[stock, {**other, "enabled": False}]))
     assert not project.entities["other"].enabled
+
+
+ADOPTIONS = [
+    ("full", True, "adopt is for merge and historic"),
+    ("historic", True, "adopt needs valid_from"),
+    ("historic", {"valid_to": "x"}, "adopt needs valid_from"),
+    ("merge", {"valid_from": "x"}, "adopt: valid_from is for historic"),
+    ("merge", "dbt_snapsot", "'dbt_snapshot' or 'datalake_foundation'"),
+    ("merge", {"deletes": "perhaps"}, "'flag' or 'row'"),
+    ("merge", {"sentinl": "9999-12-31"}, "unknown key 'sentinl' (did you mean 'sentinel'?)"),
+]
+
+
+@pytest.mark.parametrize(("strategy", "adopt", "why"), ADOPTIONS)
+def test_an_adoption_that_can_not_be_meant_is_a_fault(
+    tmp_path: Path, strategy: str, adopt: Any, why: str
+) -> None:
+    stock = {
+        **FOUNDATION["entities"][1],
+        "processtype": strategy,
+        "columns": [{"name": "id", "fieldroles": ["businesskey"]}],
+        "settings": {"adopt": adopt},
+    }
+    assert any(why in fault for fault in faults(tmp_path, foundation(entities=[stock])))
+
+
+def test_columns_of_a_known_make_count_where_they_are() -> None:
+    snapshot = Adoption.model_validate({"like": "dbt_snapshot", "valid_to": "until"})
+    names = ["id", "dbt_valid_from", "DBT_UPDATED_AT", "dbt_valid_to", "until"]
+    assert snapshot.roles(names, prefix="dlf_", with_times=True) == {
+        "valid_from": "dbt_valid_from",
+        "valid_to": "until",
+        "last_seen": "dbt_updated_at",
+    }
+    assert (snapshot.are_deletes_rows, snapshot.dropped, snapshot.sentinels) == (True, ("dbt_scd_id",), ())
+    foundation_s = Adoption.model_validate({"like": "datalake_foundation"})
+    assert foundation_s.roles(["sys_deleted", "sys_ValidTo"], prefix="sys_", with_times=False) == {
+        "deleted": "sys_deleted"
+    }
+    assert (foundation_s.are_deletes_rows, foundation_s.sentinels) == (False, ("2999-12-31",))
 
 
 def test_two_entities_with_one_table_of_the_catalog_are_a_fault(tmp_path: Path) -> None:

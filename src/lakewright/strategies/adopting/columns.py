@@ -1,0 +1,149 @@
+"""Adopting a table: what something else made becomes an entity's silver table, in one commit.
+
+Its rows are written anew once, with the columns that the strategy works with: the primary key and the hash
+of every row can't be had without looking at it. What a table's version was before stays readable.
+
+Source: `processing-strategies.md`, "Behavior" of Merge and Historic (an existing table is gone on from);
+how it comes to be one is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.errors import MigrationError
+from lakewright.spec.column import normal_name
+from lakewright.spec.entity import Strategy
+from lakewright.strategies.silver import STRATEGY_PROPERTY
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from lakewright.lake.table import TableState
+    from lakewright.spec.adopt import Adoption
+    from lakewright.spec.entity import Entity
+
+__all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedColumns:
+    """What becomes of a table's columns.
+
+    Attributes:
+        roles: What a column is (`valid_from`, …) to its name in the table.
+        kept: Name in the table to the name in silver.
+        replaced: System columns of the table whose values are made anew.
+        dropped: Columns that go.
+        added: System columns that come.
+    """
+
+    roles: Mapping[str, str]
+    kept: Mapping[str, str]
+    replaced: tuple[str, ...]
+    dropped: tuple[str, ...]
+    added: tuple[str, ...]
+
+    def changes(self, system: SystemColumns, rows: int | None) -> Iterator[str]:
+        """Yield what adopting does, for a plan."""
+        renamed = {name: _role_name(system, role) for role, name in self.roles.items()}
+        renamed |= {old: new for old, new in self.kept.items() if old != new}
+        count = "" if rows is None else f" of at most {rows:,} rows"
+        yield f"adopt the table{count}: each row gets its key and hash, all in one commit"
+        yield from (f"rename column {old} to {new}" for old, new in renamed.items() if old != new)
+        yield from (f"add column {name}" for name in self.added)
+        yield from (f"make column {name} anew" for name in self.replaced)
+        yield from (f"drop column {name}" for name in self.dropped)
+
+
+def is_adoptable(entity: Entity, state: TableState) -> bool:
+    """Return whether a table that something else made is there, and the entity says how to go on from it."""
+    is_ours = STRATEGY_PROPERTY in state.properties
+    return entity.settings.adopt is not None and state.exists and not is_ours
+
+
+def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) -> AdoptedColumns:
+    """Return what becomes of a table's columns.
+
+    Raises:
+        MigrationError: A column that the entity names isn't there, or a partition column would go.
+    """
+    adoption = _adoption(entity)
+    is_historic = entity.strategy is Strategy.HISTORIC
+    declared = adoption.roles(state.names, prefix=system.prefix, with_times=is_historic)
+    own = adoption.columns
+    missing = [name for name in (*declared.values(), *own.values(), *adoption.drop) if not state.column(name)]
+    if missing:
+        raise _lacking(missing, state)
+    roles = {role: _exact(state, name) for role, name in declared.items()}
+    if is_historic and "valid_from" not in roles:
+        raise _lacking(
+            [adoption.roles((), prefix="", with_times=True).get("valid_from", "valid_from")], state
+        )
+    given = {_exact(state, name): silver for silver, name in own.items()}
+    dropped = tuple(name for name in state.names if name.lower() in {n.lower() for n in adoption.dropped})
+    others = [name for name in state.names if name not in {*roles.values(), *dropped}]
+    made = {name.lower() for name in _made(system, is_historic=is_historic)}
+    replaced = tuple(name for name in others if name.lower() in made)
+    kept = {name: normal_name(given.get(name, name)) for name in others if name not in replaced}
+    _refuse_clashes(kept, system)
+    _refuse_lost_partitions(state, kept)
+    there = {name.lower() for name in (*replaced, *(_role_name(system, role) for role in roles))}
+    added = tuple(name for name in _made(system, is_historic=is_historic) if name.lower() not in there)
+    return AdoptedColumns(roles, kept, replaced, dropped, added)
+
+
+def _adoption(entity: Entity) -> Adoption:
+    adoption = entity.settings.adopt
+    if adoption is None:
+        raise RuntimeError("the entity says nothing of adopting a table")
+    return adoption
+
+
+def _made(system: SystemColumns, *, is_historic: bool) -> tuple[str, ...]:
+    """System columns of an adopted table, in their order; the filename stays where there is one."""
+    times = system.temporal if is_historic else ()
+    return (system.hash, *times, system.key, system.deleted, system.last_seen)
+
+
+def _role_name(system: SystemColumns, role: str) -> str:
+    name: str = getattr(system, role)
+    return name
+
+
+def _exact(state: TableState, name: str) -> str:
+    found = state.column(name)
+    return name if found is None else found.name
+
+
+def _refuse_clashes(kept: Mapping[str, str], system: SystemColumns) -> None:
+    seen: dict[str, str] = {}
+    taken = {name for name in system.all if name != system.filename.lower()}
+    for old, new in kept.items():
+        if new.lower() in taken or new.lower() in seen or not new:
+            other = seen.get(new.lower(), "a system column")
+            raise MigrationError(
+                f"the table's column {old!r} would be {new!r}, as {other!r} is already",
+                remedy="Name it in `adopt`: by its role, in `columns` with another name, or in `drop`.",
+                details={"columns": [old, other]},
+            )
+        seen[new.lower()] = old
+
+
+def _refuse_lost_partitions(state: TableState, kept: Mapping[str, str]) -> None:
+    lost = [name for name in state.partition_columns if name not in kept]
+    if lost:
+        raise MigrationError(
+            f"the table is partitioned by {', '.join(lost)}, which adopting would take out of it",
+            remedy="Write the table without these partitions first, or keep the columns.",
+            details={"columns": lost},
+        )
+
+
+def _lacking(missing: list[str], state: TableState) -> MigrationError:
+    return MigrationError(
+        f"the table to adopt lacks {', '.join(map(repr, missing))}; it has {', '.join(state.names)}",
+        remedy="Correct the names in the entity's `adopt`.",
+        details={"missing": missing},
+    )

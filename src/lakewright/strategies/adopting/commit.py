@@ -1,0 +1,124 @@
+"""The commit that adopts a table.
+
+Source: Delta's documentation, "Replace table schema"; that one commit holds all of it, with a token, is
+Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import CommitConflict
+from lakewright.lake.commit import Token, committing
+from lakewright.lake.failpoint import pass_point
+from lakewright.lake.guard import guarded
+from lakewright.lake.table import Address, delta_table, local_place, observe_table, read_table
+from lakewright.strategies.adopting.columns import adopted_columns
+from lakewright.strategies.adopting.rows import adopt_rows
+from lakewright.strategies.silver import silver_properties
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.table import TableState
+    from lakewright.spec.entity import Entity
+    from lakewright.transform.pipeline import Prepared
+
+__all__ = ["adopt"]
+
+_INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized", "delta.feature.")
+
+
+def adopt(
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    prepared: Prepared,
+    state: TableState,
+    *,
+    at: datetime,
+    token: Token,
+    check: Callable[[], None],
+) -> Mapping[str, int]:
+    """Return the numbers of a table's rows after it has become the entity's, in one commit.
+
+    Args:
+        lake: The lake.
+        session: A strict session.
+        entity: The entity, which says what the table's columns are.
+        prepared: The slice that is processed next: it says how rows are hashed.
+        state: The table as it is.
+        at: The instant up to which versions may reach.
+        token: What the commit is made for; its number is made from the table's version.
+        check: Raises if what the adoption works under isn't held any more.
+
+    Raises:
+        MigrationError: What the table's rows mean isn't clear; nothing was written.
+        CommitConflict: The table has changed since it was looked at; nothing was written.
+    """
+    address = entity.places(lake.settings).silver
+    columns = adopted_columns(entity, state, prepared.system)
+    table = read_table(session, address, state.version)
+    adopted = adopt_rows(table, prepared, entity, columns, zone=lake.settings.timezone, at=at)
+    content = {**token.content, "adopted": dict(adopted.counts)}
+    numbered = Token(f"{token.app_id}/adopt", (state.version or 0) + 1, content)
+    properties = _properties(state, entity, replace(prepared, frame=adopted.rows))
+    write = _replacing(session, address, adopted.rows, properties, columns.kept)
+    place = local_place(lake, address)
+    with guarded(
+        address if place is None else Address(location=str(place)), str(token.content.get("run", ""))
+    ):
+        _refuse_moved(lake, address, state)
+        check()
+        pass_point("before_adopt")
+        with committing(session, numbered):
+            write()
+        pass_point("after_adopt")
+    return adopted.counts
+
+
+def _replacing(
+    session: SparkSession,
+    address: Address,
+    rows: DataFrame,
+    properties: Mapping[str, str],
+    names: Mapping[str, str],
+) -> Callable[[], None]:
+    """The write that replaces rows and columns; partitions and clustering stay, under their new names."""
+    from pyspark.sql import functions
+
+    writer = rows.writeTo(address.sql).using("delta")
+    for key, value in properties.items():
+        writer = writer.tableProperty(key, value)
+    detail = delta_table(session, address).detail().first()
+    found = {} if detail is None else detail.asDict()
+    partitions, clusters = (
+        [functions.col(name_sql(names.get(name, name))) for name in found.get(layout) or ()]
+        for layout in ("partitionColumns", "clusteringColumns")
+    )
+    if partitions:
+        writer = writer.partitionedBy(*partitions)
+    if clusters:
+        writer = writer.clusterBy(*(names.get(name, name) for name in found["clusteringColumns"]))
+    return writer.replace
+
+
+def _properties(state: TableState, entity: Entity, prepared: Prepared) -> dict[str, str]:
+    """The table's properties as they were, with those by which it tells what its rows are."""
+    kept = {key: value for key, value in state.properties.items() if not key.startswith(_INTERNAL)}
+    return {**kept, **silver_properties(entity, prepared)}
+
+
+def _refuse_moved(lake: Lake, address: Address, state: TableState) -> None:
+    now = observe_table(lake, address)
+    if now.version != state.version:
+        raise CommitConflict(
+            f"{address} went from version {state.version} to {now.version} while it was adopted",
+            details={"seen": state.version, "found": now.version},
+        )

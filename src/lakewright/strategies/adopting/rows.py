@@ -1,0 +1,335 @@
+"""The rows of an adopted table: its columns as the strategies know them, checked before anything is written.
+
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; what is refused is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakewright.errors import MigrationError
+from lakewright.spec.entity import Strategy
+from lakewright.strategies.adopting.doubts import (
+    CURRENT,
+    DELETED,
+    END,
+    FLAG,
+    FORMER,
+    FROM,
+    KEY,
+    NEXT,
+    NEXT_FLAG,
+    OPEN,
+    SAME,
+    SEEN,
+    UNREAD,
+    counted,
+    doubts,
+)
+from lakewright.transform.hash import hash_of, value_class
+from lakewright.transform.sql import name_sql, text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructField
+
+    from lakewright.spec.adopt import Adoption
+    from lakewright.spec.entity import Entity
+    from lakewright.strategies.adopting.columns import AdoptedColumns
+    from lakewright.transform.pipeline import Prepared
+
+__all__ = ["Adopted", "adopt_rows"]
+
+_SLICE_KEY, _SLICE_ROW, _OWN_KEY, _OWN_ROW, _SLICE_PK, _SLICE_HASH = (
+    f"_lakewright_{name}"
+    for name in ("slice_key", "slice_row", "own_key", "own_row", "slice_pk", "slice_hash")
+)
+"""Columns of the rows beside the slice."""
+
+_TRUE, _FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The rows that an adopted table gets.
+
+    Attributes:
+        rows: With the table's columns by their names in silver, and the system columns.
+        counts: For the record: `rows`, `current`, `deleted` and, where deletes were rows, `folded`.
+    """
+
+    rows: DataFrame
+    counts: Mapping[str, int]
+
+
+def adopt_rows(
+    table: DataFrame, prepared: Prepared, entity: Entity, columns: AdoptedColumns, *, zone: str, at: datetime
+) -> Adopted:
+    """Return an adopted table's rows.
+
+    The first slice says how rows are hashed: by which columns of the source, of which types. A row whose
+    values are those of a record of the slice has that record's hash, so that it counts as unchanged.
+
+    Args:
+        table: As it is.
+        prepared: The slice that is processed next.
+        entity: The entity.
+        columns: What becomes of the table's columns.
+        zone: In which times without offset are.
+        at: The instant up to which versions may reach.
+
+    Raises:
+        MigrationError: What the rows say isn't clear: keys that are there twice, intervals that overlap or go
+            backwards, times or marks that can't be read.
+    """
+    rows = _Rows(prepared, entity, columns, zone)
+    found = rows.keyed(table)
+    is_historic = entity.strategy is Strategy.HISTORIC
+    found = rows.timed(found) if is_historic else rows.flagged(found)
+    counts = counted(found, doubts(at, entity, is_historic=is_historic), prepared)
+    if is_historic and rows.adoption.are_deletes_rows:
+        found = found.where(f"not coalesce({FLAG}, false)")
+    return Adopted(rows.finished(found, is_historic=is_historic), counts)
+
+
+class _Rows:
+    """The steps from a table's rows to those of its adoption; each is lazy."""
+
+    def __init__(self, prepared: Prepared, entity: Entity, columns: AdoptedColumns, zone: str) -> None:
+        self.prepared = prepared
+        self.system = prepared.system
+        self.columns = columns
+        self.zone = zone
+        self._kinds: dict[str, str] = {}
+        adoption = entity.settings.adopt
+        if adoption is None:
+            raise RuntimeError("the entity says nothing of adopting a table")
+        self.adoption: Adoption = adoption
+
+    def keyed(self, table: DataFrame) -> DataFrame:
+        """The rows with primary key and hash, under the names of silver, roles still as they are."""
+        self._kinds = {
+            role: table.schema[name].dataType.typeName() for role, name in self.columns.roles.items()
+        }
+        renamed = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
+        types = {field.name.lower(): field for field in renamed.schema.fields}
+        self._require_keys(types)
+        renamed = renamed.drop(*self.columns.replaced)
+        if self._has_slices_types(types):
+            made = {KEY: self._hash(self.prepared.key_fields, types)}
+            return _with(renamed, {**made, self.system.hash: self._hash(self.prepared.hashed, types)})
+        return self._beside_slice(renamed, types)
+
+    def _require_keys(self, types: Mapping[str, StructField]) -> None:
+        if not self.prepared.key_columns:
+            raise MigrationError(
+                f"the slice brings the primary key {self.system.key} itself; a table can't be adopted for it",
+                remedy="Declare the business key's columns instead.",
+            )
+        missing = [name for name in self.prepared.key_columns if name.lower() not in types]
+        if missing:
+            raise MigrationError(
+                f"the table to adopt lacks the business key's columns {', '.join(missing)}",
+                remedy="Say in `adopt: columns` which of its columns they are.",
+                details={"missing": missing},
+            )
+
+    def _has_slices_types(self, types: Mapping[str, StructField]) -> bool:
+        """Whether values are hashed from the table just as from the source."""
+        fields = [*self.prepared.hashed, *self.prepared.key_fields]
+        found = [(field, types.get(self._silver(field.name).lower())) for field in fields]
+        return all(own is None or _is_same(field.dataType, own.dataType) for field, own in found)
+
+    def _silver(self, source: str) -> str:
+        return self.prepared.names.get(source, source)
+
+    def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
+        """The hash of a table's row, its values turned back into the source's types."""
+        values = []
+        for field in fields:
+            own = types.get(self._silver(field.name).lower())
+            if own is not None:
+                value = name_sql(own.name)
+                if value_class(own.dataType) != value_class(field.dataType):
+                    value = f"try_cast({value} as {field.dataType.simpleString()})"
+                values.append((field, value))
+        return hash_of(values)
+
+    def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
+        """The rows, with key and hash of the slice's record where the values in silver are the same."""
+        from pyspark.sql import functions
+
+        silver = self.prepared.frame.schema
+        counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
+        keys = [silver[name] for name in self.prepared.key_columns]
+        own_key, own_row, theirs_key, theirs_row = (
+            hash_of((f, _as_silver(types[f.name.lower()], f)) for f in keys),
+            hash_of((f, _as_silver(types[f.name.lower()], f)) for f in counted if f.name.lower() in types),
+            hash_of((f, name_sql(f.name)) for f in keys),
+            hash_of((f, name_sql(f.name)) for f in counted),
+        )
+        theirs = self.prepared.frame.selectExpr(
+            f"{theirs_key} as {_SLICE_KEY}",
+            f"{theirs_row} as {_SLICE_ROW}",
+            f"{name_sql(self.system.key)} as {_SLICE_PK}",
+            f"{name_sql(self.system.hash)} as {_SLICE_HASH}",
+        ).dropDuplicates([_SLICE_KEY])
+        joined = _with(table, {_OWN_KEY: own_key, _OWN_ROW: own_row}).join(
+            theirs, functions.expr(f"{_OWN_KEY} = {_SLICE_KEY}"), "left"
+        )
+        key = self._hash(self.prepared.key_fields, types)
+        row = self._hash(self.prepared.hashed, types)
+        found = {
+            KEY: f"coalesce({_SLICE_PK}, {key})",
+            self.system.hash: f"if({_OWN_ROW} = {_SLICE_ROW}, {_SLICE_HASH}, {row})",
+        }
+        return _with(joined, found)
+
+    def flagged(self, rows: DataFrame) -> DataFrame:
+        """Rows of Merge: the deleted flag and when they were last seen."""
+        made = {DELETED: self._flag("deleted", "false"), SEEN: self._instant("last_seen")}
+        made[SAME] = f"count(1) over (partition by {KEY})"
+        return _with(rows, {**made, UNREAD: self._unread()})
+
+    def timed(self, rows: DataFrame) -> DataFrame:
+        """Rows of Historic: their intervals, beside those of the record's neighbouring versions."""
+        over = f"over (partition by {KEY} order by {FROM}, {END} nulls last)"
+        found = _with(
+            rows,
+            {
+                FROM: self._instant("valid_from"),
+                SEEN: self._instant("last_seen"),
+                CURRENT: self._flag("is_current", "null"),
+                FLAG: self._flag("deleted", "null"),
+                UNREAD: self._unread(),
+                END: self._end(),
+            },
+        )
+        is_told = {"valid_to", "is_current"} <= self.columns.roles.keys()
+        is_open = f"{END} is null" if is_told else CURRENT
+        found = _with(found, {NEXT: f"lead({FROM}) {over}", OPEN: is_open})
+        found = _with(found, {END: self._closed()})
+        found = _with(
+            found,
+            {
+                NEXT: f"lead({FROM}) {over}",
+                FORMER: f"lag({END}) {over}",
+                NEXT_FLAG: f"lead({FLAG}) {over}",
+            },
+        )
+        return _with(found, {DELETED: self._deleted()})
+
+    def _closed(self) -> str:
+        """SQL of a version's end, where only the next one's beginning or the delete tells it."""
+        end = END
+        if "valid_to" not in self.columns.roles and "is_current" in self.columns.roles:
+            end = f"if(not {CURRENT}, {NEXT}, null)"
+        elif self.adoption.ends == "inclusive":
+            next_ = f"{NEXT} > {END} and {NEXT} <= {END} + interval 1 day"
+            step = "1 day" if self._kind("valid_to") == "date" else "1 microsecond"
+            end = f"if({next_}, {NEXT}, {END} + interval {step})"
+        if self.adoption.are_deletes_rows or "last_seen" not in self.columns.roles:
+            return end
+        return f"if({end} is null and {FLAG}, greatest({SEEN}, {FROM}), {end})"
+
+    def _deleted(self) -> str:
+        """SQL of the deleted flag: of versions that say so, and of those that a delete closed."""
+        closed = f"{END} is not null and not {NEXT} <=> {END}"
+        if self.adoption.are_deletes_rows:
+            closed = f"({closed}) or (coalesce({NEXT_FLAG}, false) and {NEXT} <=> {END})"
+        return f"coalesce({FLAG}, false) or {closed}"
+
+    def finished(self, rows: DataFrame, *, is_historic: bool) -> DataFrame:
+        """The rows with the columns of the silver table alone."""
+        system = self.system
+        made: dict[str, str] = {}
+        if is_historic:
+            made = {system.valid_from: FROM, system.valid_to: END, system.is_current: f"{END} is null"}
+        if self.columns.kept and system.filename not in self.columns.kept.values():
+            made[system.filename] = "cast(null as string)"
+        made |= {system.key: KEY, system.deleted: f"coalesce({DELETED}, false)", system.last_seen: SEEN}
+        kept = [name_sql(name) for name in self.columns.kept.values()]
+        return rows.selectExpr(
+            *kept, name_sql(system.hash), *(f"{sql} as {name_sql(name)}" for name, sql in made.items())
+        )
+
+    def _kind(self, role: str) -> str:
+        return self._kinds.get(role, "")
+
+    def _instant(self, role: str) -> str:
+        """SQL of the instant in a column; null where there is none or it can't be read."""
+        name = self.columns.roles.get(role)
+        return (
+            "cast(null as timestamp)" if name is None else self._as_instant(name_sql(name), self._kind(role))
+        )
+
+    def _as_instant(self, value: str, kind: str) -> str:
+        read = f"try_cast({value} as timestamp)"
+        if kind == "timestamp" or self.zone == "UTC":
+            return read
+        local = f"to_utc_timestamp({read}, {text_sql(self.zone)})"
+        if kind != "string":
+            return local
+        return f"if({value} rlike '(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$', {read}, {local})"
+
+    def _end(self) -> str:
+        name = self.columns.roles.get("valid_to")
+        if name is None:
+            return "cast(null as timestamp)"
+        value = name_sql(name)
+        return f"if({self._is_sentinel(value)}, null, {self._instant('valid_to')})"
+
+    def _is_sentinel(self, value: str) -> str:
+        """SQL of whether an end means that there is none: as text, as day or as instant."""
+        tests = [f"{value} is null"]
+        for text in self.adoption.sentinels:
+            literal = text_sql(text)
+            tests.append(f"cast({value} as string) = {literal}")
+            is_day = f"length({literal}) = 10 and try_cast({value} as date) = try_cast({literal} as date)"
+            tests.append(f"({is_day})")
+            tests.append(f"try_cast({value} as timestamp) = try_cast({literal} as timestamp)")
+        return " or ".join(f"coalesce({test}, false)" for test in tests)
+
+    def _flag(self, role: str, missing: str) -> str:
+        name = self.columns.roles.get(role)
+        if name is None:
+            return f"cast({missing} as boolean)"
+        text = f"lower(trim(cast({name_sql(name)} as string)))"
+        return f"case when {text} in {_TRUE} then true when {text} in {_FALSE} then false end"
+
+    def _unread(self) -> str:
+        """SQL of whether a column with a role holds a value that can't be read."""
+        tests = []
+        for role, name in self.columns.roles.items():
+            value = name_sql(name)
+            if role in ("is_current", "deleted"):
+                tests.append(f"({value} is not null and ({self._flag(role, 'null')}) is null)")
+            elif role == "valid_to":
+                is_read = f"{self._is_sentinel(value)} or {self._instant(role)} is not null"
+                tests.append(f"not ({is_read})")
+            else:
+                tests.append(f"({value} is not null and {self._instant(role)} is null)")
+        return " or ".join(tests) or "false"
+
+
+def _is_same(source: DataType, own: DataType) -> bool:
+    """Whether a value has one hash in both types, whatever it is."""
+    whole = ("byte", "short", "integer", "long")
+    names = (source.typeName(), own.typeName())
+    return source.simpleString() == own.simpleString() or all(name in whole for name in names)
+
+
+def _as_silver(own: StructField, wanted: StructField) -> str:
+    value = name_sql(own.name)
+    if value_class(own.dataType) == value_class(wanted.dataType):
+        return value
+    return f"try_cast({value} as {wanted.dataType.simpleString()})"
+
+
+def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    from pyspark.sql import functions
+
+    return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})

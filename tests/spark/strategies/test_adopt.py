@@ -1,0 +1,259 @@
+"""Tables that something else made, and that an entity goes on from.
+
+`processing-strategies.md`, "Historic Strategy (SCD Type 2)" and "Merge Strategy": the rules hold from the
+first slice on, and nothing that didn't change becomes a new version.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.strategies.bench import SmallLake, entity, pa
+
+from lakewright.errors import MigrationError
+from lakewright.lake.table import observe_table, read_table
+from lakewright.spec.entity import Entity
+from lakewright.strategies.adopting.columns import adopted_columns
+from lakewright.strategies.diagnosis import Patient, diagnose
+from lakewright.transform.system import SystemColumns
+
+DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
+
+
+def make(lake: SmallLake, things: Entity, rows: str, *columns: str, partition: str = "") -> None:
+    """Make the table as another tool would: rows in SQL, the columns' names."""
+    silver = things.places(lake.lake.settings).silver
+    rows = rows.format(*(f"timestamp'{day}'" for day in DAYS))
+    frame = lake.spark.sql(f"select * from values {rows} as t({', '.join(columns)})")
+    writer = frame.write.format("delta")
+    (writer.partitionBy(partition) if partition else writer).save(silver.location)
+
+
+def broken(lake: SmallLake, things: Entity) -> tuple[str, ...]:
+    silver = things.places(lake.lake.settings).silver
+    properties = observe_table(lake.lake, silver).properties
+    patient = Patient(
+        read_table(lake.spark, silver), things, SystemColumns("dlf_", things.destination), properties
+    )
+    return tuple(finding.words for finding in diagnose(patient))
+
+
+def refusal(lake: SmallLake, things: Entity, rows: list[dict[str, Any]] | None = None) -> str:
+    before = lake.version(things)
+    error = lake.fail(things, "s1", rows or [{"id": 1, "city": "Rome"}])
+    assert isinstance(error, MigrationError)
+    assert lake.version(things) == before
+    return f"{error.message} {error.remedy}"
+
+
+def test_a_dbt_snapshot_is_gone_on_from(lake: SmallLake) -> None:
+    things = entity("historic", settings={"adopt": "dbt_snapshot"})
+    make(
+        lake,
+        things,
+        """(1, 'Rome', 1.50, 'a', {0}, {0}, {1}, 'False'), (1, 'Paris', 1.50, 'b', {1}, {1}, null, 'False'),
+        (2, 'Oslo', null, 'c', {0}, {0}, {3}, 'False'), (2, 'Oslo', null, 'd', {3}, {3}, null, 'True'),
+        (3, 'Bern', 2.00, 'e', {0}, {0}, {1}, null), (3, 'Bern', 3.00, 'f', {2}, {2}, null, 'False')""",
+        *("id", "city", "price", "dbt_scd_id", "dbt_updated_at"),
+        *("dbt_valid_from", "dbt_valid_to", "dbt_is_deleted"),
+    )
+    system = SystemColumns("dlf_", "things")
+    state = observe_table(lake.lake, things.places(lake.lake.settings).silver)
+    assert list(adopted_columns(things, state, system).changes(system, state.rows)) == [
+        "adopt the table of at most 6 rows: each row gets its key and hash, all in one commit",
+        "rename column dbt_valid_from to dlf_ValidFrom",
+        "rename column dbt_valid_to to dlf_ValidTo",
+        "rename column dbt_is_deleted to dlf_deleted",
+        "rename column dbt_updated_at to dlf_lastSeen",
+        "add column dlf_SourceHash",
+        "add column dlf_IsCurrent",
+        "add column PK_things",
+        "drop column dbt_scd_id",
+    ]
+
+    rows = [
+        {"id": 1, "city": "Paris", "price": Decimal("1.5")},
+        {"id": 2, "city": "Oslo"},
+        {"id": 3, "city": "Bern", "price": Decimal(4)},
+    ]
+    schema = [("id", pa.int32()), ("city", pa.string()), ("price", pa.decimal128(3, 2))]
+    summary = lake.load(things, "s1", rows, schema)
+
+    assert (summary.inserted, summary.updated, summary.unchanged) == (1, 1, 1)
+    versions = lake.table(things).selectExpr(
+        "id", "city", "date(dlf_ValidFrom)", "date(dlf_ValidTo)", "dlf_IsCurrent", "dlf_deleted"
+    )
+    first, feb, march = date(2023, 1, 1), date(2023, 2, 1), date(2023, 3, 1)
+    today = date(2024, 1, 1)
+    assert sorted(map(tuple, versions.collect()), key=lambda row: (row[0], row[2])) == [
+        (1, "Rome", first, feb, False, False),
+        (1, "Paris", feb, None, True, False),
+        (2, "Oslo", first, march, False, True),
+        (2, "Oslo", today, None, True, False),
+        (3, "Bern", first, feb, False, True),
+        (3, "Bern", date(2023, 2, 15), today, False, False),
+        (3, "Bern", today, None, True, False),
+    ]
+    assert broken(lake, things) == ()
+    assert lake.version(things) == 2
+    assert lake.load(things, "s2", rows, schema).delta_version is None
+    history = lake.spark.sql(f"describe history delta.`{things.places(lake.lake.settings).silver.location}`")
+    (commit,) = history.where("version = 1").collect()
+    assert '"adopted": {"current": 2' in commit["userMetadata"]
+
+
+SCD2 = ("id", "city", "start", "stop", "current_flag")
+
+
+def test_a_hand_written_history_is_gone_on_from(lake: SmallLake) -> None:
+    """Sentinels, inclusive ends, other names, texts in the source that are numbers in the table."""
+    adopt = {
+        "valid_from": "start",
+        "valid_to": "stop",
+        "is_current": "current_flag",
+        "sentinel": "9999-12-31",
+        "ends": "inclusive",
+        "columns": {"code": "id"},
+    }
+    things = entity(
+        "historic",
+        columns=[{"name": "no", "newname": "code", "datatype": "integer", "fieldroles": ["businesskey"]}],
+        settings={"adopt": adopt, "silver_path": "dwh/scd2"},
+    )
+    make(
+        lake,
+        things,
+        """(7, 'Rome', date'2023-01-01', date'2023-01-31', 'N'),
+        (7, 'Paris', date'2023-02-01', date'9999-12-31', 'Y'),
+        (8, 'Oslo', date'2023-01-01', date'2023-01-15', 'N'),
+        (9, 'Bern', date'2023-01-01', date'9999-12-31', 'Y')""",
+        *SCD2,
+        partition="city",
+    )
+    assert observe_table(lake.lake, things.places(lake.lake.settings).silver).partition_columns == ("city",)
+
+    summary = lake.load(things, "s1", [{"no": "007", "city": "Paris"}, {"no": "9", "city": "Bonn"}])
+
+    assert (summary.inserted, summary.updated, summary.unchanged) == (0, 1, 1)
+    found = lake.table(things).selectExpr("code", "city", "date(dlf_ValidTo)", "dlf_deleted").collect()
+    assert sorted(map(tuple, found), key=repr) == [
+        (7, "Paris", None, False),
+        (7, "Rome", date(2023, 2, 1), False),
+        (8, "Oslo", date(2023, 1, 16), True),
+        (9, "Bern", date(2024, 1, 1), False),
+        (9, "Bonn", None, False),
+    ]
+    assert broken(lake, things) == ()
+    assert observe_table(lake.lake, things.places(lake.lake.settings).silver).partition_columns == ("city",)
+
+
+def test_a_table_of_current_rows_is_gone_on_from(lake: SmallLake) -> None:
+    adopt = {"deleted": "gone", "last_seen": "loaded_at", "drop": ["loaded_by"]}
+    things = entity(settings={"adopt": adopt, "last_seen": "on_change"})
+    make(
+        lake,
+        things,
+        """(1, 'Rome', 0, timestamp'2023-01-01', 'me'), (2, 'Oslo', 1, timestamp'2023-01-01', 'me'),
+        (3, 'Bern', null, null, 'me')""",
+        *("id", "city", "gone", "loaded_at", "loaded_by"),
+    )
+
+    rows = [{"id": 1, "city": "Rome"}, {"id": 2, "city": "Oslo"}, {"id": 4, "city": "Bonn"}]
+    summary = lake.load(things, "s1", rows)
+
+    assert (summary.inserted, summary.updated, summary.changed) == (1, 2, 1)
+    assert lake.rows(things, "id", "city", "dlf_deleted") == [
+        (1, "Rome", False),
+        (2, "Oslo", False),
+        (3, "Bern", False),
+        (4, "Bonn", False),
+    ]
+    assert "loaded_by" not in lake.table(things).columns
+
+
+def test_a_table_of_datalake_foundation_is_gone_on_from(lake: SmallLake) -> None:
+    """Its hashes and its last instant are others; rows that were deleted stay closed."""
+    things = entity("historic", settings={"adopt": {"like": "datalake_foundation"}})
+    make(
+        lake,
+        things,
+        """(1, 'Rome', 'x', {0}, {1}, false, 's0', 'k', false, {0}),
+        (1, 'Paris', 'y', {1}, {4}, true, 's1', 'k', false, {1}),
+        (2, 'Oslo', 'z', {1}, {4}, true, 's1', 'l', true, {3})""",
+        *("id", "city", "dlf_SourceHash", "dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent"),
+        *("dlf_source_filename", "PK_things", "dlf_deleted", "dlf_lastSeen"),
+    )
+
+    summary = lake.load(things, "s2", [{"id": 1, "city": "Paris"}])
+
+    assert (summary.inserted, summary.updated, summary.unchanged) == (0, 0, 1)
+    found = lake.table(things).selectExpr("city", "date(dlf_ValidTo)", "dlf_deleted", "dlf_source_filename")
+    assert sorted(map(tuple, found.collect()), key=repr) == [
+        ("Oslo", date(2023, 3, 1), True, "s1"),
+        ("Paris", None, False, "s1"),
+        ("Rome", date(2023, 2, 1), False, "s0"),
+    ]
+    assert broken(lake, things) == ()
+
+
+UNCLEAR = [
+    (
+        "(1, 'a', {1}, null), (1, 'b', {2}, null)",
+        "1 versions are current beside another one of their key (id=1)",
+    ),
+    ("(1, 'a', {0}, {3}), (1, 'b', {1}, null)", "1 versions overlap the one before (id=1)"),
+    ("(1, 'a', {3}, {2})", "1 versions end before they begin (id=1)"),
+    ("(1, 'a', null, null)", "1 versions have no beginning (id=1)"),
+    ("(1, 'a', {1}, timestamp'9999-12-31')", "name it as `sentinel` in `adopt`"),
+    ("(1, 'a', {1}, {2}), (1, 'b', {1}, null)", "1 versions begin when another one of their key does (id=1)"),
+]
+
+
+def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake) -> None:
+    for number, (rows, why) in enumerate(UNCLEAR):
+        things = entity(
+            "historic", f"things{number}", settings={"adopt": {"valid_from": "start", "valid_to": "stop"}}
+        )
+        make(lake, things, rows, "id", "city", "start", "stop")
+        assert why in refusal(lake, things)
+
+
+def test_names_that_are_wrong_are_refused(lake: SmallLake) -> None:
+    wrong: list[tuple[str, dict[str, Any], str, str]] = [
+        ("merge", {}, "2 rows share their key with another one (id=1; id=1)", "(1, 'a'), (1, 'b')"),
+        ("historic", {"valid_from": "begin"}, "lacks 'begin'; it has id, city", "(1, 'a')"),
+        ("merge", {"columns": {"id": "no"}}, "lacks 'no'", "(1, 'a')"),
+        ("merge", {"columns": {"dlf_ValidTo": "city"}}, "would be 'dlf_ValidTo'", "(1, 'a')"),
+        ("merge", {"deleted": "city"}, "can't be read", "(1, 'perhaps')"),
+    ]
+    for number, (strategy, adopt, why, rows) in enumerate(wrong):
+        things = entity(strategy, f"wrong{number}", settings={"adopt": adopt})
+        make(lake, things, rows, "id", "city")
+        assert why in refusal(lake, things)
+
+
+def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lakewright.strategies.adopting import commit
+
+    things = entity("historic", settings={"adopt": {"valid_from": "start"}})
+    make(lake, things, "(1, 'Rome', timestamp'2023-01-01')", "id", "city", "start")
+
+    def die(name: str) -> None:
+        if name == "after_adopt":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(commit, "pass_point", die)
+    with pytest.raises(KeyboardInterrupt):
+        lake.load(things, "s1", [{"id": 1, "city": "Rome"}])
+    monkeypatch.undo()
+
+    assert lake.version(things) == 1
+    result = lake.process(things)
+    assert result.slices[0].summary.unchanged == 1
+    assert lake.version(things) == 1
+    assert Path(things.places(lake.lake.settings).silver.location or "").is_dir()
+    assert lake.rows(things, "id", "dlf_ValidTo") == [(1, None)]

@@ -1,0 +1,175 @@
+"""Tables that somebody broke: what is wrong is found, with whom, since when, and is put right in one commit.
+
+`processing-strategies.md`, "Version Lifecycle" and "Merge Strategy".
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import CommitConflict, LeaseHeld
+from lakewright.lake.commit import commits
+from lakewright.lake.table import observe_table
+from lakewright.manifest.journal import Journal
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.doctor import examine, plan_repair, repair
+from lakewright.targets.lease import leases_held
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.spec.entity import Entity
+
+PROJECT = """
+connections:
+  shop: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: {strategy}
+    columns: [{{name: no, newname: id, fieldroles: [businesskey]}}]
+targets:
+  orders: {{kind: entity, entity: orders}}
+"""
+
+
+class Lake:
+    """A lake with one entity of two slices, processed."""
+
+    def __init__(self, folder: Path, spark: SparkSession, strategy: str) -> None:
+        bronze = folder / "lake/bronze/orders"
+        bronze.mkdir(parents=True)
+        for name in ("1", "2"):
+            rows = {"no": range(1, 13), "v": [f"{name}{n}" for n in range(1, 13)]}
+            pd.DataFrame(rows).to_parquet(bronze / name)
+        self.spark = spark
+        self.workspace = make_workspace(folder, PROJECT.format(strategy=strategy), start=lambda _: spark)
+        self.store = MemoryStore()
+        self.runs = count()
+        self.entity: Entity = self.workspace.entity("orders")
+        self.silver = self.entity.places(self.workspace.lake.settings).silver
+        built = Target.named(self.workspace, "orders").execute(self.context(), Phase.BUILD)
+        assert built.status is Status.SUCCESS
+
+    def context(self, **options: Any) -> Context:
+        run_id = f"run-{next(self.runs)}"
+        return make_context(self.workspace, store=self.store, run_id=run_id, options=RunOptions(**options))
+
+    def sql(self, statement: str) -> None:
+        self.spark.newSession().sql(statement.format(table=self.silver.sql)).collect()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        frame = self.spark.newSession().read.format("delta").load(str(self.silver.location))
+        return sorted(map(tuple, frame.drop("dlf_source_filename").collect()), key=repr)
+
+    def broken(self) -> dict[str, int]:
+        return {finding.rule: finding.count for finding in examine(self.context(), self.entity).findings}
+
+
+def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSession) -> None:
+    lake = Lake(tmp_path, spark, "historic")
+    whole = lake.rows()
+    assert examine(lake.context(), lake.entity).is_sound
+    assert plan_repair(lake.context(), lake.entity) is None
+    lake.sql(
+        """UPDATE {table} SET
+        dlf_ValidTo = case when dlf_IsCurrent then null when id = 1 then null
+          when id = 2 then dlf_ValidTo + interval 1 hour when id = 3 then dlf_ValidFrom - interval 1 hour
+          when id = 4 then dlf_ValidFrom else dlf_ValidTo end,
+        dlf_IsCurrent = dlf_IsCurrent and id <> 5,
+        dlf_SourceHash = if(id = 6 and dlf_IsCurrent, null, dlf_SourceHash),
+        PK_orders = if(id = 7 and not dlf_IsCurrent, 'x', if(id = 8 and dlf_IsCurrent, null, PK_orders)),
+        dlf_deleted = if(id = 9, null, dlf_deleted),
+        dlf_ValidFrom = if(id = 10 and dlf_IsCurrent, null, dlf_ValidFrom)"""
+    )
+    lake.sql("INSERT INTO {table} SELECT * FROM {table} WHERE id = 11 AND dlf_IsCurrent")
+
+    diagnosis = examine(lake.context(), lake.entity)
+
+    found = {finding.rule: finding for finding in diagnosis.findings}
+    assert set(found) == {
+        *("current_twice", "begins_twice", "overlap", "backward", "gap", "mark_wrong", "start_missing"),
+        *("key_missing", "key_wrong", "hash_missing", "deleted_missing"),
+    }
+    assert found["overlap"].samples == ({"id": "2"},)
+    since = {rule: commit and commit.version for rule, commit in diagnosis.since.items()}
+    assert since["begins_twice"] == 3
+    assert {version for rule, version in since.items() if rule != "begins_twice"} == {2}
+    assert [commit.operation for commit in diagnosis.strangers] == ["UPDATE", "WRITE"]
+
+    planned = plan_repair(lake.context(), lake.entity)
+    assert planned is not None
+    treatment = planned.treatment
+    assert (treatment.removed, treatment.doubled) == (0, 1)
+    assert treatment.shown[0]["key"] == {"id": "1"}
+    assert treatment.shown[0]["changes"]["dlf_ValidTo"][0] is None
+    assert {finding.rule for finding in treatment.left} == {"begins_twice", "current_twice"}
+    version = repair(
+        lake.context(), lake.entity, planned, Journal(lake.store), author="ada", reason="by hand"
+    )
+    assert version == 4
+    assert lake.broken() == {"begins_twice": 1, "current_twice": 1}
+    lossy = plan_repair(lake.context(allow_data_loss=True), lake.entity)
+    assert lossy is not None
+    assert (lossy.treatment.changed, lossy.treatment.removed, lossy.treatment.left) == (0, 1, ())
+    repair(lake.context(), lake.entity, lossy, Journal(lake.store), author="ada", reason="twice")
+
+    assert lake.rows() == whole
+    assert examine(lake.context(), lake.entity).is_sound
+    assert (
+        Target.named(lake.workspace, "orders").execute(lake.context(), Phase.VERIFY).status is Status.SUCCESS
+    )
+    log = commits(lake.workspace.lake, lake.silver)
+    assert log[-2].content["repair"] == {"author": "ada", "reason": "by hand", "changed": 11, "removed": 0}
+    (run, _) = Journal(lake.store).runs()
+    assert (run.job, run.phase, run.status, run.facts["reason"]) == (
+        *("doctor orders", "REPAIR", "SUCCESS", "twice"),
+    )
+
+    lake.sql("RESTORE TABLE {table} TO VERSION AS OF 0")
+    (lost,) = examine(lake.context(), lake.entity).mismatches
+    assert (lost.kind, lost.slice) == ("commit_lost", "2")
+    assert "version 6 took its commit back" in lost.words
+    assert "lakewright manifest requeue" in lost.remedy
+
+
+def test_a_repair_writes_only_what_it_showed(tmp_path: Path, spark: SparkSession) -> None:
+    lake = Lake(tmp_path, spark, "merge")
+    whole = lake.rows()
+    lake.sql("UPDATE {table} SET dlf_SourceHash = null, PK_orders = null WHERE id = 1")
+    lake.sql("UPDATE {table} SET PK_orders = (SELECT max(PK_orders) FROM {table} WHERE id = 3) WHERE id = 2")
+    assert lake.broken() == {"key_twice": 2, "key_missing": 1, "key_wrong": 1, "hash_missing": 1}
+    planned = plan_repair(lake.context(), lake.entity)
+    assert planned is not None
+    assert (planned.treatment.changed, planned.treatment.left) == (2, ())
+
+    lake.sql("UPDATE {table} SET v = 'changed' WHERE id = 4")
+    journal = Journal(lake.store)
+    with pytest.raises(CommitConflict, match="since the repair was planned"):
+        repair(lake.context(), lake.entity, planned, journal, author="ada", reason="")
+    again = plan_repair(lake.context(), lake.entity)
+    assert again is not None
+    other = lake.context()
+    with (
+        leases_held(other, Target.named(lake.workspace, "orders").provides(lake.workspace, Phase.BUILD)),
+        pytest.raises(LeaseHeld),
+    ):
+        repair(lake.context(), lake.entity, again, journal, author="ada", reason="")
+    repair(lake.context(), lake.entity, again, journal, author="ada", reason="")
+
+    assert [row for row in lake.rows() if row not in whole] == [row for row in lake.rows() if row[0] == 4]
+    assert lake.broken() == {}
+    assert observe_table(lake.workspace.lake, lake.silver).version == 5
+    assert sorted(run.status for run in journal.runs()) == ["FAILED", "FAILED", "SUCCESS"]

@@ -1,0 +1,78 @@
+"""Slices of which manifest and table don't say the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lakewright.lake.commit import Commit
+from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.record import Application
+from lakewright.slices.reconcile import mismatches, strangers
+
+APP = Application.named("lakewright/shop/orders", "orders")
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def commit(
+    version: int,
+    operation: str = "MERGE",
+    number: int | None = None,
+    parameters: dict[str, Any] | None = None,
+) -> Commit:
+    content = {} if number is None else {"app": str(APP), "number": number, "item": f"s{number}"}
+    return Commit(version, START + timedelta(hours=version), operation, parameters or {}, content)
+
+
+def item(number: int, verdict: Verdict = Verdict.PROCESSED) -> Item:
+    mark = Mark("r", APP, None, START, 1)
+    found = Item(
+        f"file:///bronze/s{number}",
+        sequence=1,
+        revision=1,
+        new=mark,
+        processed=(mark,) if verdict is Verdict.PROCESSED else (),
+        tokens={APP.key: number},
+        applications=(APP,),
+    )
+    assert found.verdict(APP) is verdict
+    return found
+
+
+def kinds(items: list[Item], log: list[Commit], last: int | None) -> list[tuple[str, str]]:
+    return [(each.kind, each.slice) for each in mismatches(items, APP, log, last)]
+
+
+def test_a_whole_log_has_none() -> None:
+    assert kinds([item(1), item(2)], [commit(0, number=1), commit(1, number=2)], 2) == []
+
+
+def test_a_commit_that_the_log_has_forgotten_is_no_loss() -> None:
+    assert kinds([item(1), item(2)], [commit(1, number=2)], 2) == []
+
+
+def test_what_a_restore_took_back_is_lost() -> None:
+    log = [
+        commit(0, number=1),
+        commit(1, number=2),
+        commit(2, "RESTORE", parameters={"version": 0}),
+        commit(3, number=3),
+    ]
+    assert kinds([item(1), item(2), item(3)], log, 3) == [("commit_lost", "s2")]
+    by_time = commit(2, "RESTORE", parameters={"timestamp": str(START + timedelta(minutes=1))})
+    assert kinds([item(1), item(2)], [*log[:2], by_time], 2) == [("commit_lost", "s2")]
+
+
+def test_what_a_new_table_does_not_have_is_lost() -> None:
+    assert kinds([item(1)], [commit(0, "CREATE TABLE")], None) == [("commit_lost", "s1")]
+
+
+def test_what_only_the_table_knows_is_taken_over() -> None:
+    assert kinds([item(1, Verdict.READY)], [commit(0, number=1)], 1) == [("commit_unrecorded", "s1")]
+    assert kinds([item(1, Verdict.READY)], [commit(0, number=7)], 7) == []
+
+
+def test_strangers_are_those_who_changed_rows_after_the_first_own_commit() -> None:
+    log = [commit(0, "WRITE"), commit(1, number=1), commit(2, "OPTIMIZE"), commit(3, "UPDATE")]
+    assert [each.version for each in strangers(log)] == [3]
+    assert strangers(log[:1]) == ()
