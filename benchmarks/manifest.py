@@ -43,6 +43,9 @@ SIZES = (10_000, 100_000, 1_000_000)
 OPEN = 100
 """Items that aren't processed, at every size: what questions find doesn't grow, only the rest does."""
 
+SEEDS = 100
+"""Processed items that are copied to fill the manifest: the store itself would take many minutes."""
+
 PAIRS = 1_000
 
 WRITERS, STREAM_SECONDS, EVERY = 4, 10.0, 0.005
@@ -176,9 +179,9 @@ def _growth(folder: Path, sizes: Sequence[int], rounds: int) -> Iterator[Row]:
     timed: dict[str, list[float]] = {}
     with closing(open_store({"kind": "sqlite", "path": str(folder / "growth.db")})) as store:
         _leave_open(store)
-        records = 4 * OPEN
+        records = _seed(store)
         for size in sizes:
-            _fill(store, (size - records) // 3)
+            _fill(folder / "growth.db", (size - records) // 3)
             records = size
             for what, ask in _questions(store).items():
                 timed.setdefault(what, []).append(_best(ask, 5 * rounds))
@@ -191,6 +194,13 @@ def _growth(folder: Path, sizes: Sequence[int], rounds: int) -> Iterator[Row]:
             "ratio ≤ 2",
         )
     yield from _listing(folder)
+
+
+def _seed(store: Store) -> int:
+    """Write the items that will be copied, and return how many records there are then."""
+    for _ in store.write_many(_processed(f"file:///lake/bronze/entity/seed-{n}-") for n in range(SEEDS)):
+        pass
+    return sum(1 for _ in store.scan())
 
 
 def _best(ask: Callable[[], Any], turns: int) -> float:
@@ -215,11 +225,31 @@ def _leave_open(store: Store) -> None:
             ledger.failed(claim, {"error": {"message": "no"}})
 
 
-def _fill(store: Store, items: int) -> None:
-    """Add processed items, of three records each."""
-    writes = (_processed(f"file:///lake/bronze/entity/{uuid4().hex}") for _ in range(items))
-    for _ in store.write_many(writes):
-        pass
+def _fill(place: Path, items: int) -> None:
+    """Add processed items, of three records each, by copying some within the database."""
+    mark = f"copy-{uuid4().hex[:8]}"
+    last = items // SEEDS
+    copies = f"WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {last})"
+    renamed = f"replace({{}}, 'seed-', '{mark}-' || n || '-')"
+    added = {
+        "items": f"{renamed.format('item_id')}, sequence, state, {renamed.format('fold')}",
+        "records": f"{renamed.format('item_id')}, sequence, record_id || '-{mark}-' || n, state, "
+        "application, "
+        "application_version, instance_id, author, author_version, manifest_version, run_id, "
+        "previous_record_id, timestamp, payload",
+        "verdicts": f"application, verdict, {renamed.format('item_id')}",
+    }
+    number = (
+        "SELECT count(*) FROM lakewright_verdicts AS v "
+        "WHERE v.application = lakewright_tallies.application AND v.verdict = lakewright_tallies.verdict"
+    )
+    with closing(sqlite3.connect(place)) as connection, connection:
+        for table, columns in added.items():
+            connection.execute(
+                f"INSERT INTO lakewright_{table} {copies} "
+                f"SELECT {columns} FROM lakewright_{table}, copies WHERE item_id LIKE '%/seed-%'"
+            )
+        connection.execute(f"UPDATE lakewright_tallies SET number = ({number})")
 
 
 def _processed(item_id: str) -> Write:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lakewright.errors import NotInstalled, SpecError
+from lakewright.manifest.store import Put, Write
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import KINDS, open_store
+from lakewright.stores.registry import KINDS, open_store, read_store
 
 
 def test_sqlite_is_the_default_below_the_current_folder(
@@ -78,3 +80,20 @@ def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "delta", "dynamodb"])
+def test_reading_finds_nothing_and_makes_nothing_where_there_is_no_manifest(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    settings = request.getfixturevalue(kind)
+    for _ in range(2):
+        assert read_store(settings, lambda store: (type(store).__name__, store.counts())) == (
+            "MemoryStore",
+            {},
+        )
+    with closing(open_store(settings)) as store:
+        store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
+    found = read_store(settings, lambda store: store.document("note", "x"))
+    assert found is not None
+    assert found.value == {"n": 1}

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,7 +214,9 @@ def no_project(error: LakewrightError, *, is_named: bool) -> Check:
 def _manifest(app: App) -> str:
     items = sum(app.store.counts().values())
     kind = app.project.manifest.get("kind", "sqlite")
-    return f"{kind}, answers, {items} verdicts"
+    ahead = (app.store.now() - datetime.now(UTC)).total_seconds()
+    clock = f"; its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+    return f"{kind}, answers, {items} verdicts" + (clock if abs(ahead) >= 1 else "")
 
 
 def _write_access(root: str) -> str:

@@ -41,6 +41,11 @@ class MemoryStore:
         """Return a new, empty store."""
         return cls()
 
+    @classmethod
+    def is_there(cls, _settings: Mapping[str, Any]) -> bool:
+        """Return whether there is one already: one in memory never is."""
+        return False
+
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""
         return self._clock()

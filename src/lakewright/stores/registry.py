@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
@@ -36,6 +37,10 @@ class StoreKind(Protocol):
         """Return the back end, ready to be used."""
         ...
 
+    def is_there(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether there is a manifest already that opening would not have to make."""
+        ...
+
 
 def open_store(settings: Mapping[str, Any]) -> Store:
     """Return the back end that settings name, ready to be used.
@@ -50,6 +55,13 @@ def open_store(settings: Mapping[str, Any]) -> Store:
         NotInstalled: A driver is missing, or the manifest is a newer version's.
         StoreUnavailable: It can't be reached or written.
     """
+    with _known(settings) as (found, given):
+        return found.open(given)
+
+
+@contextmanager
+def _known(settings: Mapping[str, Any]) -> Iterator[tuple[StoreKind, dict[str, Any]]]:
+    """Yield the class of back end that settings name, and the settings that are its own."""
     kind = str(settings.get("kind", "sqlite"))
     if kind not in KINDS:
         remedy = suggestion(kind, KINDS)
@@ -61,7 +73,7 @@ def open_store(settings: Mapping[str, Any]) -> Store:
     try:
         found = cast("StoreKind", getattr(import_module(module), name))
         _check_options(kind, given, found.options)
-        return found.open(given)
+        yield found, given
     except ModuleNotFoundError as missing:
         raise NotInstalled(
             f"a manifest of kind {kind} needs the Python package {missing.name}",
@@ -70,7 +82,7 @@ def open_store(settings: Mapping[str, Any]) -> Store:
 
 
 def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
-    """Return what `ask` finds in a back end; one in a file is not written to, nor made.
+    """Return what `ask` finds in a back end; none is made, and one in a file is not written to.
 
     Args:
         settings: As for `open_store`.
@@ -79,16 +91,14 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
     Raises:
         SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
     """
-    if settings.get("kind", "sqlite") == "sqlite":
-        from lakewright.stores.sql.reading import read_sqlite
-        from lakewright.stores.sql.sqlite import SqliteStore
+    with _known(settings) as (found, given):
+        if not found.is_there(given):
+            settings = {"kind": "memory"}
+        elif settings.get("kind", "sqlite") == "sqlite":
+            from lakewright.stores.sql.reading import read_sqlite
+            from lakewright.stores.sql.sqlite import SqliteStore
 
-        given = {option: value for option, value in settings.items() if option not in OF_THE_LEDGER}
-        _check_options("sqlite", given, SqliteStore.options)
-        path = SqliteStore.place(given)
-        if path.exists():
-            return read_sqlite(path, ask)
-        settings = {"kind": "memory"}
+            return read_sqlite(SqliteStore.place(given), ask)
     store = open_store(settings)
     try:
         return ask(store)

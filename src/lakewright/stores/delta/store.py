@@ -15,6 +15,8 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+
 from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrupt, NotInstalled, SpecError
 from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item, Verdict
@@ -67,13 +69,12 @@ class DeltaStore:
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> DeltaStore:
         """Return the store in the table that `location` names."""
-        location = settings.get("location")
-        if not location:
-            raise SpecError.of(
-                "the manifest in Delta has no location",
-                remedy="Set `manifest: {location: …}` to a folder, or to a place in object storage.",
-            )
-        return cls(str(location) if "://" in str(location) else str(Path(str(location)).absolute()))
+        return cls(_place(settings))
+
+    @classmethod
+    def is_there(cls, settings: Mapping[str, Any]) -> bool:
+        """Return whether there is such a table."""
+        return DeltaTable.is_deltatable(_place(settings))
 
     def _migrate(self) -> None:
         """Bring the table to this layout, in one version."""
@@ -243,6 +244,17 @@ class DeltaStore:
 
     def close(self) -> None:
         """Do nothing: there is no connection to let go of."""
+
+
+def _place(settings: Mapping[str, Any]) -> str:
+    """Return the location that settings name; a folder of this machine as a whole path."""
+    location = str(settings.get("location") or "")
+    if not location:
+        raise SpecError.of(
+            "the manifest in Delta has no location",
+            remedy="Set `manifest: {location: …}` to a folder, or to a place in object storage.",
+        )
+    return location if "://" in location else str(Path(location).absolute())
 
 
 def _attempt(batch: Batch, write: Write, taken: set[str]) -> Outcome:

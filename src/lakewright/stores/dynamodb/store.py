@@ -80,6 +80,11 @@ class DynamoDbStore:
         region, endpoint_url = (settings.get(name) for name in ("region", "endpoint_url"))
         return cls(str(settings.get("table", DEFAULT_TABLE)), region=region, endpoint_url=endpoint_url)
 
+    @classmethod
+    def is_there(cls, settings: Mapping[str, Any]) -> bool:
+        """Return whether there is such a table."""
+        return _table(settings).is_there()
+
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""
         return self._clock()
@@ -195,3 +200,8 @@ class DynamoDbStore:
     def close(self) -> None:
         """Let go of connections; a closed store isn't used again."""
         self._table.close()
+
+
+def _table(settings: Mapping[str, Any]) -> Table:
+    region, endpoint_url = (settings.get(name) for name in ("region", "endpoint_url"))
+    return Table(str(settings.get("table", DEFAULT_TABLE)), region=region, endpoint_url=endpoint_url)

@@ -81,6 +81,16 @@ class Table:
         except (BotoCoreError, ValueError) as error:
             raise translate(error, self.where) from error
 
+    def is_there(self) -> bool:
+        """Return whether the table has been made."""
+        try:
+            self.raw("describe_table", TableName=self.name)
+        except (BotoCoreError, ClientError) as error:
+            if code_of(error) == "ResourceNotFoundException":
+                return False
+            raise translate(error, self.where) from error
+        return True
+
     def ask(self, operation: str, **arguments: Any) -> Any:
         """Return the answer to one request, which boto3 repeats where it was lost or turned away.
 

@@ -38,6 +38,11 @@ class PostgresStore(SqlStore):
         """Return the store on the server that `url` names."""
         return cls(str(settings.get("url", "postgresql://")))
 
+    @classmethod
+    def is_there(cls, _settings: Mapping[str, Any]) -> bool:
+        """Return whether there may be one: that is for the server to say."""
+        return True
+
 
 def _parse(url: str) -> URL:
     try:

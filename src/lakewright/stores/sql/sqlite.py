@@ -57,6 +57,11 @@ class SqliteStore(SqlStore):
         return cls(cls.place(settings))
 
     @classmethod
+    def is_there(cls, settings: Mapping[str, Any]) -> bool:
+        """Return whether there is such a file."""
+        return cls.place(settings).exists()
+
+    @classmethod
     def place(cls, settings: Mapping[str, Any]) -> Path:
         """Return the file that `path` names."""
         return Path(str(settings.get("path", DEFAULT_PATH)))
