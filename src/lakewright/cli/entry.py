@@ -38,6 +38,7 @@ COMMANDS = {
     "show": (f"{HERE}.show:show", "Show one definition of the project."),
     "graph": (f"{HERE}.graph:graph", "Show what depends on what in a job."),
     "docs": (f"{HERE}.docs:docs", "Write the project's documentation."),
+    "schema": (f"{HERE}.schema:schema", "Write JSON schemas for editors."),
     "init": (f"{HERE}.init:init", "Write a small project that runs."),
     "demo": (f"{HERE}.demo:demo", "Write a lake of real data and run it."),
     "doctor": (f"{HERE}.doctor:doctor", "Check the machine and the project, with remedies."),

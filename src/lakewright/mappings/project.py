@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, ModelWrapValidatorHandler, model_validator
 from pydantic import Field as Declared
-from pydantic import ModelWrapValidatorHandler, model_validator
 
 from lakewright.lake.columns import cast_column, column
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.model import Listed, Model
+from lakewright.spec.model import ALSO, Listed, Model
 from lakewright.spec.types import TypeText
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = ["ProjectMapping", "ProjectedColumn"]
 
 class ProjectedColumn(Model):
     """One column of the result; a text alone is the name of one that is taken as it is."""
+
+    model_config = ConfigDict(json_schema_extra={ALSO: [{"type": "string"}]})
 
     column: str = Declared(description="Name in the input.")
     name: str | None = Declared(default=None, description="Name in the result; the same unless given.")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.spec.model import Model, SnakeModel
+from lakewright.spec.model import ALSO, Model, SnakeModel
 from lakewright.spec.types import Type, TypeText
 
 __all__ = ["Column", "Injection", "Injections", "Role", "lower", "normal_name"]
@@ -119,6 +119,10 @@ class Column(SnakeModel):
 
 class Injection(Model):
     """One step of the transformations: what a slice's columns become."""
+
+    model_config = ConfigDict(
+        json_schema_extra={ALSO: [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    )
 
     select: tuple[str, ...] = Field(
         default=(), description="Spark SQL expressions that make the columns; * keeps all that are there."

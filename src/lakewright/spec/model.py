@@ -28,6 +28,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from lakewright.spec.near import suggestion
 
 __all__ = [
+    "ALSO",
+    "KIND_MARK",
     "KindOf",
     "Listed",
     "Model",
@@ -42,6 +44,12 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+ALSO = "x-also"
+"""Key in a class's JSON schema under which other forms stand that its validators read."""
+
+KIND_MARK = "x-kind-of"
+"""Key in a JSON schema under which a category stands, and the kind where none is written."""
 
 
 class Model(BaseModel):
@@ -191,8 +199,11 @@ class KindOf:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return a map with a `kind`, which the project's own JSON schema makes more exact."""
-        return {"$ref": f"#/$defs/{self.category}"}
+        """Return a mark in place of which the project's own JSON schema refers to the kinds.
+
+        A reference would be looked up by pydantic, which doesn't know them.
+        """
+        return {KIND_MARK: [self.category, self.default]}
 
     def _read(self, declared: Any, info: ValidationInfo) -> Named:
         if isinstance(declared, Named):

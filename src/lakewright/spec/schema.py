@@ -5,6 +5,7 @@ Made from the same classes that read the files, so it says no more and no less.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,19 +13,28 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from lakewright.spec.case import Case
+from lakewright.spec.documentation import DocumentationFile
 from lakewright.spec.entity import Entity, SourceConnection
 from lakewright.spec.job import Job
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.load import ProjectFile
-from lakewright.spec.model import Named
+from lakewright.spec.model import ALSO, KIND_MARK, Named
 from lakewright.spec.registry import Registry
-from lakewright.spec.sections import CATEGORIES
+from lakewright.spec.sections import CATEGORIES, LISTED
 from lakewright.spec.template import PREFIX, TemplateSpec
 
-__all__ = ["module_schema", "project_schema"]
+__all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EXPRESSION = {"type": "string", "pattern": r"\$", "description": "An expression that comes to such a value."}
+NUMBER = r"^[-+]?\d[\d_.eE+-]*$"
+TEXTS = {
+    "integer": NUMBER,
+    "number": NUMBER,
+    "boolean": "^([Tt]rue|[Ff]alse|[Yy]es|[Nn]o|[Oo]n|[Oo]ff|[01])$",
+}
+"""Patterns of texts that are read as such values."""
+
 ENTRIES = {
     "description": "key=value each",
     "anyOf": [
@@ -43,6 +53,22 @@ def project_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, **top, "$defs": {**top.pop("$defs", {}), **_lake()}}
 
 
+def documentation_schema() -> dict[str, Any]:
+    """Return the schema of `documentation.yml`."""
+    return {"$schema": DIALECT, **_lenient(DocumentationFile.model_json_schema())}
+
+
+def entities_schema(kinds: Registry) -> dict[str, Any]:
+    """Return the schema of a JSON file in Datalake Foundation's shape."""
+    module = module_schema(kinds)
+    sections = {name: module["properties"][name] for name in ("connections", "entities")}
+    return {
+        **module,
+        "title": "Lakewright entities",
+        "properties": {"environment": {"$ref": "#/$defs/lake"}, **sections},
+    }
+
+
 def module_schema(kinds: Registry) -> dict[str, Any]:
     """Return the schema of a module's YAML file, with every kind that is offered."""
     models = {(category, kind): model for category, kind, model in _models(kinds)}
@@ -57,6 +83,8 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
     for category in {*kinds.categories, *CATEGORIES.values(), "hook"}:
         of_category = {kind: model for (owner, kind), model in models.items() if owner == category}
         definitions[category] = _one_of_kinds(category, of_category, references)
+        for kind, model in of_category.items():
+            definitions[f"{category}.{kind}"] = dict(references[model, "validation"])
     definitions |= _lake()
     return {
         "$schema": DIALECT,
@@ -83,10 +111,13 @@ def _models(kinds: Registry) -> Iterable[tuple[str, str, type[Named]]]:
 
 
 def _sections() -> dict[str, Any]:
-    named = {
+    named: dict[str, Any] = {
         section: {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{category}"}}
         for section, category in CATEGORIES.items()
     }
+    for section in LISTED:
+        item = {**named[section]["additionalProperties"], "required": ["name"]}
+        named[section] = {"anyOf": [named[section], {"type": "array", "items": item}]}
     shared = {
         "environment": ENTRIES,
         "config": ENTRIES,
@@ -103,8 +134,14 @@ def _sections() -> dict[str, Any]:
 
 
 def _without_name(definition: dict[str, Any]) -> None:
-    """Take the name out of a definition's keys: it is the key below which the definition stands."""
-    definition["properties"].pop("name", None)
+    """Take the name out of a definition's keys: it is the key below which the definition stands.
+
+    Connections and entities may have it, as they may be listed.
+    """
+    if definition["title"] in (Entity.__name__, SourceConnection.__name__):
+        definition["properties"]["name"] = {"type": "string"}
+    else:
+        definition["properties"].pop("name", None)
     definition["required"] = [key for key in definition.get("required", ()) if key != "name"]
 
 
@@ -131,6 +168,8 @@ def _lenient(schema: Any) -> Any:
         return [_lenient(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    if KIND_MARK in schema:
+        return _of_a_kind(*schema[KIND_MARK])
     made = {
         key: {name: _lenient(inner) for name, inner in value.items()}
         if key in ("properties", "$defs")
@@ -138,11 +177,41 @@ def _lenient(schema: Any) -> Any:
         for key, value in schema.items()
         if key != "default"
     }
-    if made.get("type") in ("integer", "number", "boolean"):
-        return {"anyOf": [made, EXPRESSION]}
-    if made.get("type") == "string" and "enum" not in made and "const" not in made:
+    return _as_written(made)
+
+
+def _as_written(made: dict[str, Any]) -> dict[str, Any]:
+    kind = made.get("type")
+    if ALSO in made:
+        return {"anyOf": [made, *made.pop(ALSO)]}
+    if kind == "string" and "enum" in made:
+        return {"anyOf": [made, {"type": "string", "pattern": _in_any_case(made["enum"])}, EXPRESSION]}
+    if kind == "string" and "const" not in made:
         return {**made, "type": ["string", "number", "boolean"]}
-    if made.get("type") == "array":
-        described = {key: made.pop(key) for key in ("title", "description") if key in made}
+    if kind in TEXTS:
+        return {"anyOf": [made, {"type": "string", "pattern": TEXTS[kind]}, EXPRESSION]}
+    if kind == "array":
+        described: dict[str, Any] = {key: made.pop(key) for key in ("title", "description") if key in made}
         return {**described, "anyOf": [made, made.get("items") or {}]}
     return made
+
+
+def _of_a_kind(category: str, default: str | None) -> dict[str, Any]:
+    known = {"$ref": f"#/$defs/{category}"}
+    if default is None:
+        return known
+    return {"if": {"required": ["kind"]}, "then": known, "else": {"$ref": f"#/$defs/{category}.{default}"}}
+
+
+def _in_any_case(words: Iterable[str]) -> str:
+    """Return a pattern of the words as they may be written too: in any case, with or without underscores."""
+    return f"^({'|'.join(map(_loose, words))})$"
+
+
+def _loose(word: str) -> str:
+    letters = (
+        f"[{each.upper()}{each.lower()}]" if each.isalpha() else re.escape(each)
+        for each in word
+        if each != "_"
+    )
+    return "_?".join(letters)

@@ -14,7 +14,7 @@ from lakewright.errors import Fault, Location
 from lakewright.spec.document import Document, Path, Place
 from lakewright.spec.near import suggestion
 
-__all__ = ["CATEGORIES", "Declared", "Profile", "Sections", "Setting"]
+__all__ = ["CATEGORIES", "LISTED", "Declared", "Profile", "Sections", "Setting"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
