@@ -20,6 +20,7 @@ from pydantic import (
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -264,5 +265,14 @@ def read_settings(declared: Any) -> Any:
     return entries
 
 
-TextMap = Annotated[dict[str, str], BeforeValidator(read_settings)]
+_ENTRIES = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    ALSO: [
+        {"type": "array", "items": {"type": "string", "pattern": "="}},
+        {"type": "string", "pattern": "="},
+    ],
+}
+
+TextMap = Annotated[dict[str, str], BeforeValidator(read_settings), WithJsonSchema(_ENTRIES)]
 """Names with texts that may hold expressions; written as a list of `key=value`, or as a map."""

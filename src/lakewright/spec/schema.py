@@ -188,7 +188,7 @@ def _as_written(made: dict[str, Any]) -> dict[str, Any]:
         return {"anyOf": [made, {"type": "string", "pattern": _in_any_case(made["enum"])}, EXPRESSION]}
     if kind == "string" and "const" not in made:
         return {**made, "type": ["string", "number", "boolean"]}
-    if kind in TEXTS:
+    if isinstance(kind, str) and kind in TEXTS:
         return {"anyOf": [made, {"type": "string", "pattern": TEXTS[kind]}, EXPRESSION]}
     if kind == "array":
         described: dict[str, Any] = {key: made.pop(key) for key in ("title", "description") if key in made}

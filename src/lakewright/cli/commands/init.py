@@ -12,22 +12,47 @@ from lakewright.cli.folder import packaged, write_project
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
 
-__all__ = ["init"]
+__all__ = ["TEMPLATES", "init"]
+
+TEMPLATES = {
+    "minimal": (
+        "job daily verify",
+        "Then put a second file beside lake/bronze/people/2022-01-01.csv and run it again.",
+    ),
+    "entities": (
+        "job daily verify",
+        "Then look at what the second day changed: `lakewright sql 'SELECT * FROM prices'`.",
+    ),
+    "full": (
+        "job daily verify day:start=2022-01-01 day:end=2022-01-03",
+        "Then open generated-documentation/index.html, and run its tests: `lakewright test`.",
+    ),
+}
+"""Templates by name, with what to type at once and what next."""
 
 
-@command(examples=["lakewright init", "lakewright init lake"])
+@command(examples=["lakewright init", "lakewright init lake", "lakewright init sales --template full"])
 @click.argument("folder", metavar="[DIR]", required=False, default=".", type=click.Path(path_type=Path))
+@click.option(
+    "--template",
+    type=click.Choice(list(TEMPLATES)),
+    default="minimal",
+    show_default=True,
+    help="minimal: one CSV file, one entity; entities: one for each strategy; full: files, joins, a Delta "
+    "table, checks, measures, documentation and tests.",
+)
 @click.pass_obj
-def init(call: Call, /, folder: Path) -> None:
-    """Write a small project into DIR (here, if not given): one CSV file, one entity, one job."""
-    count = write_project(packaged("templates", "minimal"), folder)
+def init(call: Call, /, folder: Path, *, template: str) -> None:
+    """Write a small project that runs at once into DIR (here, if not given); comments in it explain it."""
+    typed, then = TEMPLATES[template]
+    count = write_project(packaged("templates", template), folder)
     where = shlex.quote(str(folder))
     head = f"{count} files written into {folder}" if count else f"{folder} holds this project already"
     call.output.result(
-        {"folder": str(folder.resolve()), "files": count},
+        {"folder": str(folder.resolve()), "template": template, "files": count},
         [
             line(head),
-            line("Run it:  ", Span(f"lakewright job daily verify --project {where}", "bold")),
-            line("Then put a second file beside lake/bronze/people/2022-01-01.csv and run it again."),
+            line("Run it:  ", Span(f"lakewright {typed} --project {where}", "bold")),
+            line(then),
         ],
     )
