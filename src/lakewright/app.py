@@ -42,6 +42,7 @@ from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
+from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.circles import find_circles
@@ -241,6 +242,14 @@ class App:
             return self._job_run(request, store).plan()
 
         return read_store(self._manifest_settings(), plan)
+
+    def nodes(self, request: JobRequest) -> dict[str, Node]:
+        """Return what each target of a job needs and gives in one phase of its first instance.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong.
+        """
+        return self._job_run(request, MemoryStore()).nodes()
 
     @contextmanager
     def rehearsing(

@@ -17,6 +17,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
+from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
 from lakewright.run.attempts import Attempts
 from lakewright.run.contexts import Contexts
@@ -64,6 +65,11 @@ class JobRun:
             SpecError: The job or its arguments are wrong, a definition is, or targets form a cycle.
         """
         return self._planned()[0]
+
+    def nodes(self) -> dict[str, Node]:
+        """Return what each target needs and gives in the phase that was asked for, in the first instance."""
+        planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
+        return planning.nodes(self.project.job(self.request.job))
 
     def run(
         self,

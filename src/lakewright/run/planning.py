@@ -15,6 +15,7 @@ from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.build import Selection, build_plan
 from lakewright.plan.candidate import choices
+from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.range import expand
 from lakewright.plan.select import select
@@ -67,6 +68,20 @@ class Planning:
             )
         observer.refuse_faults()
         return plan, contexts
+
+    def nodes(self, job: Job) -> dict[str, Node]:
+        """Return what the targets of a job need and give in the request's phase, in its first instance.
+
+        Raises:
+            SpecError: Its arguments are wrong, or a definition is.
+        """
+        contexts = self._contexts(job)
+        names = job.target_names(self.project.scope.instance(job.environment))
+        observer = Observer(contexts, names, lambda *_: {})
+        found = observer.instance(0).candidates if contexts.parameters else ()
+        observer.refuse_faults()
+        phase = self.request.phase
+        return {each.name: each.nodes[phase] for each in found if phase in each.nodes}
 
     def _contexts(self, job: Job) -> Contexts:
         scope = self.project.scope.instance(job.environment)

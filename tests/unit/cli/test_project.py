@@ -119,6 +119,19 @@ def test_a_graph_names_what_each_target_depends_on(project: Path) -> None:
     assert [(target["name"], target["sources"]) for target in targets] == [("out", []), ("size", ["out"])]
 
 
+def test_a_graph_shows_what_each_target_needs_and_gives(project: Path) -> None:
+    (target,) = document(project, "graph", "daily", "build", "--resources")["targets"]
+    (needed,), (given,) = target["requires"], target["provides"]
+    assert (needed.startswith("file:"), given.startswith("file:")) == (True, True)
+    text = lakewright(project, "graph", "daily", "build", "--resources").out.splitlines()
+    assert text == ["out (relation)", f"  needs {needed}", f"  gives {given}"]
+    mermaid = lakewright(project, "graph", "daily", "build", "--resources", "--format", "mermaid").out
+    assert mermaid.count("-->") == 2
+    dot = lakewright(project, "graph", "daily", "build", "--resources", "--format", "dot").out
+    assert f'"{needed}" -> "out";' in dot
+    assert f'"out" -> "{given}";' in dot
+
+
 def test_a_plan_writes_nothing_at_all(project: Path) -> None:
     before = sorted(project.rglob("*"))
     assert document(project, "plan", "daily", "verify")["status"] == "WOULD_RUN"

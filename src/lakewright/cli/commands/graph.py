@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,12 +16,50 @@ from lakewright.cli.page import Line, Span, line
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import PhasePlan
 
+if TYPE_CHECKING:
+    from lakewright.plan.graph import Node
+    from lakewright.plan.resource import Resource
+
 __all__ = ["graph"]
+
+
+@dataclass(slots=True)
+class _Drawing:
+    """Targets, and where asked for the resources that they need and give."""
+
+    phase: PhasePlan
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+
+    def targets(self) -> Iterator[tuple[str, str]]:
+        """Yield the edges from a target to one that comes after it."""
+        for step in self.phase.steps:
+            for source in self.phase.steps:
+                if source.target in self.phase.sources.get(step.target, ()):
+                    yield source.target, step.target
+
+    def resources(self) -> list[Resource]:
+        """Return the resources, each once."""
+        each = (resource for node in self.nodes.values() for resource in (*node.requires, *node.provides))
+        return sorted(set(each), key=str)
+
+    def needs(self) -> Iterator[tuple[Resource, str]]:
+        """Yield the edges from a resource to a target that needs it, all or in part."""
+        for name, node in self.nodes.items():
+            for resource in self.resources():
+                if any(resource.intersects(needed) for needed in node.requires):
+                    yield resource, name
+
+    def gives(self) -> Iterator[tuple[str, Resource]]:
+        """Yield the edges from a target to a resource that it gives."""
+        for name, node in self.nodes.items():
+            for resource in sorted(node.provides, key=str):
+                yield name, resource
 
 
 @command(
     examples=[
         "lakewright graph monthly build month=2022-01-01",
+        "lakewright graph monthly build month=2022-01-01 --resources",
         "lakewright graph monthly build month=2022-01-01 --format mermaid",
         "lakewright graph monthly build month=2022-01-01 --format dot | dot -Tsvg > monthly.svg",
     ],
@@ -28,53 +68,72 @@ __all__ = ["graph"]
 @click.option(
     "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
 )
+@click.option("--resources", is_flag=True, help="Show what each target needs and gives too.")
 @click.pass_obj
-def graph(call: Call, /, name: str, phase: Phase, parameters: tuple[str, ...], *, form: str) -> None:
+def graph(
+    call: Call, /, name: str, phase: Phase, parameters: tuple[str, ...], *, form: str, resources: bool
+) -> None:
     """Show which targets of a job come after which, in one phase, and through which a failure blocks."""
     request = RunOptions(no_lifecycle=True).request(name, phase, parameters)
     phases = [found for instance in call.app.plan(request).instances[:1] for found in instance.phases]
-    drawn = phases[0] if phases else PhasePlan(phase, ())
-    document = {
-        "job": name,
-        "phase": phase.value.lower(),
-        "targets": [
-            {"name": step.target, "kind": step.kind, "sources": sorted(drawn.sources.get(step.target, ()))}
-            for step in drawn.steps
-        ],
-    }
+    nodes = call.app.nodes(request) if resources else {}
+    drawn = _Drawing(phases[0] if phases else PhasePlan(phase, ()), nodes)
+    document = {"job": name, "phase": phase.value.lower(), "targets": list(_documents(drawn))}
     call.output.result(document, {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawn))
 
 
-def _text(phase: PhasePlan) -> Iterator[Line]:
-    for step in phase.steps:
-        sources = [
-            other.target for other in phase.steps if other.target in phase.sources.get(step.target, ())
-        ]
+def _documents(drawing: _Drawing) -> Iterator[dict[str, object]]:
+    for step in drawing.phase.steps:
+        sources = sorted(drawing.phase.sources.get(step.target, ()))
+        document: dict[str, object] = {"name": step.target, "kind": step.kind, "sources": sources}
+        node = drawing.nodes.get(step.target)
+        if node is not None:
+            document |= {
+                "requires": sorted(map(str, node.requires)),
+                "provides": sorted(map(str, node.provides)),
+            }
+        yield document
+
+
+def _text(drawing: _Drawing) -> Iterator[Line]:
+    edges = list(drawing.targets())
+    for step in drawing.phase.steps:
+        sources = [source for source, target in edges if target == step.target]
         after = f" after {', '.join(sources)}" if sources else ""
         yield line(Span(step.target, "bold"), Span(f" ({step.kind})", "dim"), after)
+        node = drawing.nodes.get(step.target)
+        if node is not None:
+            yield from (line(Span("  needs ", "dim"), str(each)) for each in sorted(node.requires, key=str))
+            yield from (line(Span("  gives ", "dim"), str(each)) for each in sorted(node.provides, key=str))
 
 
-def _mermaid(phase: PhasePlan) -> Iterator[Line]:
-    ids = {step.target: f"t{index}" for index, step in enumerate(phase.steps)}
+def _mermaid(drawing: _Drawing) -> Iterator[Line]:
+    ids: dict[object, str] = {step.target: f"t{index}" for index, step in enumerate(drawing.phase.steps)}
+    ids |= {resource: f"r{index}" for index, resource in enumerate(drawing.resources())}
     yield line("flowchart LR")
-    for step in phase.steps:
-        yield line(f'  {ids[step.target]}["{step.target.replace(chr(34), "#quot;")}"]')
-    for source, target in _edges(phase):
+    for step in drawing.phase.steps:
+        yield line(f'  {ids[step.target]}["{_quoted(step.target)}"]')
+    for resource in drawing.resources():
+        yield line(f'  {ids[resource]}[("{_quoted(str(resource))}")]')
+    for source, target in drawing.targets() if not drawing.nodes else ():
         yield line(f"  {ids[source]} --> {ids[target]}")
+    for one, other in (*drawing.needs(), *drawing.gives()):
+        yield line(f"  {ids[one]} --> {ids[other]}")
 
 
-def _dot(phase: PhasePlan) -> Iterator[Line]:
+def _quoted(text: str) -> str:
+    return text.replace('"', "#quot;")
+
+
+def _dot(drawing: _Drawing) -> Iterator[Line]:
     yield line("digraph {")
     yield line("  rankdir=LR; node [shape=box];")
-    for step in phase.steps:
+    for step in drawing.phase.steps:
         yield line(f"  {json.dumps(step.target)};")
-    for source, target in _edges(phase):
+    for resource in drawing.resources():
+        yield line(f"  {json.dumps(str(resource))} [shape=cylinder];")
+    for source, target in drawing.targets() if not drawing.nodes else ():
         yield line(f"  {json.dumps(source)} -> {json.dumps(target)};")
+    for one, other in (*drawing.needs(), *drawing.gives()):
+        yield line(f"  {json.dumps(str(one))} -> {json.dumps(str(other))};")
     yield line("}")
-
-
-def _edges(phase: PhasePlan) -> Iterator[tuple[str, str]]:
-    for target in phase.steps:
-        for source in phase.steps:
-            if source.target in phase.sources.get(target.target, ()):
-                yield source.target, target.target
