@@ -77,10 +77,15 @@ class Inventory:
             differences.new += [_entry(item) for item in found.new]
             present = {item_id(slice_.path): slice_ for slice_ in slices}
             known = self._items(entity)
-            differences.changed += [_entry(item) for item in _changed(known, present)]
-            differences.missing += [_entry(item) for item in known if item.item_id not in present]
+            gone = (item for item in known if item.item_id not in present)
+            differences.changed += map(self._known_entry(entity), _changed(known, present))
+            differences.missing += map(self._known_entry(entity), gone)
             differences.unrecorded += self._unrecorded(entity, known)
         return differences
+
+    def _known_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
+        application = self.application_of(entity)
+        return lambda item: {**_entry(item), "verdict": item.verdict(application).value}
 
     def _items(self, entity: Entity) -> list[Item]:
         return list(self.ledger.store.select(Query(application=self.application_of(entity))))

@@ -119,6 +119,8 @@ def _changes(difference: Difference) -> Iterator[Line]:
         if words[0] != words[1]:
             yield line(Span("said ", "dim"), f"{words[0]} → {words[1]}")
     for name, (first_value, second_value) in difference.metrics.items():
+        if {first_value, second_value} <= {0, None}:
+            continue
         yield line(f"{name} {_value(first_value)} → {_value(second_value)}")
 
 

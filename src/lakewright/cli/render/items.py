@@ -183,10 +183,22 @@ def _difference(kind: str, item: Mapping[str, Any], at: str) -> Branch:
     named = " ".join(str(part) for part in (item["entity"], item["slice"]) if part) or "of no known item"
     number = f", commit {item['number']}" if "number" in item else ""
     place = Span(f" {item['item_id']}", "dim") if item["item_id"] else ""
-    typed = {"changed": "requeue", "missing": "skip"}.get(kind)
+    verdict = item.get("verdict")
+    typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
+    number += f", {verdict}" if verdict else ""
     below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, item['item_id'])}{at}`")),) if typed else ()
     return Branch(line(f"{named}{number}", place), below)
 
+
+# What to type about a slice that has changed or is gone; one that is processed and gone is no matter.
+_TYPED: Mapping[tuple[str, str | None], str | None] = {
+    ("changed", None): "requeue",
+    ("changed", "failed"): "resolve",
+    ("missing", None): "skip",
+    ("missing", "failed"): "resolve",
+    ("missing", "processed"): None,
+    ("missing", "skipped"): None,
+}
 
 _MEANING = {
     "new": "recorded now; the next run processes them",

@@ -117,8 +117,9 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
     known = known_item(call, item)
     entity, later = inventory_of(call).later_items(known)
     if later and not cascade and not late and entity is not None and entity.late_slices == "refuse":
+        named = ", ".join(later[:MOST_NAMED])
         raise UsageError(
-            f"{len(later)} later slices of {entity.name} are processed: {', '.join(later[:MOST_NAMED])}",
+            f"later slices of {entity.name} are processed, {len(later)} in all: {named}",
             remedy="Give --cascade to process them anew as well, or --late to apply this one after them.",
         )
     requeued = ledger_of(call, author).requeue(
