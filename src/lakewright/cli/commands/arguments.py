@@ -87,7 +87,13 @@ def run_options(function: F) -> F:
 
 _RUN_OPTIONS = (
     click.option("-f", "--force", is_flag=True, help="Run clean targets too."),
-    click.option("-t", "--targets", multiple=True, metavar="REGEX", help="Only targets with such a name."),
+    click.option(
+        "-t",
+        "--targets",
+        multiple=True,
+        metavar="REGEX",
+        help="Only targets with such a name; also +NAME, NAME+, tag:…, kind:…, state:failed.",
+    ),
     click.option(
         "-d", "--dirty", multiple=True, metavar="REGEX", help="Take targets with such a name as dirty."
     ),
