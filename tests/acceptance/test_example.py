@@ -88,6 +88,8 @@ def test_the_example_runs_without_a_database_and_its_own_tests_hold(example: Lak
     found = DeltaTable(example.folder / "lake" / "summary").to_pandas()
     columns = [found["month"].astype(str), found["country"], found["runways"], found["longest_m"]]
     assert sorted(zip(*columns, strict=True)) == expected()
+    page = (example.folder / "lake" / "documentation" / "index.html").read_text()
+    assert "runways_located" in page
     clean = example.run("job", "monthly", "build", "-nl", *RANGE)
     assert clean.code == 0, clean.all
     assert "SUCCESS=0 " in clean.out

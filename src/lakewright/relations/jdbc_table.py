@@ -107,7 +107,9 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             if present is None:
                 return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
             is_filled = self._has_rows(workspace, partition or {})
-            changes = self._migration(workspace, present).changes(is_filled=is_filled or None)
+            # An empty partition says nothing of the others.
+            whole = is_filled if is_filled or not partition else None
+            changes = self._migration(workspace, present).changes(is_filled=whole)
         except LakewrightError as error:
             return Observation(str(subject), error=error.message)
         return Observation(str(subject), exists=Answer.YES, filled=Answer.of(is_filled), changes=changes)

@@ -31,7 +31,7 @@ NOT_OFFERED = {
     "deleteFile": "Use a truncate or drop target.",
     "deltaVacuum": "Vacuum tables beside the runs.",
     "getFile": "Use a copy target.",
-    "hiveDatabase": "Create the database in the catalog itself.",
+    "hiveDatabase": "Leave it out: tables and views make their database.",
     "local": "Use a file target.",
     "mergeFiles": "Use a file target with parallelism: 1.",
     "null": "Use a relation target with a relation of kind: empty.",

@@ -285,11 +285,14 @@ def test_a_table_of_a_database_is_migrated_as_policy_and_strategy_say(workspace:
     strict.migrate(workspace, allow_data_loss=False)
 
     replaced = table(workspace, "replaced")
+    losses = [change.loses for change in replaced.observe(workspace).changes]
+    assert losses == ["all its rows", None]
     with pytest.raises(DataLossError, match="all its rows"):
         replaced.migrate(workspace, allow_data_loss=False)
     replaced.migrate(workspace, allow_data_loss=True)
     assert [field.name for field in replaced.fields(workspace)] == ["id"]
     assert replaced.observe(workspace).filled is Answer.NO
+    assert {change.loses for change in table(workspace, "sales").observe(workspace).changes} == {None}
 
 
 def test_statements_make_a_table_and_what_rows_lack_is_left_to_the_database(workspace: Workspace) -> None:
