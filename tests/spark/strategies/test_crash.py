@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -176,28 +177,32 @@ def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
-def test_a_commit_that_could_not_be_named_leaves_files_that_nobody_sees(
-    lake: SmallLake, strategy: str
-) -> None:
-    """K3, F7: data files are there, their commit isn't; the next run writes its own."""
-    things = entity(strategy)
-    lake.load(things, "s1", SLICES[0])
-    rows, files = lake.rows(things), lake.files(things)
-    log = Path(things.places(lake.lake.settings).silver.location or "") / "_delta_log"
-    in_the_way = log / "00000000000000000001.json"
-    in_the_way.mkdir()
+def test_data_files_without_their_commit_are_seen_by_nobody(lake: SmallLake, strategy: str) -> None:
+    """K3, K13: what a kill leaves between the data files and the commit's name, at first and later."""
+    things, other = entity(strategy), entity(strategy, name="other")
+    lake.load(other, "s1", SLICES[0])
+    files = [folder_of(lake, other) / name for name in sorted(lake.files(other))]
+    for version in (0, 1):
+        leave_unnamed(lake, things, version, files)
+        summary = lake.load(things, f"s{version + 1}", SLICES[version])
+        assert (summary.delta_version, lake.version(things)) == (version, version)
+    leave_unnamed(lake, things, 2, files)
+    assert len(lake.rows(things, "id")) == {"full": 3, "merge": 4, "historic": 5}[strategy]
+    assert {row[0] for row in lake.rows(things, "id")} == ({1, 2, 4} if strategy == "full" else {1, 2, 3, 4})
 
-    error = lake.fail(things, "s2", SLICES[1])
 
-    assert error.message
-    in_the_way.rmdir()
-    assert lake.files(things) > files
-    assert lake.rows(things) == rows
-    (item,) = [item for item in lake.items() if item.failed is not None]
-    lake.ledger.resolve(item.item_id, "mended")
-    assert lake.process(things).error is None
-    assert lake.version(things) == 1
-    assert {row[0] for row in lake.rows(things, "id")} >= {1, 2, 4}
+def folder_of(lake: SmallLake, things: Entity) -> Path:
+    return Path(things.places(lake.lake.settings).silver.location or "")
+
+
+def leave_unnamed(lake: SmallLake, things: Entity, version: int, files: list[Path]) -> None:
+    """Put down data files, and half of a commit under the name that it has before its own."""
+    folder = folder_of(lake, things)
+    (folder / "_delta_log").mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copy(file, folder / f"part-{version}-{file.name}")
+    unnamed = folder / "_delta_log" / f".{version:020}.json.8c1e.tmp"
+    unnamed.write_text('{"commitInfo": {"timestamp": 17')
 
 
 def tear(file: Path) -> None:
