@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import MigrationError
+from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.files import files_at, local_path
+from lakewright.lake.parquet import count_rows
 from lakewright.spec.places import Address
 from lakewright.spec.types import Field, parse_type
 from lakewright.transform.sql import name_sql, text_sql
@@ -270,7 +271,10 @@ def open_file(path: Path) -> DeltaFile | None:
 def ask_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
     """Return whether a table's log tells without Spark what is there, and the table, or None where none is.
 
-    It doesn't where the place isn't known, or where a checkpoint is torn, which Spark can do without.
+    It doesn't where the place isn't known, or where the `deltalake` package can't make sense of it.
+
+    Raises:
+        TargetError: A checkpoint is torn, so that nothing can read the table.
     """
     from deltalake.exceptions import DeltaError
 
@@ -278,8 +282,27 @@ def ask_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
         return False, None
     try:
         return True, open_file(path)
-    except DeltaError:
-        return False, None
+    except DeltaError as error:
+        torn = [file.name for file in sorted((path / "_delta_log").glob(_CHECKPOINTS)) if _is_torn(file)]
+        if not torn:
+            return False, None
+        raise TargetError(
+            f"the table {path} can't be read: its checkpoint {torn[-1]} is damaged",
+            remedy=f"If _delta_log has all commits from 0 on, move {', '.join(torn)} and _last_checkpoint "
+            "away: they are only a help. Else restore the table from a copy.",
+            details={"torn": torn},
+        ) from error
+
+
+_CHECKPOINTS = "*.checkpoint*.parquet"
+
+
+def _is_torn(checkpoint: Path) -> bool:
+    try:
+        count_rows(checkpoint)
+    except (ValueError, OSError):
+        return True
+    return False
 
 
 def _state(table: DeltaFile) -> TableState:
