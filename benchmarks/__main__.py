@@ -9,8 +9,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import demo, lifecycle, manifest, spending, startup
-from benchmarks.report import write_page
+from benchmarks import demo, lifecycle, manifest, spending, startup, strategies
+from benchmarks.report import print_rows, write_page
 
 SUITES = {
     "Start-up": startup.run,
@@ -19,6 +19,7 @@ SUITES = {
     "Lifecycle": lifecycle.run,
     "Side by side": lifecycle.run_side_by_side,
     "Manifest": manifest.run,
+    "Strategies": strategies.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -33,10 +34,7 @@ def main() -> None:
         if not chosen.suites or title in chosen.suites:
             with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:
                 rows = run(Path(folder), chosen.rounds)
-            for row in rows:
-                print(
-                    f"{title}: {row.what}: {row.measured}" + (f" (wanted {row.wanted})" if row.wanted else "")
-                )
+            print_rows(title, rows)
             write_page(PAGE, title, rows)
 
 

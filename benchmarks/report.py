@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["Row", "write_page"]
+__all__ = ["Row", "machine", "print_rows", "write_page", "write_section"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,23 @@ def machine() -> str:
     )
 
 
+def print_rows(title: str, rows: Sequence[Row]) -> None:
+    """Print figures, one a line."""
+    for row in rows:
+        wanted = f" (wanted {row.wanted})" if row.wanted else ""
+        print(f"{title}: {row.what}: {row.measured}{wanted}")
+
+
 def write_page(page: Path, title: str, rows: Sequence[Row]) -> None:
-    """Write the section `title` of the page anew and leave the others as they are."""
-    start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
+    """Write the section `title` of the page anew, as a table, and leave the others as they are."""
     table = "\n".join(f"| {row.what} | {row.measured} | {row.wanted} |" for row in rows)
-    section = (
-        f"{start}\n## {title}\n\n{machine()}\n\n| what | measured | wanted |\n|---|---|---|\n{table}\n{end}\n"
-    )
+    write_section(page, title, f"| what | measured | wanted |\n|---|---|---|\n{table}")
+
+
+def write_section(page: Path, title: str, content: str) -> None:
+    """Write the section `title` of the page anew, below the machine, and leave the others as they are."""
+    start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
+    section = f"{start}\n## {title}\n\n{machine()}\n\n{content}\n{end}\n"
     text = page.read_text(encoding="utf-8") if page.exists() else _HEAD
     if start in text:
         before, _, rest = text.partition(start)

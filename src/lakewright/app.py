@@ -67,6 +67,7 @@ from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
+from lakewright.targets.upkeep import Upkeep, look_at_silver, maintain
 
 log = logging.getLogger(__name__)
 
@@ -339,7 +340,38 @@ class App:
             data_loss=allow_data_loss,
             wait=wait,
         )
-        return process_pending(self._bench(found, wishes, interruption), found, slice=slice)
+        result = process_pending(self._bench(found, wishes, interruption), found, slice=slice)
+        if result.slices and result.error is None and not result.is_stopped:
+            self._keep_in_shape(found)
+        return result
+
+    def maintain(self, entity: str, *, is_dry: bool = False) -> Upkeep:
+        """Return what was done, or would be, to keep the files of an entity's table few and lean.
+
+        Raises:
+            SpecError: There is no such entity.
+            LeaseHeld: Another run writes the table.
+        """
+        found = self.project.entity(entity)
+        return (
+            look_at_silver(self.lake, found)
+            if is_dry
+            else maintain(self.lake, self._leases(self.store), found)
+        )
+
+    def _keep_in_shape(self, entity: Entity) -> None:
+        """Maintain a table whose entity asks for it; where that can't be done now, a later run will."""
+        if not entity.settings.maintenance.enabled:
+            return
+        try:
+            maintain(self.lake, self._leases(self.store), entity)
+        except Exception as error:  # the slices are in: what is only for speed must not fail them
+            log.warning("%s: maintenance failed, and the next run tries again: %s", entity.name, error)
+
+    def _leases(self, store: Store) -> Leases:
+        return Leases(
+            store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
+        )
 
     def _bench(self, entity: Entity, wishes: Wishes, interruption: Interruption | None) -> Bench:
         return Bench(
@@ -451,15 +483,12 @@ class App:
         self, options: RunOptions, store: Store, interruption: Interruption | None
     ) -> Callable[[Workspace], Context]:
         author = Author(Agent("lakewright", version("lakewright")))
-        leases = Leases(
-            store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
-        )
 
         def context(workspace: Workspace) -> Context:
             return Context(
                 workspace=workspace,
                 ledger=self._ledger(store, author),
-                leases=leases,
+                leases=self._leases(store),
                 clock=self.clock,
                 run_id=self.run_id,
                 say=self.say,

@@ -32,6 +32,7 @@ COMMANDS = {
     "status": (f"{HERE}.status:status", "Show what runs, waits and failed, and what to type next."),
     "manifest": (f"{HERE}.manifest:manifest", "See and change what is known of slices."),
     "history": (f"{HERE}.history:history", "List the runs there were, or show one."),
+    "maintain": (f"{HERE}.maintain:maintain", "Bring the files of silver tables together."),
     "watermark": (f"{HERE}.watermark:watermark", "See and set watermarks."),
     "sql": (f"{HERE}.sql:sql", "Query the lake."),
     "ls": (f"{HERE}.ls:ls", "List what the project declares."),

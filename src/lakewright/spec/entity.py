@@ -17,6 +17,7 @@ from lakewright.spec.adopt import AdoptionValue
 from lakewright.spec.column import Column, Injections, lower
 from lakewright.spec.expression import has_expression, names_in, parse_template
 from lakewright.spec.lake import LakeSettings, Output, OutputText
+from lakewright.spec.maintenance import Maintenance
 from lakewright.spec.model import Listed, Named, Reference, SnakeModel, TextMap, Texts, inconsistent
 from lakewright.spec.near import nearest
 from lakewright.spec.places import Address, Places
@@ -96,6 +97,9 @@ class EntitySettings(SnakeModel):
         default=None, description="What columns are in a table that something else made, to go on from it."
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
+    maintenance: Maintenance = Field(
+        default_factory=Maintenance, description="When its table's files are brought together."
+    )
 
     @property
     def free(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from lakewright.errors import (
     ItemFailed,
     LakeMoved,
     LakewrightError,
+    LeaseHeld,
     OperatorError,
     TargetError,
     VerificationError,
@@ -43,6 +44,7 @@ from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.silver import broken_rules
 from lakewright.targets.target import Target
+from lakewright.targets.upkeep import maintain, silver_resource
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
@@ -116,10 +118,7 @@ class EntityTarget(Target):
         return frozenset({self._silver(workspace)})
 
     def _silver(self, workspace: Workspace) -> Resource:
-        address = workspace.entity(self.entity).places(workspace.lake.settings).silver
-        if address.location is not None:
-            return Resource.file(address.location)
-        return Resource.table(str(address.name))
+        return silver_resource(workspace.entity(self.entity).places(workspace.lake.settings).silver)
 
     def observe(self, context: Context) -> Observation:
         """Return what the silver table is like, and which slices it lacks; nothing is recorded by asking."""
@@ -229,7 +228,8 @@ class EntityTarget(Target):
             return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
         if not result.slices:
             return Outcome(Status.SKIPPED, reasons=("every slice has been processed", *result.warnings))
-        return Outcome(metrics=_metrics(result), reasons=result.warnings)
+        upkeep = _kept_in_shape(context, entity)
+        return Outcome(metrics={**_metrics(result), **upkeep}, reasons=result.warnings)
 
     def _refuse_lost_table(self, context: Context, entity: Entity) -> None:
         silver = entity.places(context.workspace.lake.settings).silver
@@ -323,6 +323,23 @@ def _property_changes(entity: Entity, state: TableState) -> tuple[Change, ...]:
         for key, value in entity.table_properties.items()
         if state.properties.get(key) != value
     )
+
+
+def _kept_in_shape(context: Context, entity: Entity) -> dict[str, Any]:
+    """Return what maintenance did, as a metric; where it can't be done now, a later run will."""
+    if not entity.settings.maintenance.enabled or context.is_stopping():
+        return {}
+    try:
+        upkeep = maintain(context.workspace.lake, context.leases, entity)
+    except LeaseHeld as held:
+        context.warn(f"{entity.name}: not maintained: {held.message}")
+        return {}
+    except Exception as error:  # the slices are in: what is only for speed must not fail their target
+        if context.is_cut_off():
+            raise
+        context.warn(f"{entity.name}: maintenance failed, and the next run tries again: {error}")
+        return {}
+    return {"maintenance": upkeep.as_json()} if upkeep.is_done else {}
 
 
 def _failed_status(error: LakewrightError, run_id: str) -> Status:

@@ -11,7 +11,7 @@ from lakewright.cli.render.words import assignments, counted, seconds, status
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 
-__all__ = ["details", "failure_lines", "run_page", "slice_line"]
+__all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_line"]
 
 # Numbers of a slice that are shown where they aren't zero, with the words for them.
 COUNTS = {
@@ -67,6 +67,15 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
     )
 
 
+def maintenance_line(found: Mapping[str, Any]) -> Line:
+    """Return what maintenance did to a table, or would do, in one line."""
+    why = Span(f" ({'; '.join(found['reasons'])})", "dim")
+    if found["done"]:
+        files = counted(found["files_removed"], "file")
+        return line(f"compacted {files} into {found['files_added']:,}", why)
+    return line("to be compacted", why) if found["reasons"] else line("nothing to do")
+
+
 def _instance(instance: InstanceResult) -> Branch:
     named = assignments(instance.parameters) or "without parameters"
     head = line(Span(named, "bold"), " ", status(instance.status.value))
@@ -104,7 +113,10 @@ def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iter
     """Yield what stands below a target, from the JSON of its metrics and error."""
     yield from (Branch(slice_line(one)) for one in metrics.get("slices", ()))
     # Beside slices, the rest are their sums.
-    rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key != "slices"}
+    known = ("slices", "maintenance")
+    rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key not in known}
+    if metrics.get("maintenance"):
+        yield Branch(maintenance_line(metrics["maintenance"]))
     if rest:
         yield Branch(line(Span(_measures(rest), "dim")))
     if error is not None:

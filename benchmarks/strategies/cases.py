@@ -1,0 +1,58 @@
+"""What is measured: strategies, sizes, and how much of a slice is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["CONTESTANTS", "STRATEGIES", "Case", "every_case"]
+
+CONTESTANTS = ("tool", "naive", "hand")
+STRATEGIES = ("merge", "merge_column", "historic")
+"""Merge with `last_seen: on_change`, Merge as it is by default, and Historic."""
+
+SHARES = (0.01, 0.0, 1.0, 0.001, 0.1)
+"""Those first that most is wanted of, as a run may end before it is through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One slice upon a table of so many rows, of which the slice brings a part in a new version.
+
+    Attributes:
+        is_whole: Whether the slice has all rows of the source; else only the changed ones.
+    """
+
+    strategy: str
+    rows: int
+    share: float
+    is_whole: bool = True
+    columns: int = 20
+
+    @property
+    def name(self) -> str:
+        """Under which it is kept."""
+        kind = "whole" if self.is_whole else "changes"
+        return f"{self.strategy}_{self.rows}x{self.columns}_{kind}_{self.share:g}".replace(".", "p")
+
+    @property
+    def base(self) -> str:
+        """Name of the table that the slice is applied to."""
+        return f"{self.strategy}_{self.rows}x{self.columns}"
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        share = f"{self.share:.1%}".replace(".0%", "%")
+        kind = f"all rows, {share} changed" if self.is_whole else f"only the {share} that changed"
+        size = f"{self.rows:,} rows" + ("" if self.columns == 20 else f" of {self.columns} columns")
+        return f"{size}: {kind}"
+
+
+def every_case(sizes: tuple[int, ...]) -> Iterator[Case]:
+    """Return all cases for tables of these numbers of rows."""
+    for rows in sizes:
+        for share in SHARES:
+            yield from (Case(strategy, rows, share) for strategy in STRATEGIES)
+        yield from (Case(strategy, rows, 0.01, is_whole=False) for strategy in ("merge", "historic"))
+    yield from (Case("historic", min(sizes) // 10, 0.01, columns=columns) for columns in (20, 100, 400))

@@ -1,0 +1,108 @@
+"""The page of what was measured of the strategies: every case, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import write_section
+from benchmarks.strategies.cases import CONTESTANTS, Case, every_case
+from benchmarks.strategies.picture import Bar, draw
+from benchmarks.strategies.wanted import Measured, middle, sizes_of
+
+__all__ = ["write_details"]
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PICTURE = "benchmarks-strategies.svg"
+TITLE = "Strategies in detail"
+
+_TITLES = {
+    "merge": "Merge, `last_seen: on_change`",
+    "merge_column": "Merge, `last_seen: column`",
+    "historic": "Historic",
+}
+_TEXT = f"""Three contestants, each a process of its own that lives through all cases and was warmed up: the
+tool; a *naive* script, the tables of rules word for word on Spark's and Delta's default settings (but for as
+much memory); and the best script written *by hand*: changed rows selected first, deletion vectors, one MERGE,
+the tool's tuned session, no checks and no manifest. They take turns on the same slices, and their tables are
+compared. Seconds by the clock, then CPU seconds of the JVM and Python, which other work on the
+machine hardly changes; bytes are of new data files and deletion vectors.
+
+![CPU seconds of the three contestants]({PICTURE})
+"""
+
+
+def write_details(measured: Measured, history: Sequence[Mapping[str, Any]]) -> None:
+    """Write the section of all cases, and its picture."""
+    sizes = sizes_of(measured)
+    cases = [case for case in every_case(tuple(sizes)) if measured.get(case.name)] if sizes else []
+    draw(DOCS / PICTURE, list(_bars(measured, cases)))
+    parts = [_TEXT, *_tables(measured, cases), *_memory(measured), *_history(history)]
+    write_section(DOCS / "benchmarks.md", TITLE, "\n".join(parts))
+
+
+def _tables(measured: Measured, cases: Sequence[Case]) -> Iterator[str]:
+    for strategy, title in _TITLES.items():
+        chosen = [case for case in cases if case.strategy == strategy]
+        if chosen:
+            lines = [
+                f"### {title}\n",
+                "| slice upon a table of | tool | naive | by hand | MB written | Spark jobs |",
+                "|---|---|---|---|---|---|",
+                *(_line(measured, case) for case in chosen),
+                "",
+            ]
+            yield "\n".join(lines)
+
+
+def _line(measured: Measured, case: Case) -> str:
+    times = (_times(measured, case, name) for name in CONTESTANTS)
+    figures = [
+        " / ".join(_figure(middle(measured, case.name, name, what), unit) for name in CONTESTANTS)
+        for what, unit in (("bytes", 1e6), ("jobs", 1))
+    ]
+    return f"| {case.what} | {' | '.join([*times, *figures])} |"
+
+
+def _times(measured: Measured, case: Case, contestant: str) -> str:
+    clock, cpu = (middle(measured, case.name, contestant, what) for what in ("seconds", "cpu_seconds"))
+    return "-" if clock is None or cpu is None else f"{clock:.1f} s, CPU {cpu:.1f}"
+
+
+def _figure(value: float | None, unit: float) -> str:
+    if value is None:
+        return "-"
+    return f"{value / unit:.1f}" if unit > 1 else f"{value:.0f}"
+
+
+def _memory(measured: Measured) -> Iterator[str]:
+    tops = {
+        name: max(
+            (each["memory_mib"] for case in measured.values() for each in case.get(name, ())), default=0
+        )
+        for name in CONTESTANTS
+    }
+    if any(tops.values()):
+        listed = ", ".join(f"{name} {top:,} MiB" for name, top in tops.items())
+        yield f"Greatest resident memory of each JVM over all cases: {listed}.\n"
+
+
+def _history(history: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not history:
+        return
+    yield "### Fifty slices\n\nHistoric, each slice only the 1 % of rows that changed.\n"
+    yield "| slice | seconds | CPU seconds | jobs |\n|---|---|---|---|"
+    for number in (1, 2, 5, 10, 20, 30, 40, 49, 50):
+        if number < len(history):
+            each = history[number]
+            yield f"| {number} | {each['seconds']:.1f} | {each['cpu_seconds']:.1f} | {each['jobs']} |"
+    yield ""
+
+
+def _bars(measured: Measured, cases: Sequence[Case]) -> Iterator[Bar]:
+    for case in cases:
+        values = {name: middle(measured, case.name, name) for name in CONTESTANTS}
+        known = {name: value for name, value in values.items() if value is not None}
+        title = _TITLES[case.strategy].replace("`", "")
+        yield Bar(f"{title}, {case.what}", known)

@@ -1,0 +1,59 @@
+"""A picture of bars, drawn as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+__all__ = ["Bar", "draw"]
+
+COLOURS = {"tool": "#1f6f8b", "naive": "#c9cdd2", "hand": "#e0a458"}
+LABELS, WIDTH, THICK, GAP = 430, 900, 9, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A group of bars: what it is of, and each contestant's seconds."""
+
+    what: str
+    seconds: Mapping[str, float]
+
+
+def draw(file: Path, bars: Sequence[Bar]) -> None:
+    """Write a picture of the bars, each group scaled to its longest."""
+    group = THICK * len(COLOURS) + GAP
+    height = 30 + group * len(bars)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"',
+        '  font-family="sans-serif" font-size="11">',
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+        *_legend(),
+    ]
+    for number, bar in enumerate(bars):
+        parts += _group(bar, 30 + number * group)
+    file.write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def _legend() -> list[str]:
+    parts = []
+    for number, (name, colour) in enumerate(COLOURS.items()):
+        x = LABELS + 90 * number
+        parts += [f'<rect x="{x}" y="8" width="10" height="10" fill="{colour}"/>']
+        parts += [f'<text x="{x + 14}" y="17">{name}</text>']
+    return [*parts, '<text x="4" y="17">CPU seconds; each group to its own scale</text>']
+
+
+def _group(bar: Bar, y: int) -> list[str]:
+    longest = max(bar.seconds.values(), default=1.0) or 1.0
+    parts = [f'<text x="4" y="{y + 17}">{escape(bar.what)}</text>']
+    for number, (name, colour) in enumerate(COLOURS.items()):
+        if name in bar.seconds:
+            value, top = bar.seconds[name], y + number * THICK
+            length = (WIDTH - LABELS - 50) * value / longest
+            parts.append(
+                f'<rect x="{LABELS}" y="{top}" width="{length:.1f}" height="{THICK - 1}" fill="{colour}"/>'
+                f'<text x="{LABELS + length + 4:.1f}" y="{top + 8}" font-size="9">{value:.1f}</text>'
+            )
+    return parts

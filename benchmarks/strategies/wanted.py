@@ -1,0 +1,112 @@
+"""What is wanted of the strategies, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.report import Row
+from benchmarks.strategies.cases import Case
+
+__all__ = ["Measured", "middle", "rows_wanted", "sizes_of"]
+
+Measured = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
+
+ROUNDING = 0.005
+
+
+def middle(measured: Measured, name: str, contestant: str, what: str = "cpu_seconds") -> float | None:
+    """Return the median over the rounds of a figure of a case, or None where it wasn't measured."""
+    rounds = measured.get(name, {}).get(contestant, ())
+    return median(each[what] for each in rounds) if rounds else None
+
+
+def sizes_of(measured: Measured) -> list[int]:
+    """Return the numbers of rows of the tables that were measured with twenty columns."""
+    # Tables of other sizes, of Historic alone, show how time grows with columns.
+    names = (name.split("_") for name in measured if name.startswith("merge_"))
+    sizes = {part for parts in names for part in parts if part.endswith("x20")}
+    return sorted(int(size.removesuffix("x20")) for size in sizes)
+
+
+def rows_wanted(measured: Measured, history: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Return the issue of each wish, for each size."""
+    rows = [row for size in sizes_of(measured) for row in _of_size(measured, size)]
+    return [*rows, *_of_history(history)]
+
+
+def _of_size(measured: Measured, size: int) -> Iterator[Row]:
+    for strategy in ("merge", "historic"):
+        name = _NAMES[strategy]
+        none, some, all_ = (Case(strategy, size, share) for share in (0.0, 0.01, 1.0))
+        yield from _ratio(measured, none, f"{name}, nothing changed", "naive", 0.25)
+        files = middle(measured, none.name, "tool", "files")
+        if files is not None:
+            yield Row(f"{name}, {size:,} rows, nothing changed: files written", f"{files:.0f}", "0")
+        yield from _ratio(measured, some, f"{name}, 1 % changed", "naive", 0.5)
+        yield from _ratio(measured, some, f"{name}, 1 % changed", "hand", 1.1)
+        yield from _overhead(measured, some, name)
+        yield from _bytes(measured, some, name)
+        yield from _ratio(measured, all_, f"{name}, everything changed", "hand", 1.05)
+    column = Case("merge_column", size, 0.01)
+    yield from _ratio(measured, column, "Merge, `last_seen: column`, 1 % changed", "naive", 0.8)
+
+
+_NAMES = {"merge": "Merge, `last_seen: on_change`", "historic": "Historic"}
+_WORDS = {"naive": "the naive script", "hand": "the script by hand"}
+
+
+def _ratio(measured: Measured, case: Case, what: str, other: str, most: float) -> Iterator[Row]:
+    """Both ratios: of CPU time, which other work on the machine hardly changes, and of time by the clock."""
+    own, theirs = (middle(measured, case.name, name) for name in ("tool", other))
+    if own is None or theirs is None:
+        return
+    clock = (middle(measured, case.name, name, "seconds") or 0.0 for name in ("tool", other))
+    ratio, by_clock = own / theirs, next(clock) / next(clock)
+    verdict = "" if ratio <= most + ROUNDING else ": not reached"
+    yield Row(
+        f"{what}, {case.rows:,} rows: CPU time against {_WORDS[other]} (by the clock)",
+        f"{ratio:.2f} ({by_clock:.2f}){verdict}",
+        f"≤ {most:g}",
+    )
+
+
+def _overhead(measured: Measured, case: Case, name: str) -> Iterator[Row]:
+    own, theirs = (middle(measured, case.name, who, "seconds") for who in ("tool", "hand"))
+    if own is None or theirs is None:
+        return
+    most = 0.05 * theirs + 0.3
+    verdict = "" if own - theirs <= most else ": not reached"
+    yield Row(
+        f"{name}, 1 % changed, {case.rows:,} rows: manifest, checks and metrics, over the script by hand",
+        f"{own - theirs:+.2f} s{verdict}",
+        f"≤ {most:.2f} s (5 % + 0.3 s)",
+    )
+
+
+def _bytes(measured: Measured, case: Case, name: str) -> Iterator[Row]:
+    own = middle(measured, case.name, "tool", "bytes")
+    first = middle(measured, f"{case.base}_first", "tool", "bytes")
+    if own is None or first is None:
+        return
+    versions = 2 if case.strategy == "historic" else 1
+    ratio = own / (first * case.share * versions)
+    verdict = "" if ratio <= 1.2 + ROUNDING else ": not reached"
+    yield Row(
+        f"{name}, 1 % changed, {case.rows:,} rows: bytes written against the changed rows'",
+        f"{ratio:.2f}{verdict}",
+        "≤ 1.2",
+    )
+
+
+def _of_history(history: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    if not history:
+        return
+    early, late = (median(each["cpu_seconds"] for each in part) for part in (history[2:7], history[-5:]))
+    verdict = "" if late / early <= 1.5 + ROUNDING else ": not reached"
+    yield Row(
+        "Historic: slices 46 to 50 against slices 2 to 6, CPU time, with the tool's own maintenance",
+        f"{late / early:.2f}{verdict}",
+        "≤ 1.5",
+    )

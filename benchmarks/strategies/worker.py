@@ -1,0 +1,167 @@
+"""A contestant in a process of its own: takes requests as lines of JSON, answers with what each one took.
+
+Usage: python -m benchmarks.strategies.worker tool|naive|hand FOLDER
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.jars import fetch_jars
+from lakewright.lake.java import find_java, java_home_for_spark
+from lakewright.lake.session import SessionSettings, build_session, driver_memory_gib, machine_memory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.api import Project
+
+__all__ = ["Worker"]
+
+LEFT_OUT = ("PK_rows", "dlf_SourceHash", "dlf_source_filename")
+"""Columns that contestants fill each in its way."""
+
+
+class Worker:
+    """One contestant with its session and its tables, below a folder.
+
+    Args:
+        contestant: `tool`, `naive` or `hand`.
+        folder: Where its tables are, and for the tool its project.
+    """
+
+    def __init__(self, contestant: str, folder: Path) -> None:
+        self.folder = folder
+        self.project: Project | None = None
+        if contestant == "tool":
+            from lakewright.api import Project
+
+            self.project = Project.load(folder)
+            self.spark: SparkSession = self.project.app.lake.spark
+        elif contestant == "hand":
+            self.spark = build_session(SessionSettings(folder / "state"))
+        else:
+            self.spark = _default_session(folder / "state")
+        self._script = contestant
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to one request."""
+        requests: dict[str, Callable[..., dict[str, Any]]] = {
+            "apply": self.apply,
+            "sum": self.sum,
+        }
+        return requests[request["do"]](**{key: value for key, value in request.items() if key != "do"})
+
+    def apply(self, table: str, file: str, strategy: str, at: str) -> dict[str, Any]:
+        """Apply a slice to a table, and return what that took."""
+        place = self.place(table)
+        before = _bytes(place)
+        jobs, cpu, begin = self._jobs(), self._cpu_seconds(), time.monotonic()
+        self._apply(table, file, strategy, datetime.fromisoformat(at))
+        seconds = time.monotonic() - begin
+        return {
+            "seconds": round(seconds, 3),
+            "cpu_seconds": round(self._cpu_seconds() - cpu, 2),
+            "jobs": self._jobs() - jobs,
+            "bytes": sum(size for name, size in _bytes(place).items() if name not in before),
+            "files": len(_bytes(place).keys() - before.keys()),
+            "memory_mib": self._peak_memory(),
+        }
+
+    def _apply(self, table: str, file: str, strategy: str, at: datetime) -> None:
+        from benchmarks.strategies import scripts
+
+        if self.project is not None:
+            from lakewright.api import Processing
+
+            entity = self.project.entity(table)
+            Processing(entity, Path(file).name, {"processing.time": at.isoformat()}).process()
+            return
+        script = scripts.apply_naively if self._script == "naive" else scripts.apply_by_hand
+        script(self.spark.newSession(), str(self.place(table)), file, strategy, at)
+
+    def sum(self, table: str, is_seen: bool) -> dict[str, Any]:
+        """Return a sum over all rows of what contestants must agree upon."""
+        frame = self.spark.newSession().read.format("delta").load(str(self.place(table)))
+        left_out = {*LEFT_OUT, *(() if is_seen else ("dlf_lastSeen",))}
+        names = sorted(name for name in frame.columns if name not in left_out)
+        row = frame.selectExpr(f"xxhash64({', '.join(names)}) as h").selectExpr(
+            "count(1) as rows", "cast(sum(cast(h as decimal(38, 0))) as string) as total"
+        )
+        found = row.first()
+        return {"rows": found["rows"], "total": found["total"], "columns": names} if found else {}
+
+    def place(self, table: str) -> Path:
+        """Return the folder of a table."""
+        return self.folder / "lake" / "silver" / table
+
+    def _jobs(self) -> int:
+        context: Any = self.spark.sparkContext
+        return int(context._jsc.sc().dagScheduler().nextJobId())
+
+    def _peak_memory(self) -> int:
+        """Return the greatest resident size in MiB that the JVM has had."""
+        status = Path(f"/proc/{self._jvm}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) >> 10
+
+    def _cpu_seconds(self) -> float:
+        """Return the CPU time of this process and the JVM; other work on the machine hardly changes it."""
+        fields = Path(f"/proc/{self._jvm}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    @property
+    def _jvm(self) -> int:
+        gateway: Any = self.spark.sparkContext._gateway
+        return int(gateway.jvm.java.lang.ProcessHandle.current().pid())
+
+
+def _bytes(place: Path) -> dict[str, int]:
+    """Size of each file of a table, its log left out."""
+    files = (f for f in place.rglob("*") if f.suffix in {".parquet", ".bin"} and "_delta_log" not in f.parts)
+    return {str(file): file.stat().st_size for file in files}
+
+
+def _default_session(folder: Path) -> SparkSession:
+    """Return a session with Spark's and Delta's own settings, but for as much memory as the others have."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("JAVA_HOME", str(java_home_for_spark(find_java(os.environ), os.environ)))
+    builder = SparkSession.builder.appName("naive").master("local[*]")
+    settings = {
+        "spark.jars": ",".join(str(jar) for jar in fetch_jars(os.environ)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.driver.memory": f"{driver_memory_gib(machine_memory())}g",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what Spark prints is no answer
+    os.environ["TZ"] = UTC.tzname(None)
+    time.tzset()
+    worker = Worker(sys.argv[1], Path(sys.argv[2]))
+    print(json.dumps({"ready": True}), file=out)
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(json.loads(line))), file=out)
+    worker.spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Compaction of Delta tables: what shape a table is in, and small files and marked rows done away with.
+
+Rows stay as they are: Delta marks the commit as one that changes no data.
+
+Source: Delta's documentation, "Optimizations" and "Remove unused data files".
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.table import Address, delta_table, local_place, open_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deltalake import DeltaTable as DeltaFile
+    from pyspark.sql import SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.maintenance import Maintenance
+
+__all__ = ["Compacted", "Shape", "compact", "look_at_shape", "vacuum"]
+
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_OPTIMIZE = "spark.databricks.delta.optimize"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table's rows lie in.
+
+    Attributes:
+        files: Live data files.
+        small_files: Those below the wanted size, in the partition that has most of them.
+        size: Of all live files, in bytes.
+        marked: Part of the rows in them that deletion vectors mark as gone; None where that isn't known.
+    """
+
+    files: int
+    small_files: int
+    size: int
+    marked: float | None
+
+    def reasons(self, wanted: Maintenance) -> tuple[str, ...]:
+        """Return why the table should be compacted; none where its shape will do."""
+        found = []
+        if self.small_files >= wanted.small_files:
+            found.append(f"{self.small_files} files below {wanted.file_mib} MiB")
+        if self.marked is not None and self.marked > wanted.marked_rows:
+            found.append(f"{self.marked:.0%} of the rows in its files are marked as replaced")
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did: files that went, and that came in their place."""
+
+    removed: int
+    added: int
+
+
+def look_at_shape(lake: Lake, address: Address, wanted: Maintenance) -> Shape | None:
+    """Return the shape a table is in, or None where there is none."""
+    path = local_place(lake, address)
+    if path is None:
+        return _shape_with_spark(lake, address, wanted)
+    table = open_file(path)
+    return None if table is None else _shape(table, path, wanted.file_bytes)
+
+
+def _shape(table: DeltaFile, path: Path, file_bytes: int) -> Shape:
+    actions = table.get_add_actions(flatten=True)
+    sizes: list[int] = [int(size) for size in actions.column("size_bytes").to_pylist()]
+    names = [name for name in actions.column_names if name.startswith("partition.")]
+    values = [actions.column(name).to_pylist() for name in names]
+    partitions = list(zip(*values, strict=True)) if values else [()] * len(sizes)
+    small = Counter(part for part, size in zip(partitions, sizes, strict=True) if size < file_bytes)
+    is_counted = "num_records" in actions.column_names
+    rows: list[int | None] = list(actions.column("num_records").to_pylist()) if is_counted else [None]
+    return Shape(
+        files=len(sizes),
+        small_files=max(small.values(), default=0),
+        size=sum(sizes),
+        marked=_marked(path, table.version(), rows),
+    )
+
+
+def _marked(path: Path, version: int, rows: list[int | None]) -> float | None:
+    """The part of the rows that is marked, from the checksum that Delta writes beside each commit."""
+    file = path / "_delta_log" / f"{version:020}.crc"
+    try:
+        marked = json.loads(file.read_bytes()).get("numDeletedRecordsOpt")
+    except (OSError, ValueError, AttributeError):
+        return None
+    total = sum(row for row in rows if row is not None)
+    return None if not isinstance(marked, int) or None in rows else marked / max(1, total)
+
+
+def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> Shape | None:
+    """The shape by the table's sums alone: all its files count as small if they are so on average."""
+    from delta.tables import DeltaTable
+
+    spark = lake.spark
+    location = address.location
+    exists = (
+        DeltaTable.isDeltaTable(spark, location)
+        if location is not None
+        else spark.catalog.tableExists(address.sql)
+    )
+    detail = delta_table(spark, address).detail().first() if exists else None
+    if detail is None:
+        return None
+    files, size = int(detail["numFiles"]), int(detail["sizeInBytes"])
+    is_small = size < files * wanted.file_bytes / 2
+    return Shape(files, files if is_small and not detail["partitionColumns"] else 0, size, None)
+
+
+def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str, Any]) -> Compacted:
+    """Return what was compacted: small files, and files of which too many rows are marked; one commit.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        wanted: The sizes.
+        note: Kept in the commit.
+    """
+    session = lake.isolated()
+    conf = {
+        f"{_OPTIMIZE}.minFileSize": str(wanted.file_bytes),
+        f"{_OPTIMIZE}.maxFileSize": str(wanted.file_bytes),
+        f"{_OPTIMIZE}.maxDeletedRowsRatio": str(wanted.marked_rows),
+        _METADATA: json.dumps(dict(note), sort_keys=True),
+    }
+    for key, value in conf.items():
+        session.conf.set(key, value)
+    row = delta_table(session, address).optimize().executeCompaction().first()
+    metrics = None if row is None else row["metrics"]
+    return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"]) if metrics else Compacted(0, 0)
+
+
+def vacuum(lake: Lake, address: Address) -> None:
+    """Remove files that no version within the table's retention needs; never younger ones."""
+    session: SparkSession = lake.isolated()
+    delta_table(session, address).vacuum()

@@ -1,0 +1,144 @@
+"""Compaction: the same rows in fewer files, whatever happens meanwhile; slices go on as before.
+
+Headings are those of `processing-strategies.md`; K is the faults' number.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from tests.spark.strategies.bench import SmallLake, entity
+
+from lakewright.errors import LeaseHeld
+from lakewright.manifest.leases import Leases
+from lakewright.strategies.changes import compare
+from lakewright.targets.lease import lease_key
+from lakewright.targets.upkeep import look_at_silver, maintain, silver_resource
+
+if TYPE_CHECKING:
+    from lakewright.spec.entity import Entity
+
+OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
+
+
+@pytest.fixture(autouse=True)
+def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables are written anew otherwise, and need no upkeep."""
+    monkeypatch.setattr("lakewright.strategies.upsert.SMALL_TABLE", 0)
+    monkeypatch.setattr("lakewright.strategies.upsert.MANY", 2.0)
+
+
+def leases(lake: SmallLake) -> Leases:
+    return Leases(lake.store, lake.holder, lambda: str(uuid4()))
+
+
+def rows(first: int, last: int, value: str) -> list[dict[str, Any]]:
+    return [{"id": key, "v": value} for key in range(first, last)]
+
+
+def live(lake: SmallLake, things: Entity) -> set[str]:
+    from deltalake import DeltaTable
+
+    table = DeltaTable(things.places(lake.lake.settings).silver.location or "")
+    return set(table.get_add_actions(flatten=True).column("path").to_pylist())
+
+
+@pytest.mark.parametrize("strategy", ["merge", "historic"])
+def test_rows_stay_and_slices_go_on_after_compaction(lake: SmallLake, strategy: str) -> None:
+    """ "Merge Strategy", "Historic Strategy": what is compacted is compared as before."""
+    things = entity(strategy, settings=OFTEN)
+    lake.load(things, "s1", rows(0, 9, "a"))
+    assert not maintain(lake.lake, leases(lake), things).is_done
+    lake.load(things, "s2", rows(0, 5, "b"))
+    before, version = lake.rows(things), lake.version(things)
+    assert look_at_silver(lake.lake, things).reasons
+
+    done = maintain(lake.lake, leases(lake), things)
+
+    assert (done.is_done, done.added, lake.version(things)) == (True, 1, version + 1)
+    assert lake.rows(things) == before
+    assert not maintain(lake.lake, leases(lake), things).is_done
+    again = lake.load(things, "s3", rows(0, 5, "b"))
+    assert (again.inserted, again.changed) == (0, 0)
+    assert lake.load(things, "s4", rows(0, 2, "c")).changed == 2
+    assert not list(lake.store.documents("lease"))
+
+
+def test_who_dies_in_the_middle_leaves_the_same_rows(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K14: before the commit nothing has happened, after it all has."""
+    things = entity("historic", settings=OFTEN)
+    for number in range(3):
+        lake.load(things, f"s{number}", rows(0, 5, str(number)))
+    before = lake.rows(things)
+    for point in ("before_compaction", "after_compaction"):
+
+        def die(name: str, point: str = point) -> None:
+            if name == point:
+                raise OSError(name)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("lakewright.targets.upkeep.pass_point", die)
+            with pytest.raises(OSError, match=point):
+                maintain(lake.lake, leases(lake), things)
+        assert lake.rows(things) == before
+    # What a killed writer leaves behind is in no version.
+    (folder,) = (lake.root / "silver").rglob("_delta_log")
+    (folder.parent / "part-00000-half.snappy.parquet").write_bytes(b"PAR1")
+    assert lake.rows(things) == before
+    assert lake.load(things, "s9", rows(0, 5, "2")).unchanged == 5
+
+
+def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "Historic Strategy": each change is applied once, whoever writes meanwhile."""
+    things = entity("historic", settings=OFTEN)
+    lake.load(things, "s1", rows(0, 5, "a"))
+    lake.load(things, "s2", rows(0, 3, "b"))
+
+    calls = []
+
+    def compare_and_compact(*given: Any) -> Any:
+        calls.append(given)
+        found = compare(*given)
+        if len(calls) == 1:
+            assert maintain(lake.lake, leases(lake), things).is_done
+        return found
+
+    monkeypatch.setattr("lakewright.strategies.historic.compare", compare_and_compact)
+    summary = lake.load(things, "s3", rows(0, 5, "c"))
+
+    assert len(calls) == 2
+    assert (summary.updated, len(lake.rows(things))) == (5, 13)
+
+
+def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
+    things = entity(settings=OFTEN)
+    lake.load(things, "s1", rows(0, 5, "a"))
+    lake.load(things, "s2", rows(3, 9, "b"))
+    resource = silver_resource(things.places(lake.lake.settings).silver)
+    other = leases(lake).claim(lease_key(resource))
+    with pytest.raises(LeaseHeld):
+        maintain(lake.lake, leases(lake), things)
+    leases(lake).release(other)
+    assert maintain(lake.lake, leases(lake), things).is_done
+
+
+def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
+    """ "Historic Strategy": versions that ended long ago aren't written again and again."""
+    noise = random.Random(1)
+    things = entity("historic", settings=OFTEN)
+    lake.load(things, "s1", [{"id": key, "v": noise.randbytes(1_000).hex()} for key in range(3_000)])
+    (large,) = live(lake, things)
+    for number in (2, 3):
+        lake.load(things, f"s{number}", rows(0, 20, str(number)))
+
+    assert maintain(lake.lake, leases(lake), things).is_done
+
+    assert large in live(lake, things)
+    assert len(live(lake, things)) == 2
