@@ -92,11 +92,13 @@ class Changes:
         rows: Put down already: the table's columns, `ACTION`, and `MATCH`: the key of the target's row, null
             where it only inserts.
         counts: Label to number of rows, of every label.
+        actions: Names of the actions that rows have.
         window: Rows of the target that could have been missing.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
+    actions: frozenset[str]
     window: int
 
 
@@ -121,7 +123,12 @@ def compare(work: Work, comparison: Comparison) -> Changes:
     if comparison.missing is not None:
         counts[MISSING] = int(inferred.get["rows"])
     size = int(window.get["rows"]) if comparison.missing is not None else 0
-    return Changes(rows, counts, size)
+    return Changes(rows, counts, _acting(comparison, counts), size)
+
+
+def _acting(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str]:
+    labels = (label for label in comparison.actions if counts.get(label))
+    return frozenset(action.name for label in labels for action in comparison.actions[label])
 
 
 def _refuse_doubled(work: Work, labelled: int) -> None:

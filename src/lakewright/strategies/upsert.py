@@ -76,6 +76,8 @@ def merge(
         source = _hinted(changes.rows, inserts + matches)
         builder = delta_table(work.session, work.address).alias("t").merge(source.alias("s"), condition)
         for clause in clauses:
+            if clause.action not in changes.actions:
+                continue  # each makes the queries longer to compile, also where no row has its action
             assignments = clause.assignments
             if assignments is None:
                 assignments = {column: f"s.{column}" for column in columns}
