@@ -115,7 +115,10 @@ def test_assertions_that_fail_say_what_is_wrong(workspace: Workspace) -> None:
         run(workspace, "fails")
     assert caught.value.details["failures"] == {
         "rows (Three sales)": ("SELECT count(*) FROM sales: unexpected (3); missing (4)",),
-        "positive": ("1 row misses id > 1", "2 rows miss nullif(team, 'red') <> 'x'"),
+        "positive": (
+            "1 row misses id > 1: id=1, team=red, price=2.50",
+            "2 rows miss nullif(team, 'red') <> 'x': id=1, team=red, price=2.50; id=2, team=red, price=4.00",
+        ),
         "key": ("team=red is there 2 times",),
         "columns": ("column id is there", "column x is not there", "column team is of type string, not int"),
         "schema": (
