@@ -50,7 +50,10 @@ class Strike:
         places = SYSCALLS if kind == "syscall" else FAILPOINTS
         targets = chance.choice(["customers", "prices", "countries", ".*", ".*", "prices|countries"])
         # A number is drawn for each, whatever the kind: what comes after doesn't depend on the kinds allowed.
-        return cls(kind, chance.random(), chance.randint(1, 24), chance.choice(places), targets)
+        moment, count, place = chance.random(), chance.randint(1, 24), chance.choice(places)
+        if kind == "syscall":
+            count = 1 + count % 3  # it is counted for each thread
+        return cls(kind, moment, count, place, targets)
 
     def __str__(self) -> str:
         about = {

@@ -25,4 +25,6 @@ def pass_point(name: str) -> None:
         return
     if how == "raise":
         raise OSError(f"failpoint {name}")
+    if how == "stop":
+        del os.environ[FAILPOINT]  # it stands still once, not at every slice
     os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
