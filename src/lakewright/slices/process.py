@@ -26,7 +26,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
 from lakewright.slices.bench import Bench, Wishes
 from lakewright.slices.look import choose, held_error, look_for_slices
-from lakewright.slices.pending import slice_name
+from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.times import parse_processing_time
 from lakewright.spec.entity import Strategy
@@ -55,7 +55,7 @@ def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -
         BackdatedError: The processing time isn't later than all that the table holds; nothing was locked.
         SpecError: The entity's places are wrong.
     """
-    pending, _ = look_for_slices(bench, entity)
+    pending = _look(bench, entity)
     chosen = choose(bench, entity, pending, slice)
     given, warnings = _given_time(bench)
     waiting = tuple(slice_name(item) for item in pending.waiting)
@@ -71,6 +71,17 @@ def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -
     return replace(
         result, errors=(*result.errors, *held), waiting=(*result.waiting, *waiting), warnings=warnings
     )
+
+
+def _look(bench: Bench, entity: Entity) -> Pending:
+    """What is to be done about the slices; where the caller waits, once no living run holds any back."""
+    while True:
+        pending, _ = look_for_slices(bench, entity)
+        lock = None if pending.held is None else bench.ledger.lock(pending.held)
+        is_held = lock is not None and not lock.is_stale
+        if not (bench.wishes.wait and is_held) or bench.is_stopping():
+            return pending
+        bench.sleep(PAUSE)
 
 
 def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:

@@ -131,6 +131,8 @@ class EntityTarget(Target):
         pending, hold = _looked_for(bench, entity)
         state = observe_table(workspace.lake, entity.places(workspace.lake.settings).silver)
         pending, hold = _held_up(bench, entity, pending, state) or (pending, hold)
+        if context.options.wait and hold is not None and hold.is_locked:
+            pending, hold = _after_waiting(pending), None
         # What the manifest counts as processed is to be forgotten too, be the table there or not.
         is_begun = next(iter(self._processed(context, entity)), None) is not None
         return Observation(
@@ -385,6 +387,12 @@ def _hold(bench: Bench, pending: Pending) -> Hold | None:
         return None
     error: LakewrightError = held_error(bench, pending.held)
     return Hold(error.message, error.as_fault(), is_locked=pending.held.processing is not None)
+
+
+def _after_waiting(pending: Pending) -> Pending:
+    """The slices as they may be once the run that holds one of them has ended."""
+    held = () if pending.held is None else (pending.held,)
+    return replace(pending, ready=(*pending.ready, *held, *pending.waiting), waiting=(), held=None)
 
 
 def _metrics(result: ProcessResult) -> dict[str, Any]:
