@@ -105,7 +105,7 @@ def _version_restored(restore: Commit, log: Sequence[Commit]) -> int | None:
     """The version that a RESTORE went back to, by its number or its time."""
     given = restore.parameters.get("version")
     if given not in (None, ""):
-        return int(given)
+        return int(str(given).strip('"'))
     text = str(restore.parameters.get("timestamp") or "")
     earlier = [c.version for c in log if c.at is not None and text and c.at.isoformat(" ") <= text]
     return max(earlier, default=None)
