@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMER", "NEXT", "OWN_KEY", "Finding", "Patient", "Rule", "diagnose", "has_rules"]
 
-SAMPLES = 5
-
 _P = "_lakewright_"
 OWN_KEY, NEXT, FORMER, SAME = (f"{_P}{name}" for name in ("own_key", "next", "former_end", "same"))
 
@@ -52,7 +50,7 @@ class Finding:
 
     Attributes:
         count: Rows of which it doesn't.
-        samples: Business keys of some of them, or their primary keys.
+        samples: Business keys, or else primary keys, of the first and the last of them.
     """
 
     rule: str
@@ -164,25 +162,31 @@ def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bo
 
 
 def diagnose(patient: Patient, rules: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
-    """Return the rules that don't hold of a table's rows; one query, and one more for each that doesn't."""
+    """Return the rules that don't hold of a table's rows, by one query."""
     from pyspark.sql import functions
 
     asked = patient.rules() if rules is None else rules
-    rows = patient.annotated()
-    counted = rows.agg(
-        *(functions.expr(f"count_if(coalesce({rule.condition}, false))").alias(rule.name) for rule in asked)
-    ).first()
-    counts = {} if counted is None else counted.asDict()
-    broken = [rule for rule in asked if counts.get(rule.name)]
+    columns = patient.key_columns
+    key = f"struct({', '.join(f'cast({name_sql(name)} as string)' for name in columns)})"
+    wanted = {}
+    for rule in asked:
+        wanted[rule.name] = f"count_if(coalesce({rule.condition}, false))"
+        for end in ("min", "max"):
+            wanted[f"{rule.name} {end}"] = f"{end}(case when {rule.condition} then {key} end)"
+    found = patient.annotated().agg(*(functions.expr(sql).alias(name) for name, sql in wanted.items()))
+    row = found.first()
+    values: dict[str, Any] = {} if row is None else row.asDict()
     return tuple(
-        Finding(rule.name, rule.words, counts[rule.name], _samples(patient, rows, rule)) for rule in broken
+        Finding(rule.name, rule.words, values[rule.name], _samples(columns, values, rule))
+        for rule in asked
+        if values.get(rule.name)
     )
 
 
-def _samples(patient: Patient, rows: DataFrame, rule: Rule) -> tuple[Mapping[str, Any], ...]:
-    columns = patient.key_columns
-    found = rows.where(rule.condition).selectExpr(*(f"cast({name_sql(n)} as string)" for n in columns))
-    return tuple(dict(zip(columns, row, strict=True)) for row in found.distinct().limit(SAMPLES).collect())
+def _samples(columns: Sequence[str], values: Mapping[str, Any], rule: Rule) -> tuple[Mapping[str, Any], ...]:
+    """The least and the greatest key of rows that a rule doesn't hold of."""
+    ends = dict.fromkeys(tuple(values[f"{rule.name} {end}"]) for end in ("min", "max"))
+    return tuple(dict(zip(columns, end, strict=True)) for end in ends)
 
 
 def _named(name: str, field: Any) -> Any:
