@@ -43,7 +43,7 @@ def test_many_writers_lose_nothing_and_each_item_has_one_winner(delta: Settings,
     names = [f"{number:02}" for number in range(12)]
     ledger.discover(found(name) for name in names)
     with get_context("spawn").Pool(RACERS) as pool:
-        winners = pool.map(partial(race, delta, names, 6), range(RACERS), chunksize=1)
+        winners = pool.map(partial(race, delta, names), range(RACERS), chunksize=1)
     assert sorted(name for won in winners for name in won) == names
     assert list(fsck(store)) == []
     assert len(list(store.scan())) == 2 * len(names)

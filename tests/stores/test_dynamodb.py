@@ -25,7 +25,7 @@ from lakewright.errors import (
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.transfer import fsck
-from lakewright.stores.dynamodb import large, schema
+from lakewright.stores.dynamodb import large, schema, table
 from lakewright.stores.dynamodb.clock import ServerClock
 from lakewright.stores.dynamodb.store import DynamoDbStore
 
@@ -278,7 +278,7 @@ class TestARequestTurnedAway:
     def test_is_given_up_in_the_end(
         self, store: DynamoDbStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("lakewright.stores.dynamodb.table.PATIENCE", 0.2)
+        monkeypatch.setattr(table, "PATIENCE", 0.2)
         wire.answers += [THROTTLED] * 1_000
         with pytest.raises(StoreUnavailable, match="turned requests away"):
             store._table.transact([large._due("x", [])])
