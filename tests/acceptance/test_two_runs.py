@@ -1,0 +1,112 @@
+"""Two runs of one job at once: one works, the other says so or waits.
+
+`processing-manifest.md`, "State" (Processing); that other targets take leases is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.acceptance.command import BIN, PATH
+from tests.acceptance.lake import SmallLake
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+LONG_ENOUGH = 400.0
+
+
+NUMBERS = """
+relations:
+  numbers: {kind: delta, location: "${project.basedir}/lake/gold/numbers"}
+mappings:
+  numbers: {kind: sql, sql: SELECT id FROM range(9)}
+targets:
+  numbers: {kind: relation, mapping: numbers, relation: numbers}
+jobs:
+  numbers: {targets: numbers}
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    made = SmallLake.make(tmp_path / "lake")
+    (made.folder / "model" / "numbers.yml").write_text(NUMBERS)
+    for number in (1, 2):
+        rows = [{"id": key, "name": f"n{number}"} for key in range(5 * number)]
+        made.slice("customers", str(number), rows)
+    return made
+
+
+def build(target: str) -> tuple[str, ...]:
+    job = "numbers" if target == "numbers" else "daily"
+    return ("job", job, "build", "-t", target, "-v")
+
+
+@contextmanager
+def started(lake: SmallLake, *arguments: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    """Yield a run in a process group of its own, and end it with all that it started."""
+    run = subprocess.Popen(
+        [str(BIN / "lakewright"), *arguments],
+        cwd=lake.folder,
+        env={**os.environ, "PATH": PATH, **environ},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    with run:
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGKILL)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONG_ENOUGH
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def stands_still(run: subprocess.Popen[str]) -> bool:
+    state = Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    assert state != "Z", run.communicate()[0]
+    return state == "T"
+
+
+def goes_on(run: subprocess.Popen[str]) -> str:
+    os.kill(run.pid, signal.SIGCONT)
+    said, _ = run.communicate(timeout=LONG_ENOUGH)
+    return said
+
+
+@pytest.mark.parametrize(("target", "point"), [("customers", "after_lock"), ("numbers", "after_lease")])
+def test_the_second_run_says_who_runs(lake: SmallLake, target: str, point: str) -> None:
+    with started(lake, *build(target), LAKEWRIGHT_FAILPOINT=f"{point}:stop") as first:
+        until(lambda: stands_still(first))
+        second = lake.run(*build(target))
+    assert second.code == 4, second.all
+    assert f"(process {first.pid}, run " in second.all
+
+
+def test_the_second_run_waits_if_it_is_told_to(lake: SmallLake) -> None:
+    with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_lock:stop") as first:
+        until(lambda: stands_still(first))
+        with started(lake, *build("customers"), "--wait") as waiting:
+            time.sleep(3)
+            assert waiting.poll() is None
+            said = goes_on(first)
+            assert first.returncode == 0, said
+            said, _ = waiting.communicate(timeout=LONG_ENOUGH)
+            assert waiting.returncode == 0, said
+    assert lake.version("customers") == 1
+    assert lake.json("status")["running"] == []
