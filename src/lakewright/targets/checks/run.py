@@ -220,7 +220,11 @@ def _counted(asked: Asked, passed: int, failed: int, rows: Rows | None) -> Check
 
 def _leading(frame: DataFrame, column: str | None) -> DataFrame:
     """Return the frame with the checked column first."""
-    names = [column, *(name for name in frame.columns if name != column)] if column else frame.columns
+    names = (
+        [column, *(name for name in frame.columns if name.lower() != column.lower())]
+        if column
+        else frame.columns
+    )
     return frame.select(*map(column_of, names))
 
 

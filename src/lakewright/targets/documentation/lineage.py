@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lakewright.lake.workspace import Workspace
 from lakewright.pages.document import Ref, Source
 from lakewright.spec.types import Field
-from lakewright.targets.documentation.plans import ORIGIN, sources_of
+from lakewright.targets.documentation.plans import MARK, sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,10 +56,7 @@ class _Traced(Workspace):
 def _leaf(frame: DataFrame, origin: str) -> DataFrame:
     from pyspark.sql.types import StructField, StructType
 
-    schema = StructType(
-        [
-            StructField(each.name, each.dataType, each.nullable, {**(each.metadata or {}), ORIGIN: origin})
-            for each in frame.schema
-        ]
-    )
-    return frame.sparkSession.createDataFrame([], schema)
+    fields = [
+        StructField(f"{origin}{MARK}{each.name}", each.dataType, each.nullable) for each in frame.schema
+    ]
+    return frame.sparkSession.createDataFrame([], StructType(fields)).toDF(*frame.columns)

@@ -1,8 +1,8 @@
 """Which columns the columns of a frame are made of, by Spark's analysed plan.
 
 The plan comes as the JSON that Spark makes of it: a list of nodes, each before its children. Expressions in
-it are such lists too. Columns are known by their ids; those of a leaf carry in their metadata where they are
-from.
+it are such lists too. Columns are known by their ids; those of a leaf say in their names whose they are, as
+Spark leaves metadata out of the JSON.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-__all__ = ["ORIGIN", "sources_of"]
+__all__ = ["MARK", "sources_of"]
 
-ORIGIN = "lakewright.origin"
-"""Key in the metadata of a leaf's columns."""
+MARK = "\x1f"
+"""Stands in the names of leaves' columns between whose they are and their own name."""
 
 Node: TypeAlias = Mapping[str, Any]
 Tree: TypeAlias = Sequence[Node]
 Origin: TypeAlias = tuple[str, str]
-"""What a leaf's metadata says, and the column's name."""
+"""Whose a leaf's column is, and its name."""
 
 
 def sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
@@ -87,10 +87,10 @@ class _Reading:
         """A leaf; or a node that names its columns and makes each of all that it is given."""
         columns = _named(node["output"])
         if not children:
-            # Only here: what is made of such a column inherits its metadata.
-            for (key, name), (leaf, *_) in zip(columns, node["output"], strict=False):
-                if ORIGIN in (leaf.get("metadata") or {}):
-                    self.leaves[key] = (str(leaf["metadata"][ORIGIN]), name)
+            for key, name in columns:
+                origin, is_marked, column = name.partition(MARK)
+                if is_marked:
+                    self.leaves[key] = (origin, column)
         given = [key for child in children for key, _ in child]
         for key, _ in columns:
             self._note(key, (each for each in given if each != key))
