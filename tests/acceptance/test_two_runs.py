@@ -1,6 +1,7 @@
-"""Two runs of one job at once: one works, the other says so or waits.
+"""Two runs of one job at once, and one that stood still while another did its work.
 
-`processing-manifest.md`, "State" (Processing); that other targets take leases is Lakewright's own.
+`processing-manifest.md`, "State" (Processing); that other targets take leases, and that a lease ends, is
+Lakewright's own.
 """
 
 from __future__ import annotations
@@ -110,3 +111,27 @@ def test_the_second_run_waits_if_it_is_told_to(lake: SmallLake) -> None:
             assert waiting.returncode == 0, said
     assert lake.version("customers") == 1
     assert lake.json("status")["running"] == []
+
+
+def test_a_run_that_stood_still_commits_nothing_after_another_took_over(lake: SmallLake) -> None:
+    project = lake.folder / "project.yml"
+    project.write_text(project.read_text() + "manifest: {lease: 2s}\n")
+    with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_read:stop") as zombie:
+        until(lambda: stands_still(zombie))
+        time.sleep(2.5)
+        (stale,) = lake.json("manifest", "ls", "--stale")
+        assert stale["slice"] == "1.parquet"
+        done = lake.run(*build("customers"))
+        assert done.code == 0, done.all
+        before = (lake.version("customers"), sorted(row["name"] for row in lake.silver("customers")))
+        said = goes_on(zombie)
+
+    assert zombie.returncode not in (0, None)
+    assert "is lost" in said or "not been renewed" in said
+    assert before == (1, ["n2"] * 10)
+    assert (lake.version("customers"), sorted(row["name"] for row in lake.silver("customers"))) == before
+    shown = lake.json("manifest", "show", stale["item_id"])
+    states = [record["state"] for record in shown["records"]]
+    assert states == ["NEW", "PROCESSING", "RESOLVED", "PROCESSING", "PROCESSED"]
+    assert {row["verdict"] for row in lake.json("manifest", "ls")} == {"processed"}
+    assert lake.run("manifest", "fsck").code == 0
