@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.spark.strategies.machine import APPLIED, StrategyMachine
@@ -17,6 +18,7 @@ MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "13"))
 LEAST = 200 * MACHINES // 13
 
 
+@pytest.mark.timeout(2400)
 def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSession) -> None:
     """`processing-strategies.md`, "Full Strategy", "Merge Strategy", "Historic Strategy", "Schema Drift"."""
 
