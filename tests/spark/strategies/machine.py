@@ -66,7 +66,7 @@ KEYS: Mapping[str, tuple[tuple[tuple[str, Any], ...], Sequence[tuple[Any, ...]]]
         ],
     ),
     "mixed": (
-        (("day", pa.date32()), ("raw", pa.binary())),
+        (("born", pa.date32()), ("raw", pa.binary())),
         [(date(1970, 1, 1 + n // 2), (b"", b"\x00")[n % 2]) for n in range(6)] + [(None, b""), (None, None)],
     ),
 }

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A machine takes about seven slices to three entities; `make fuzz` runs many more of them.
-MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "13"))
-LEAST = 200 * MACHINES // 13
+MACHINES = int(os.environ.get("LAKEWRIGHT_MACHINES", "5"))
+LEAST = 15 * MACHINES
 
 
 @pytest.mark.timeout(2400)
@@ -32,6 +32,8 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
             max_examples=MACHINES,
             stateful_step_count=8,
             deadline=None,
+            # The same machines each time; `make fuzz` is what looks for new ones.
+            derandomize=True,
             phases=(Phase.explicit, Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         ),
