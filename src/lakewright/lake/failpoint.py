@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 __all__ = ["FAILPOINT", "pass_point"]
 
 FAILPOINT = "LAKEWRIGHT_FAILPOINT"
-
-MOMENT = 0.5
-"""Seconds in which other threads end their transactions: what stands still in one keeps everybody out."""
 
 
 def pass_point(name: str) -> None:
@@ -31,5 +27,5 @@ def pass_point(name: str) -> None:
         raise OSError(f"failpoint {name}")
     if how == "stop":
         del os.environ[FAILPOINT]  # it stands still once, not at every slice
-        time.sleep(MOMENT)
-    os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+    # Sent to this thread, not to the process, whose other threads would let this one go on for a moment.
+    signal.raise_signal(signal.SIGSTOP if how == "stop" else signal.SIGKILL)
