@@ -62,7 +62,7 @@ from lakewright.spec.stage import make_stage
 from lakewright.spec.values import Duration
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
-from lakewright.stores.registry import open_store, read_store
+from lakewright.stores.registry import open_lazily, read_store
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.targets.entity import application_of
@@ -174,7 +174,10 @@ class App:
     @cached_property
     def redactor(self) -> Redactor:
         """Takes the project's secrets out of whatever is recorded or shown."""
-        return Redactor.of(self.project.config, self.environ, secrets=self.project.secrets)
+        project = self.project
+        return Redactor.of(
+            project.config, self.environ, secrets=project.secrets, met=project.scope.met_secrets
+        )
 
     @cached_property
     def lake(self) -> Lake:
@@ -194,8 +197,8 @@ class App:
 
     @cached_property
     def store(self) -> Store:
-        """The manifest's back end, created if it isn't there yet."""
-        return open_store(self._manifest_settings())
+        """The manifest's back end; where there is none yet, the first write makes it."""
+        return open_lazily(self._manifest_settings())
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -430,11 +433,8 @@ class App:
         Raises:
             SpecError: `documentation.yml`, the job or its arguments are wrong; nothing was written.
         """
-        settings = self._manifest_settings()
-        is_missing = settings["kind"] == "sqlite" and not Path(settings["path"]).exists()
-        store = open_store({"kind": "memory"}) if is_missing else self.store
-        context = self._context(RunOptions(), store, None)
-        return write_docs(self.project, self.lake, self._journal(store), context, request)
+        context = self._context(RunOptions(), self.store, None)
+        return write_docs(self.project, self.lake, self.journal, context, request)
 
     def examine(self, entity: Entity) -> Diagnosis:
         """Return what is wrong with an entity's silver table, and since when; nothing is written."""

@@ -106,3 +106,14 @@ def test_a_manifest_that_can_not_be_written_is_told(lake: SmallLake) -> None:
     assert refused.code not in (0, 130)
     assert "manifest" in refused.err
     assert "Traceback" not in refused.all
+
+
+def test_looking_makes_no_manifest(lake: SmallLake) -> None:
+    before = sorted(lake.folder.rglob("*"))
+    for command in ("status", "history", "manifest ls", "manifest stats", "manifest fsck", "watermark ls"):
+        assert lake.run(*command.split()).code == 0
+    assert lake.json("plan", "daily", "build")["status"] == "WOULD_RUN"
+    assert sorted(lake.folder.rglob("*")) == before
+    assert "the first run makes it" in lake.run("doctor").out
+    lake.json("manifest", "discover")
+    assert (lake.folder / ".lakewright" / "manifest.db").is_file()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lakewright.errors import NotInstalled, SpecError
-from lakewright.manifest.store import Put, Write
+from lakewright.manifest.store import Put, Query, Store, Write
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import KINDS, open_store, read_store
+from lakewright.stores.registry import KINDS, open_lazily, open_store, read_store
+from lakewright.stores.unmade import UnmadeStore
 
 
 def test_sqlite_is_the_default_below_the_current_folder(
@@ -82,7 +85,7 @@ def test_no_database_driver_is_imported_before_a_store_is_opened() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "delta", "dynamodb"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "delta", "dynamodb"])
 def test_reading_finds_nothing_and_makes_nothing_where_there_is_no_manifest(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
@@ -97,3 +100,44 @@ def test_reading_finds_nothing_and_makes_nothing_where_there_is_no_manifest(
     found = read_store(settings, lambda store: store.document("note", "x"))
     assert found is not None
     assert found.value == {"n": 1}
+
+
+@pytest.fixture(params=["sqlite", "postgres", "delta", "dynamodb"])
+def kept(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Settings of a manifest that isn't there yet, of each kind that outlives its process."""
+    found: dict[str, Any] = request.getfixturevalue(request.param)
+    return found
+
+
+EVERY_LOOK: list[Callable[[Store], Any]] = [
+    lambda store: store.read(["file:///a"]),
+    lambda store: store.look_up(["file:///a"], [("note", "x")]).items,
+    lambda store: store.records("file:///a"),
+    lambda store: list(store.select(Query())),
+    lambda store: store.counts(),
+    lambda store: store.document("note", "x"),
+    lambda store: list(store.documents("note")),
+    lambda store: list(store.scan()),
+    lambda store: store.rebuild(),
+]
+
+
+def test_whoever_looks_makes_no_manifest_and_the_first_write_does(kept: dict[str, Any]) -> None:
+    with closing(open_lazily(kept)) as store:
+        assert not any(look(store) for look in EVERY_LOOK)
+        assert abs((store.now() - datetime.now(UTC)).total_seconds()) < 60
+        assert isinstance(open_lazily(kept), UnmadeStore)
+
+        store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
+
+        assert store.document("note", "x") is not None
+        with closing(open_lazily(kept)) as other:
+            assert not isinstance(other, UnmadeStore)
+            assert other.document("note", "x") is not None
+
+
+def test_what_others_make_is_seen_by_who_found_nothing(kept: dict[str, Any]) -> None:
+    with closing(open_lazily(kept)) as looking, closing(open_lazily(kept)) as writing:
+        assert looking.document("note", "x") is None
+        assert list(writing.write_many([Write(puts=(Put("note", "x", {"n": 1}),))]))
+        assert looking.document("note", "x") is not None

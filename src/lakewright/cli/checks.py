@@ -20,6 +20,7 @@ from lakewright.cli.render.items import advice
 from lakewright.cli.render.words import counted
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.manifest.store import Query
+from lakewright.stores.unmade import UnmadeStore
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -212,8 +213,12 @@ def no_project(error: LakewrightError, *, is_named: bool) -> Check:
 
 
 def _manifest(app: App) -> str:
-    items = sum(app.store.counts().values())
     kind = app.project.manifest.get("kind", "sqlite")
+    if isinstance(app.store, UnmadeStore) and not app.store.is_made:
+        path = Path(str(app.project.manifest.get("path", ".lakewright/manifest.db")))
+        can = f"; {_write_access(str((app.project.basedir / path).parent))}" if kind == "sqlite" else ""
+        return f"{kind}, isn't there yet, the first run makes it{can}"
+    items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()
     clock = f"; its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
     return f"{kind}, answers, {items} verdicts" + (clock if abs(ahead) >= 1 else "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,19 +42,30 @@ class Redactor:
 
     Attributes:
         secrets: The values to take out, as they are and as URLs, JSON and Python write them.
+        met: Further ones; may grow while the redactor is used, as expressions meet secrets.
     """
 
     secrets: frozenset[str] = frozenset()
-    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_pattern", _pattern_of(self.secrets))
+    met: Set[str] = field(default=frozenset(), repr=False, compare=False)
+    _patterns: dict[int, re.Pattern[str] | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
-    def of(cls, *entries: Mapping[str, str], secrets: Iterable[str] = ()) -> Redactor:
+    def of(
+        cls, *entries: Mapping[str, str], secrets: Iterable[str] = (), met: Set[str] = frozenset()
+    ) -> Redactor:
         """Return the redactor of all entries whose name tells a secret, and of further secrets."""
         named = (value for mapping in entries for name, value in mapping.items() if is_secret_name(name))
-        return cls(frozenset(secrets) | frozenset(named))
+        return cls(frozenset(secrets) | frozenset(named), met)
+
+    @property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """What finds all that is known by now; made anew where more was met."""
+        count = len(self.met)
+        if count not in self._patterns:
+            self._patterns[count] = _pattern_of(self.secrets | frozenset(self.met))
+        return self._patterns[count]
 
     def text(self, text: str) -> str:
         """Return the text without secrets.
@@ -63,8 +74,8 @@ class Redactor:
             >>> Redactor.of({"DB_PASSWORD": "hunter2!"}).text("login hunter2! at jdbc:pg://me:x@db/lake")
             'login *** at jdbc:pg://***@db/lake'
         """
-        if self._pattern is not None:
-            text = self._pattern.sub(HIDDEN, text)
+        if (pattern := self._pattern) is not None:
+            text = pattern.sub(HIDDEN, text)
         if "://" in text:
             text = _URL_CREDENTIALS.sub(rf"\g<scheme>{HIDDEN}@", text)
         return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text) if "=" in text else text

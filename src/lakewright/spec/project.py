@@ -96,7 +96,7 @@ class Project:
     @property
     def secrets(self) -> frozenset[str]:
         """Values to keep out of logs, records and pages, those of connections and `manifest:` among them."""
-        found = set(self.scope.secrets)
+        found = set(self.scope.secrets).union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)
         for definition in (*self.relations.values(), *self.targets.values()):

@@ -6,7 +6,7 @@ Precedence, high to low: names added by a place of its own (a partition's value)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -92,6 +92,8 @@ class Scope:
             name: Entry(value) if isinstance(value, str) else value
             for name, value in (environment or {}).items()
         }
+        for name, value in (arguments or {}).items():
+            self._note(name, value)
         return self._with(Layer(JOB, entries), Layer(ARGUMENTS, dict(arguments or {})))
 
     def _with(self, *layers: Layer) -> Scope:
@@ -104,6 +106,11 @@ class Scope:
     def names(self) -> frozenset[str]:
         """Every name that can be looked up, helpers included."""
         return frozenset(name for layer in self._layers for name in layer.values) | frozenset(NAMESPACES)
+
+    @property
+    def met_secrets(self) -> Set[str]:
+        """Those that expressions and arguments have brought so far; grows."""
+        return self._surroundings.secrets
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -159,10 +166,16 @@ class Scope:
             first = depth_of_asking + 1 if asking == name else 0
             for depth, layer in enumerate(self._layers[first:], first):
                 if name in layer.values:
-                    return self._value_at(name, depth)
+                    return self._note(name, self._value_at(name, depth))
         if name in NAMESPACES:
             return NAMESPACES[name]
         raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
+
+    def _note(self, name: str, value: object) -> object:
+        """Return the value of a name, kept secret from now on if the name says that it is one."""
+        if is_secret_name(name) and (text := render_value(value)):
+            self._surroundings.secrets.add(text)
+        return value
 
     def _remedy(self, name: str) -> str:
         if found := nearest(name, self.names):

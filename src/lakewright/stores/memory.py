@@ -42,9 +42,9 @@ class MemoryStore:
         return cls()
 
     @classmethod
-    def is_there(cls, _settings: Mapping[str, Any]) -> bool:
-        """Return whether there is one already: one in memory never is."""
-        return False
+    def unmade_at(cls, _settings: Mapping[str, Any]) -> datetime:
+        """Return the time: one in memory is never there already."""
+        return datetime.now(UTC)
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
 from lakewright.errors import Fault, NotInstalled, SpecError
 from lakewright.manifest.store import Store
 from lakewright.spec.near import suggestion
+from lakewright.stores.unmade import UnmadeStore
 
-__all__ = ["KINDS", "open_store", "read_store"]
+__all__ = ["KINDS", "open_lazily", "open_store", "read_store"]
 
 T = TypeVar("T")
 
@@ -37,8 +40,8 @@ class StoreKind(Protocol):
         """Return the back end, ready to be used."""
         ...
 
-    def is_there(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether there is a manifest already that opening would not have to make."""
+    def unmade_at(self, settings: Mapping[str, Any]) -> datetime | None:
+        """Return the time by the back end where opening would have to make the manifest; None elsewhere."""
         ...
 
 
@@ -57,6 +60,21 @@ def open_store(settings: Mapping[str, Any]) -> Store:
     """
     with _known(settings) as (found, given):
         return found.open(given)
+
+
+def open_lazily(settings: Mapping[str, Any]) -> Store:
+    """Return the back end that settings name; where there is no manifest yet, the first write makes it.
+
+    Args:
+        settings: As for `open_store`.
+
+    Raises:
+        SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
+    """
+    with _known(settings) as (found, given):
+        if found.unmade_at(given) is None:
+            return found.open(given)
+        return UnmadeStore(partial(found.unmade_at, given), partial(found.open, given))
 
 
 @contextmanager
@@ -92,7 +110,7 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
         SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
     """
     with _known(settings) as (found, given):
-        if not found.is_there(given):
+        if found.unmade_at(given) is not None:
             settings = {"kind": "memory"}
         elif settings.get("kind", "sqlite") == "sqlite":
             from lakewright.stores.sql.reading import read_sqlite

@@ -70,6 +70,14 @@ def test_known_secrets_are_hidden_however_they_are_written(spelling: str) -> Non
     assert redactor.text(f"before {spelling} after /home/ann") == "before *** after /home/ann"
 
 
+def test_what_is_met_later_is_hidden_from_then_on() -> None:
+    met: set[str] = set()
+    redactor = Redactor(frozenset({"hunter22"}), met)
+    assert redactor.text("hunter22 correct-horse") == "*** correct-horse"
+    met.add("correct-horse")
+    assert redactor.text("hunter22 correct-horse") == "*** ***"
+
+
 def test_secrets_are_hidden_in_keys_and_depths_of_values() -> None:
     redactor = Redactor(frozenset({"hunter22"}))
     value = {"a hunter22": [{"b": ("hunter22", 1, None)}, "xhunter22x"]}

@@ -107,6 +107,16 @@ def test_secrets_are_what_secret_names_and_files_hold_and_passwords_of_urls() ->
     }
 
 
+def test_what_expressions_and_arguments_bring_is_secret_from_then_on() -> None:
+    met = (scope := Scope(entries(db_password="hush-1", region="eu"))).met_secrets
+    assert met == set()
+    instance = scope.instance({"api_token": "$seed-2"}, {"seed": "hush", "login_key": "hush-3", "day": 1})
+    assert met == {"hush-3"}
+    instance.render("$region $db_password $day")
+    instance.child({"secret": "hush-4"}).render("$api_token ${secret}")
+    assert met == {"hush-1", "hush-2", "hush-3", "hush-4"}
+
+
 def test_threads_may_ask_one_scope_at_once() -> None:
     lines = {f"a{level}": f"$a{level - 1}." for level in range(1, 40)}
     scope = Scope(entries(a0="x", **lines))

@@ -72,9 +72,9 @@ class DeltaStore:
         return cls(_place(settings))
 
     @classmethod
-    def is_there(cls, settings: Mapping[str, Any]) -> bool:
-        """Return whether there is such a table."""
-        return DeltaTable.is_deltatable(_place(settings))
+    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
+        """Return the time where there is no such table."""
+        return None if DeltaTable.is_deltatable(_place(settings)) else datetime.now(UTC)
 
     def _migrate(self) -> None:
         """Bring the table to this layout, in one version."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any
@@ -81,9 +82,10 @@ class DynamoDbStore:
         return cls(str(settings.get("table", DEFAULT_TABLE)), region=region, endpoint_url=endpoint_url)
 
     @classmethod
-    def is_there(cls, settings: Mapping[str, Any]) -> bool:
-        """Return whether there is such a table."""
-        return _table(settings).is_there()
+    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
+        """Return the server's time where there is no such table."""
+        with closing(_table(settings)) as table:
+            return None if table.is_there() else table.clock.now()
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""

@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, SpecError, StoreUnavailable
 from lakewright.stores.sql.backend import Backend
+from lakewright.stores.sql.schema import is_made
 from lakewright.stores.sql.store import SqlStore
 
 __all__ = ["PostgresStore"]
@@ -36,12 +37,20 @@ class PostgresStore(SqlStore):
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> PostgresStore:
         """Return the store on the server that `url` names."""
-        return cls(str(settings.get("url", "postgresql://")))
+        return cls(_url(settings))
 
     @classmethod
-    def is_there(cls, _settings: Mapping[str, Any]) -> bool:
-        """Return whether there may be one: that is for the server to say."""
-        return True
+    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
+        """Return the server's time where it has no tables of a manifest."""
+        backend = _backend(_parse(_url(settings)))
+        try:
+            return backend.ask(lambda c: None if is_made(c) else _now(c), patience=0)
+        finally:
+            backend.engine.dispose()
+
+
+def _url(settings: Mapping[str, Any]) -> str:
+    return str(settings.get("url", "postgresql://"))
 
 
 def _parse(url: str) -> URL:

@@ -25,7 +25,17 @@ from sqlalchemy import (
 
 from lakewright.errors import NotInstalled
 
-__all__ = ["documents", "is_current", "items", "migrate", "records", "suspects", "tallies", "verdicts"]
+__all__ = [
+    "documents",
+    "is_current",
+    "is_made",
+    "items",
+    "migrate",
+    "records",
+    "suspects",
+    "tallies",
+    "verdicts",
+]
 
 metadata = MetaData()
 
@@ -142,13 +152,18 @@ MIGRATIONS: Sequence[Callable[[Connection], None]] = (_create,)
 """What takes a database from one version of the schema to the next; the first makes it."""
 
 
+def is_made(connection: Connection) -> bool:
+    """Return whether a database has a schema of ours, of whatever version."""
+    return inspect(connection).has_table(schema.name)
+
+
 def is_current(connection: Connection) -> bool:
     """Return whether a database has this schema."""
     return _version_of(connection) == len(MIGRATIONS)
 
 
 def _version_of(connection: Connection) -> int:
-    if not inspect(connection).has_table(schema.name):
+    if not is_made(connection):
         return 0
     version: int = connection.execute(select(schema.c.version)).scalar_one()
     return version

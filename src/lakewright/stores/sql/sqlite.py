@@ -57,9 +57,9 @@ class SqliteStore(SqlStore):
         return cls(cls.place(settings))
 
     @classmethod
-    def is_there(cls, settings: Mapping[str, Any]) -> bool:
-        """Return whether there is such a file."""
-        return cls.place(settings).exists()
+    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
+        """Return the time where there is no such file."""
+        return None if cls.place(settings).exists() else datetime.now(UTC)
 
     @classmethod
     def place(cls, settings: Mapping[str, Any]) -> Path:
