@@ -31,7 +31,7 @@ from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.scribe import Scribe
 from lakewright.manifest.store import Append, Document, Put, Store, Write, Written
-from lakewright.manifest.watermark import Watermarks
+from lakewright.manifest.watermark import Change, Watermark, Watermarks
 
 __all__ = ["COUNTER", "Ledger", "Takeover"]
 
@@ -335,6 +335,24 @@ class Ledger:
             *(verbs.requeue(self._scribe, *self._known(other), reason) for other in cascade),
         ]
         return self._apply(*appends)
+
+    def set_watermark(
+        self, application: Application, column: str, watermark: Watermark | None, reason: str
+    ) -> Change:
+        """Make this the last watermark of a column, also where that is a step back; None forgets it.
+
+        Raises:
+            SequenceConflict: A slice or somebody else changed it at this moment; nothing was written.
+        """
+        scribe = self._scribe
+        return self.watermarks.change(
+            application,
+            column,
+            watermark,
+            author=scribe.author.agent.name,
+            reason=scribe.redactor.text(reason),
+            change_id=self._ids(),
+        )
 
     def _known(self, item_id: str) -> tuple[Item, Lock | None]:
         item = self.item(item_id)

@@ -1,7 +1,8 @@
 """Watermarks: the largest value of a column that slices have brought, by application.
 
 The truth is in the PROCESSED records' payloads; a document beside them, put down in the same write, makes the
-last one a single look-up. It never moves backwards unless an operator sets it.
+last one a single look-up. It never moves backwards unless an operator sets it; who did so, when and why is
+written together with it.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """
@@ -19,10 +20,13 @@ from lakewright.errors import UsageError
 from lakewright.manifest.record import Application, format_instant, parse_instant
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["WATERMARK", "Standing", "Watermark", "Watermarks"]
+__all__ = ["CHANGE", "WATERMARK", "Change", "Standing", "Watermark", "Watermarks"]
 
 WATERMARK = "watermark"
 """The kind of the documents that hold the last watermarks."""
+
+CHANGE = "watermark_change"
+"""The kind of the documents that tell what operators did to watermarks; they are never written again."""
 
 Value = bool | int | float | Decimal | date | datetime | str
 
@@ -99,6 +103,8 @@ class Standing:
     Attributes:
         item_id: The item that brought it; None where an operator set it.
         author: Who set it; None where an item brought it.
+        reason: Why it was set.
+        at: When it was set.
     """
 
     application: Application
@@ -106,6 +112,8 @@ class Standing:
     watermark: Watermark
     item_id: str | None
     author: str | None = None
+    reason: str | None = None
+    at: datetime | None = None
 
     @property
     def key(self) -> str:
@@ -118,7 +126,8 @@ class Standing:
             "application": list(self.application.key),
             "column": self.column,
             "item_id": self.item_id,
-            **({} if self.author is None else {"author": self.author}),
+            **({} if self.author is None else {"author": self.author, "reason": self.reason}),
+            **({} if self.at is None else {"at": format_instant(self.at)}),
             **self.watermark.as_json(),
         }
         return Put(WATERMARK, self.key, value, expected)
@@ -133,7 +142,80 @@ class Standing:
             watermark=Watermark.from_json(document.value),
             item_id=document.value["item_id"],
             author=document.value.get("author"),
+            reason=document.value.get("reason"),
+            at=_instant(document.value.get("at")),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What somebody did to the last watermark of a column, apart from slices that moved it on.
+
+    Attributes:
+        watermark: What it was made; None where it was forgotten.
+        before: What it was; None where there was none.
+        author: Who did it.
+        at: When, by the store's clock.
+    """
+
+    application: Application
+    column: str
+    watermark: Watermark | None
+    before: Watermark | None
+    author: str
+    reason: str
+    at: datetime
+
+    def puts(self, change_id: str, *, expected: int) -> tuple[Put, Put]:
+        """Return the writes that do it, if the watermark's document is the expected one, and put it down.
+
+        Args:
+            change_id: One that no other change has.
+            expected: Version of the watermark's document, 0 for none.
+        """
+        key = f"{self.application}/{self.column}"
+        value = {
+            "application": list(self.application.key),
+            "column": self.column,
+            "value": None if self.watermark is None else self.watermark.as_json(),
+            "before": None if self.before is None else self.before.as_json(),
+            "author": self.author,
+            "reason": self.reason,
+            "at": format_instant(self.at),
+        }
+        done = Put(WATERMARK, key, None, expected) if self.watermark is None else self._standing(expected)
+        return done, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
+
+    def _standing(self, expected: int) -> Put:
+        if self.watermark is None:
+            raise ValueError("a watermark that is forgotten has no standing")
+        standing = Standing(
+            self.application, self.column, self.watermark, None, self.author, self.reason, self.at
+        )
+        return standing.put(expected=expected)
+
+    @classmethod
+    def from_document(cls, document: Document) -> Change:
+        """Return the change that a document tells of."""
+        value = document.value
+        name, instance_id = value["application"]
+        return cls(
+            application=Application.named(name, instance_id),
+            column=value["column"],
+            watermark=_read(value["value"]),
+            before=_read(value["before"]),
+            author=value["author"],
+            reason=value["reason"],
+            at=parse_instant(value["at"]),
+        )
+
+
+def _read(document: Mapping[str, Any] | None) -> Watermark | None:
+    return None if document is None else Watermark.from_json(document)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else parse_instant(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +233,39 @@ class Watermarks:
         """Yield every last watermark, by application and column."""
         return map(Standing.from_document, self.store.documents(WATERMARK, prefix=prefix))
 
-    def set(
-        self, application: Application, column: str, watermark: Watermark, *, author: str | None = None
-    ) -> None:
-        """Make this the last watermark of a column, also where that is a step back."""
-        self.store.write(Write(puts=(Standing(application, column, watermark, None, author).put(),)))
+    def changes(self) -> Iterator[Change]:
+        """Yield what was done to watermarks apart from slices, newest first."""
+        return map(Change.from_document, self.store.documents(CHANGE, is_newest_first=True))
 
-    def reset(self, application: Application, column: str) -> None:
-        """Forget a column's watermark, as if no slice had brought one."""
-        self.store.write(Write(puts=(Put(WATERMARK, f"{application}/{column}", None),)))
+    def change(
+        self,
+        application: Application,
+        column: str,
+        watermark: Watermark | None,
+        *,
+        author: str,
+        reason: str,
+        change_id: str,
+    ) -> Change:
+        """Make this the last watermark of a column, also where that is a step back; None forgets it.
+
+        Args:
+            application: Whose watermark it is.
+            column: The column.
+            watermark: The value, or None for the state before any slice brought one.
+            author: Who does it.
+            reason: Why.
+            change_id: One that no other change has.
+
+        Raises:
+            SequenceConflict: A slice or somebody else changed it at this moment; nothing was written.
+        """
+        present = self.store.document(WATERMARK, f"{application}/{column}")
+        before = None if present is None else Standing.from_document(present).watermark
+        change = Change(application, column, watermark, before, author, reason, self.store.now())
+        version = 0 if present is None else present.version
+        self.store.write(Write(puts=change.puts(change_id, expected=version)))
+        return change
 
     def advances(
         self, application: Application, item_id: str, brought: Mapping[str, Mapping[str, Any]]

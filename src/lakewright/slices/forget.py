@@ -21,7 +21,7 @@ __all__ = ["forget"]
 
 
 def forget(bench: Bench, entity: Entity, reason: str) -> tuple[str, ...]:
-    """Requeue every slice that the application has processed, and reset its watermarks.
+    """Requeue every slice that the application has processed, and reset its watermarks; both tell the reason.
 
     Returns:
         Names of slices that stay processed, because another application has processed them too: their
@@ -41,5 +41,5 @@ def forget(bench: Bench, entity: Entity, reason: str) -> tuple[str, ...]:
             # Its files may be removed and land again: whatever is there then is the slice.
             bench.ledger.requeue(item.item_id, reason, fingerprint={})
     for column in bench.ledger.watermarks.last(bench.application):
-        bench.ledger.watermarks.reset(bench.application, column)
+        bench.ledger.set_watermark(bench.application, column, None, reason)
     return tuple(kept)

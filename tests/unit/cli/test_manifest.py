@@ -304,12 +304,36 @@ class TestWatermarks:
     def test_they_are_listed_set_and_forgotten(self) -> None:
         app = a_lake()
         assert document(app, "watermark", "ls") == [
-            {"entity": "orders", "column": "day", "value": 3, "item_id": ITEM + "a", "author": None}
+            {
+                "entity": "orders",
+                "column": "day",
+                "value": 3,
+                "item_id": ITEM + "a",
+                "author": None,
+                "at": None,
+                "reason": None,
+            }
         ]
-        document(app, "watermark", "set", "orders", "day", "1", "--author", "ada")
-        assert [(row["value"], row["author"]) for row in document(app, "watermark", "ls")] == [(1, "ada")]
-        document(app, "watermark", "reset", "orders", "day")
+        document(app, "watermark", "set", "orders", "day", "1", "--author", "ada", "--reason", "sent late")
+        (row,) = document(app, "watermark", "ls")
+        assert (row["value"], row["author"], row["reason"], bool(row["at"])) == (1, "ada", "sent late", True)
+        assert "sent late" in call_with(app, "watermark", "ls").out
+        document(app, "watermark", "reset", "orders", "day", "--author", "bob", "--reason", "anew: token=abc")
         assert document(app, "watermark", "ls") == []
+
+    def test_what_operators_did_to_them_is_listed_with_who_and_why(self) -> None:
+        app = a_lake()
+        assert document(app, "watermark", "history") == []
+        document(app, "watermark", "set", "orders", "day", "1", "--author", "ada")
+        document(app, "watermark", "reset", "orders", "day", "--author", "bob", "--reason", "token=abc")
+        told = document(app, "watermark", "history", "orders")
+        columns = ("entity", "column", "value", "before", "author", "reason")
+        assert [tuple(row[name] for name in columns) for row in told] == [
+            ("orders", "day", None, 1, "bob", "token=***"),
+            ("orders", "day", 1, 3, "ada", "none given"),
+        ]
+        printed = call_with(app, "watermark", "history").out
+        assert printed.index("bob") < printed.index("ada")
 
     @pytest.mark.parametrize(
         "arguments",

@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 from tests.records import COUNTRIES, REGIONS
 
-from lakewright.errors import UsageError
+from lakewright.errors import SequenceConflict, UsageError
 from lakewright.manifest.record import Application
-from lakewright.manifest.store import Write
-from lakewright.manifest.watermark import Value, Watermark, Watermarks
+from lakewright.manifest.store import Document, Write
+from lakewright.manifest.watermark import Change, Value, Watermark, Watermarks
 from lakewright.testing import MemoryStore
 
 KATHMANDU = timezone(timedelta(hours=5, minutes=45))
@@ -78,22 +78,65 @@ def test_what_cannot_be_read_is_refused(document: dict[str, str]) -> None:
         Watermark.from_json(document)
 
 
+def change(watermarks: Watermarks, application: Application, value: Value | None) -> Change:
+    made = None if value is None else Watermark.of(value)
+    number = len(list(watermarks.changes()))
+    return watermarks.change(
+        application, "day", made, author="ada", reason=f"reason {number}", change_id=f"change-{number}"
+    )
+
+
 def test_an_operator_sets_back_and_resets() -> None:
     watermarks = Watermarks(MemoryStore())
-    watermarks.set(REGIONS, "day", Watermark.of(date(2022, 3, 1)))
-    watermarks.set(REGIONS, "day", Watermark.of(date(2022, 1, 1)))
-    watermarks.set(COUNTRIES, "day", Watermark.of(date(2022, 2, 1)))
+    change(watermarks, REGIONS, date(2022, 3, 1))
+    change(watermarks, REGIONS, date(2022, 1, 1))
+    change(watermarks, COUNTRIES, date(2022, 2, 1))
     assert watermarks.last(REGIONS) == {"day": Watermark("date", "2022-01-01")}
-    assert [(s.application, s.item_id) for s in watermarks.all()] == [(COUNTRIES, None), (REGIONS, None)]
-    watermarks.reset(REGIONS, "day")
+    assert [(s.application, s.item_id, s.author, s.reason) for s in watermarks.all()] == [
+        (COUNTRIES, None, "ada", "reason 2"),
+        (REGIONS, None, "ada", "reason 1"),
+    ]
+    change(watermarks, REGIONS, None)
     assert watermarks.last(REGIONS) == {}
-    watermarks.reset(REGIONS, "day")
+    change(watermarks, REGIONS, None)
+
+
+def test_what_an_operator_did_stays_told_with_who_when_why_and_what_was_before() -> None:
+    watermarks = Watermarks(MemoryStore())
+    done = [change(watermarks, REGIONS, value) for value in (3, 1, None, None)]
+    told = [(c.before and c.before.value, c.watermark and c.watermark.value, c.reason) for c in done]
+    assert told == [
+        (None, 3, "reason 0"),
+        (3, 1, "reason 1"),
+        (1, None, "reason 2"),
+        (None, None, "reason 3"),
+    ]
+    assert sorted(watermarks.changes(), key=lambda c: c.reason) == done
+    assert [c.at for c in watermarks.changes()] == sorted((c.at for c in done), reverse=True)
+
+
+class Overtaken(MemoryStore):
+    """A store in which a slice moves the watermark on right after somebody has looked at it."""
+
+    def document(self, kind: str, key: str) -> Document | None:
+        seen = super().document(kind, key)
+        self.write(Write(puts=Watermarks(self).advances(REGIONS, "item", {"day": Watermark.of(9).as_json()})))
+        return seen
+
+
+@pytest.mark.parametrize("value", [1, None])
+def test_an_operator_overwrites_nothing_that_he_has_not_seen(value: int | None) -> None:
+    watermarks = Watermarks(Overtaken())
+    with pytest.raises(SequenceConflict):
+        change(watermarks, REGIONS, value)
+    assert watermarks.last(REGIONS) == {"day": Watermark.of(9)}
+    assert list(watermarks.changes()) == []
 
 
 def test_last_of_one_application_holds_nothing_of_one_below_it() -> None:
     watermarks = Watermarks(MemoryStore())
     outer, inner = Application.named("a"), Application.named("a/b")
-    watermarks.set(inner, "day", Watermark.of(1))
+    change(watermarks, inner, 1)
     assert watermarks.last(outer) == {}
     assert watermarks.last(inner) == {"day": Watermark("long", 1)}
 
@@ -101,9 +144,9 @@ def test_last_of_one_application_holds_nothing_of_one_below_it() -> None:
 def test_advances_only_what_lies_after_the_last() -> None:
     store = MemoryStore()
     watermarks = Watermarks(store)
-    watermarks.set(REGIONS, "id", Watermark.of(5))
+    change(watermarks, REGIONS, 5)
     for brought, last in ((4, 5), (5, 5), (6, 6)):
-        puts = watermarks.advances(REGIONS, "item", {"id": Watermark.of(brought).as_json()})
+        puts = watermarks.advances(REGIONS, "item", {"day": Watermark.of(brought).as_json()})
         assert len(puts) == (1 if brought > 5 else 0)
         store.write(Write(puts=puts))
-        assert watermarks.last(REGIONS)["id"].value == last
+        assert watermarks.last(REGIONS)["day"].value == last

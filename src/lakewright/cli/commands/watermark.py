@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Any
 
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.manifest.lookup import ledger_of
+from lakewright.cli.commands.manifest.verbs import operator
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.items import entity_application
 from lakewright.cli.page import Table, line
 from lakewright.errors import UsageError
-from lakewright.manifest.watermark import Standing, Watermark, Watermarks
+from lakewright.manifest.record import format_instant
+from lakewright.manifest.watermark import Change, Standing, Watermark, Watermarks
 
 __all__ = ["watermark"]
 
@@ -34,7 +36,7 @@ def list_watermarks(call: Call, /) -> None:
     standings = list(Watermarks(call.app.store).all())
     rows = [_row(standing) for standing in standings]
     table = Table(
-        ("entity", "column", "value", "brought by", "set by"),
+        ("entity", "column", "value", "brought by", "set by", "at", "reason"),
         tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows),
     )
     call.output.result(rows, [table if rows else line("no slice has brought a watermark yet")])
@@ -46,45 +48,72 @@ def list_watermarks(call: Call, /) -> None:
 @click.argument("entity")
 @click.argument("column")
 @click.argument("value")
-@click.option(
-    "--author", metavar="NAME", default=getpass.getuser, show_default="your user name", help="Who did it."
-)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Needed where there is no watermark yet.")
+@operator
 @click.pass_obj
 def set_watermark(
-    call: Call, /, entity: str, column: str, value: str, *, author: str, kind: str | None
+    call: Call, /, entity: str, column: str, value: str, *, author: str, reason: str, kind: str | None
 ) -> None:
     """Make VALUE the last watermark of an entity's column, also where that is a step back."""
     application = entity_application(call.app, entity)
-    watermarks = Watermarks(call.app.store)
-    present = watermarks.last(application).get(column)
+    present = Watermarks(call.app.store).last(application).get(column)
     if kind is None and present is None:
         raise UsageError(
             f"{entity} has no watermark of {column} yet, so its type isn't known",
             remedy=f"Give --type: {', '.join(TYPES)}.",
         )
     made = Watermark.of(Watermark(kind or (present.type if present else ""), value).python)
-    watermarks.set(application, column, made, author=author)
-    row = _row(Standing(application, column, made, None, author))
-    call.output.result(row, [line(f"{entity} {column} is {made.value}")])
+    change = ledger_of(call, author).set_watermark(application, column, made, reason)
+    call.output.result(_change_row(change), [line(f"{entity} {column} is {made.value}")])
 
 
-@watermark.add(name="reset", examples=["lakewright watermark reset orders updated_at"])
+@watermark.add(
+    name="reset", examples=["lakewright watermark reset orders updated_at --reason 'the source starts anew'"]
+)
 @click.argument("entity")
 @click.argument("column")
+@operator
 @click.pass_obj
-def reset_watermark(call: Call, /, entity: str, column: str) -> None:
+def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, reason: str) -> None:
     """Forget the watermark of an entity's column, as if no slice had brought one."""
     application = entity_application(call.app, entity)
-    watermarks = Watermarks(call.app.store)
-    known = watermarks.last(application)
+    known = Watermarks(call.app.store).last(application)
     if column not in known:
         there = ", ".join(known) or "none"
         raise UsageError(f"{entity} has no watermark of {column}", remedy=f"It has: {there}.")
-    watermarks.reset(application, column)
-    call.output.result(
-        {"entity": entity, "column": column, "value": None}, [line(f"{entity} {column} is forgotten")]
-    )
+    change = ledger_of(call, author).set_watermark(application, column, None, reason)
+    call.output.result(_change_row(change), [line(f"{entity} {column} is forgotten")])
+
+
+@watermark.add(
+    name="history", examples=["lakewright watermark history", "lakewright watermark history orders"]
+)
+@click.argument("entity", required=False)
+@click.pass_obj
+def list_changes(call: Call, /, entity: str | None) -> None:
+    """List who set or reset watermarks, newest first, with the reason and the value before."""
+    only = None if entity is None else entity_application(call.app, entity)
+    changes = Watermarks(call.app.store).changes()
+    rows = [_change_row(change) for change in changes if only is None or change.application == only]
+    columns = ("at", "entity", "column", "value", "before", "author", "reason")
+    table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
+    call.output.result(rows, [table if rows else line("nobody has set or reset a watermark yet")])
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _change_row(change: Change) -> dict[str, Any]:
+    return {
+        "at": format_instant(change.at),
+        "entity": change.application.name.rpartition("/")[2],
+        "column": change.column,
+        "value": None if change.watermark is None else change.watermark.value,
+        "before": None if change.before is None else change.before.value,
+        "author": change.author,
+        "reason": change.reason,
+    }
 
 
 def _row(standing: Standing) -> dict[str, Any]:
@@ -94,4 +123,6 @@ def _row(standing: Standing) -> dict[str, Any]:
         "value": standing.watermark.value,
         "item_id": standing.item_id,
         "author": standing.author,
+        "at": None if standing.at is None else format_instant(standing.at),
+        "reason": standing.reason,
     }

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
 
-__all__ = ["release", "requeue", "resolve", "skip", "unskip"]
+__all__ = ["operator", "release", "requeue", "resolve", "skip", "unskip"]
 
 MOST_NAMED = 10
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _operator(function: F) -> F:
+def operator(function: F) -> F:
+    """Return the command with the options by which an operator tells who and why."""
     for decorate in (
         click.option(
             "--author", metavar="NAME", default=_user, show_default="your user name", help="Who did it."
@@ -48,7 +49,7 @@ def _user() -> str:
     examples=["lakewright manifest resolve ITEM --reason 'file sent anew'"],
 )
 @click.argument("item")
-@_operator
+@operator
 @click.pass_obj
 def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
     """Let a failed item be processed again, with its slice as it now is."""
@@ -63,7 +64,7 @@ def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
 )
 @click.argument("item")
 @click.option("--force", is_flag=True, help="Also from a holder whose lease is alive.")
-@_operator
+@operator
 @click.pass_obj
 def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) -> None:
     """Free an item from a lock whose holder is gone."""
@@ -78,7 +79,7 @@ def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) 
 @click.option(
     "--for", "application", metavar="APP", help="Only for this application; without it, for every one."
 )
-@_operator
+@operator
 @click.pass_obj
 def skip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Have an item left alone; what waited for it goes on."""
@@ -89,7 +90,7 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
 @command(name="unskip", examples=["lakewright manifest unskip ITEM"])
 @click.argument("item")
 @click.option("--for", "application", metavar="APP", help="Only for this application.")
-@_operator
+@operator
 @click.pass_obj
 def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Take a skip back: the item is ready again, as a new revision."""
@@ -107,7 +108,7 @@ def unskip(call: Call, /, item: str, *, application: str | None, author: str, re
 @click.argument("item")
 @click.option("--cascade", is_flag=True, help="Later slices that are processed are processed anew after it.")
 @click.option("--late", is_flag=True, help="It may be applied though later slices are processed.")
-@_operator
+@operator
 @click.pass_obj
 def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str, reason: str) -> None:
     """Have an item processed anew, with its slice as it now is.
