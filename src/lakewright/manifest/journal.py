@@ -129,9 +129,9 @@ class Journal:
 
     def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
         """Put down that a run has begun, with taints, and return it as it is kept."""
-        run = replace(run, parameters=self.redactor.entries(run.parameters), facts=self._kept(run.facts))
+        run = replace(run, parameters=self.hidden(run.parameters), facts=self._kept(run.facts))
         pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
-        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *puts)))
+        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *map(self._taint, puts))))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
@@ -147,18 +147,33 @@ class Journal:
 
         Args:
             run: The run.
-            results: What is to be kept of each, JSON-able; numbers are the order in which they are shown.
+            results: What is to be kept of each, JSON-able, `instance` being its parameters; numbers are the
+                order in which they are shown.
             puts: Taints, as `Place` makes them.
         """
         entries = [
-            Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._kept(result))
+            Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._kept({**result, **self._instance(result)}))
             for number, result in results.items()
         ]
-        self.store.write(Write(puts=(*entries, *puts)))
+        self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
 
     def note(self, *puts: Put) -> None:
         """Put down taints outside of a run."""
-        self.store.write(Write(puts=puts))
+        self.store.write(Write(puts=tuple(map(self._taint, puts))))
+
+    def hidden(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters as they are kept: secrets hidden, so that they tell instances apart no more."""
+        return self.redactor.entries(parameters)
+
+    def _taint(self, put: Put) -> Put:
+        if put.kind != TAINT or put.value is None:
+            return put
+        place = put.value["place"]
+        place = {**place, "parameters": self.hidden(place["parameters"])}
+        return replace(put, value={**put.value, "place": place})
+
+    def _instance(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        return {"instance": self.hidden(result["instance"])} if "instance" in result else {}
 
     def run(self, run_id: str) -> Run | None:
         """Return the run with that id, or None."""
@@ -177,7 +192,7 @@ class Journal:
         since: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs, the newest first; what isn't given doesn't restrict."""
-        hidden = None if parameters is None else self.redactor.entries(parameters)
+        hidden = None if parameters is None else self.hidden(parameters)
         wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
         given = {name: value for name, value in wanted.items() if value is not None}
         runs: Iterator[Run] = map(self._run, self.store.documents(RUN, is_newest_first=True))

@@ -99,7 +99,12 @@ class Planning:
         for taint in self.journal.taints(self.project.name):
             key = (taint.place.target, tuple(sorted(taint.place.parameters.items())))
             taints.setdefault(key, {})[Phase(taint.place.phase)] = taint.reason
-        return lambda target, parameters: taints.get((target, tuple(sorted(parameters.items()))), {})
+        hidden = self.journal.hidden
+
+        def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, str]:
+            return taints.get((target, tuple(sorted(hidden(parameters).items()))), {}) if taints else {}
+
+        return leftovers
 
     def _selection(self, job: Job, observer: Observer) -> Selection:
         request = self.request
@@ -138,7 +143,8 @@ class Planning:
                 remedy="Run it without --resume; `lakewright history` lists the runs there were.",
             )
         entries = self.journal.targets(last.run_id)
-        return last, Leftovers.of(entries, contexts.parameters, is_whole=last.finished is not None)
+        instances = list(map(self.journal.hidden, contexts.parameters))
+        return last, Leftovers.of(entries, instances, is_whole=last.finished is not None)
 
     def _is_of_lifecycle(self, run: Run) -> bool:
         return phases_until(Phase(run.phase))[0] is phases_until(self.request.phase)[0]

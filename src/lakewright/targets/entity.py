@@ -43,6 +43,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings
 from lakewright.targets.silver import broken_rules
+from lakewright.targets.stale import stale_locks, with_stale_locks
 from lakewright.targets.target import Target
 from lakewright.targets.upkeep import maintain, silver_resource
 from lakewright.transform.system import SystemColumns
@@ -218,6 +219,10 @@ class EntityTarget(Target):
 
     def _build(self, context: Context, entity: Entity) -> Outcome:
         self._refuse_lost_table(context, entity)
+        stale = stale_locks(self._bench(context, entity), entity)
+        return with_stale_locks(self._process(context, entity), stale)
+
+    def _process(self, context: Context, entity: Entity) -> Outcome:
         result = process_pending(self._bench(context, entity), entity)
         if result.error is not None:
             return Outcome(

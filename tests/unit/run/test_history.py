@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench, Listening, ended, said
 
+from lakewright.manifest.journal import RUN, RUN_TARGET, TAINT, Journal
+from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Write, Written
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -187,3 +189,21 @@ def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:
 
     assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}
     assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SKIPPED}
+
+
+def test_a_secret_argument_is_kept_nowhere_and_its_run_is_resumed(tmp_path: Path) -> None:
+    secret, day = "login_token=correct-horse", "day=2022-01-01"
+    bench = Bench(tmp_path, CHAIN, {"parameters": [{"name": "day", "type": "date"}, {"name": "login_token"}]})
+    bench.journal = Journal(bench.store, redactor=Redactor(met=bench.project.scope.met_secrets))
+    bench.world.broken.add("b")
+    bench.run(Phase.BUILD, day, secret)
+    documents = [found for kind in (RUN, RUN_TARGET, TAINT) for found in bench.store.documents(kind)]
+    assert len(documents) == 1 + 2 + 1
+    assert "correct-horse" not in str(documents)
+    bench.world.broken.clear()
+    bench.world.versions["/b/2022-01-01"] = 1
+
+    resumed = bench.run(Phase.BUILD, day, secret, resume=True)
+
+    assert ended(resumed) == {"BUILD b": Status.SUCCESS}
+    assert list(bench.journal.taints("fake")) == []

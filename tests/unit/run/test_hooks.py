@@ -28,6 +28,7 @@ from lakewright.errors import (
 )
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.redact import Redactor
+from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import HttpCall, ProcessCall
@@ -410,6 +411,18 @@ def test_an_operator_is_alerted_of_what_waits_for_one(
     bench.run(Phase.BUILD, targets=("a",))
 
     assert server.paths == ([f"/a/{alert}"] if alert else [])
+
+
+def test_a_stale_lock_that_was_taken_over_is_an_alert_though_all_went_well(
+    tmp_path: Path, server: Heard
+) -> None:
+    hook = {"kind": "rest", "url": f"{server.url}/$target/$status/$alert", "when": {"category": "alert"}}
+    bench = bench_of(tmp_path, hook)
+    bench.world.act = lambda target, context, phase: Outcome(metrics={"stale_locks": [{"item_id": "x"}]})
+
+    bench.run(Phase.BUILD, targets=("a",))
+
+    assert server.paths == ["/a/SUCCESS/stale_lock"]
 
 
 def test_secrets_are_told_to_nobody(tmp_path: Path, server: Heard) -> None:

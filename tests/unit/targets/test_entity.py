@@ -3,6 +3,8 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,21 @@ def test_a_plan_refuses_a_table_that_the_entity_can_not_go_on_with(
     assert found.hold is not None
     assert told in found.hold.message
     assert found.hold.error.remedy
+
+
+def test_a_stale_lock_that_a_build_meets_is_told_and_one_of_a_living_holder_is_not(context: Context) -> None:
+    workspace = context.workspace
+    orders, entity = Target.named(workspace, "orders"), workspace.entity("orders")
+    bronze = entity.places(workspace.lake.settings).bronze
+    application = application_of("tests", entity)
+    found = context.ledger.discover(discovered(list_slices(bronze, workspace.lake), application, "orders"))
+    other = replace(context.leases.holder, run_id="run-0")
+    for item, seconds in zip(found.new, (0, 60), strict=True):
+        lease = timedelta(seconds=seconds)
+        context.ledger.acquire(item.item_id, application, other, duration=lease, token_counter="t")
+
+    built = orders.execute(replace(context, is_stopping=lambda: True), Phase.BUILD)
+
+    (told,) = built.metrics["stale_locks"]
+    assert (told["item_id"], told["run_id"]) == (found.new[0].item_id, "run-0")
+    assert "its lease ran out" in built.reasons[-1]

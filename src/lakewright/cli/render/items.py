@@ -11,7 +11,7 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import command
+from lakewright.manifest.lock import Lock, command, locked_error
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
@@ -27,6 +27,7 @@ __all__ = [
     "repair_page",
     "rows_page",
     "said_of",
+    "stale_lock_page",
     "stats_page",
 ]
 
@@ -135,6 +136,13 @@ def record_line(record: Record) -> Line:
         Span(f" by {record.author.agent.name}{run}", "dim"),
         f": {first}" if first else "",
     )
+
+
+def stale_lock_page(lock: Lock, at: str) -> Iterator[Block]:
+    """Yield that a lock has become stale, and what to do; `at` is added to the command that it names."""
+    typed = f"`{command('release', lock.item_id)}{at}`"
+    yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
+    yield line(Span("  do: ", "dim"), f"run the job again, which takes it over, or {typed}")
 
 
 def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:

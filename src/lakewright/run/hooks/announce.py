@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from lakewright.run.hooks.messenger import Messenger
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spec.model import Named
 from lakewright.spec.scope import Scope
+from lakewright.targets.stale import STALE_LOCKS
 
 __all__ = ["About", "Announcer"]
 
@@ -127,7 +128,7 @@ class Announcer:
             metrics=self._about.redactor.value(dict(result.metrics)),
         )
         self._tell(instance, ended)
-        if alert := _alert(result):
+        for alert in _alerts(result):
             self._tell(instance, replace(ended, category="alert", alert=alert))
         for category, part, phase in (
             ("job", self._phases[instance, step.phase], step.phase),
@@ -184,14 +185,15 @@ class Announcer:
         return Surroundings(scope.child(names).render, self._about.environ, self._about.folder)
 
 
-def _alert(result: TargetResult) -> str | None:
-    """Return what an operator has to know of a target that ended so, or None."""
+def _alerts(result: TargetResult) -> Iterator[str]:
+    """Yield what an operator has to know of a target that ended so."""
     error = result.error
+    if result.metrics.get(STALE_LOCKS) or (error and error.details.get("is_stale")):
+        yield "stale_lock"
     if error is None or not result.status.is_failure:
-        return None
-    if error.code == DeleteBrakeError.code:
-        return "delete_brake"
-    if error.code == ItemLocked.code:
-        return "stale_lock" if error.details.get("is_stale") else None
+        return
     is_slice = result.kind == "entity" and result.phase is Phase.BUILD and result.status is Status.FAILED
-    return "slice_failed" if is_slice or error.code == ItemFailed.code else None
+    if error.code == DeleteBrakeError.code:
+        yield "delete_brake"
+    elif error.code == ItemFailed.code or (is_slice and error.code != ItemLocked.code):
+        yield "slice_failed"

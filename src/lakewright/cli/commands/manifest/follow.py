@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.items import application_named, entity_application
-from lakewright.cli.render.items import record_line
+from lakewright.cli.render.items import record_line, stale_lock_page
 from lakewright.cli.signals import Stopper, listening
-from lakewright.manifest.record import Record, State
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import Lock
+from lakewright.manifest.record import Application, Record, State
+from lakewright.manifest.store import Query
 
 __all__ = ["watch"]
 
@@ -50,20 +55,26 @@ STATES = [state.value.lower() for state in State]
 def watch(
     call: Call, /, *, states: tuple[str, ...], application: str | None, entity: str | None, every: float
 ) -> None:
-    """Print records as they are added, until Ctrl-C; under `-o json` each is a line of JSON."""
+    """Print records as they are added, until Ctrl-C; under `-o json` each is a line of JSON.
+
+    A lock that nobody stands behind any more is told once, where PROCESSING is among the states.
+    """
     from lakewright.manifest.watch import Watch
 
-    wanted = {State(state.upper()) for state in states}
+    wanted = frozenset(State(state.upper()) for state in states) or frozenset(State)
     only = application_named(application) if application else None
     if entity is not None:
         only = entity_application(call.app, entity)
     watched = Watch(call.app.store, only)
+    told: Mapping[str, Lock] = {}
     with listening(lambda _: None) as stopper:
         call.output.note("Watching the manifest; Ctrl-C ends it.")
         while stopper.signal is None:
             for record in watched.news():
-                if not wanted or record.state in wanted:
+                if record.state in wanted:
                     _tell(call, record)
+            if State.PROCESSING in wanted:
+                told = _tell_stale(call, only, told)
             _pause(stopper, every)
 
 
@@ -75,8 +86,25 @@ def _pause(stopper: Stopper, seconds: float) -> None:
 
 def _tell(call: Call, record: Record) -> None:
     if call.output.is_json:
-        text = json.dumps(call.output.redacted(record.as_json()), ensure_ascii=False, default=str)
-        call.output.out.write(f"{text}\n")
-        call.output.out.flush()
+        _tell_json(call, record.as_json())
     else:
         call.output.page([record_line(record)])
+
+
+def _tell_stale(call: Call, only: Application | None, told: Mapping[str, Lock]) -> Mapping[str, Lock]:
+    """Tell of locks that have become stale, and return all that are."""
+    locked = call.app.store.select(Query(application=only, verdicts=frozenset({Verdict.LOCKED})))
+    locks = filter(None, map(call.app.ledger.lock, locked))
+    stale = {lock.processing.record_id: lock for lock in locks if lock.is_stale}
+    for lock in (lock for record_id, lock in stale.items() if record_id not in told):
+        if call.output.is_json:
+            _tell_json(call, {"alert": "stale_lock", **lock.as_json()})
+        else:
+            call.output.page(stale_lock_page(lock, call.at))
+    return stale
+
+
+def _tell_json(call: Call, document: Mapping[str, Any]) -> None:
+    text = json.dumps(call.output.redacted(document), ensure_ascii=False, default=str)
+    call.output.out.write(f"{text}\n")
+    call.output.out.flush()

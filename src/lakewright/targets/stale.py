@@ -1,0 +1,47 @@
+"""Locks that a run finds on an entity's slices though nobody stands behind them: told to operators.
+
+Source: `processing-manifest.md`, "State" (Processing); that a lock can be stale is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import Lock
+from lakewright.manifest.record import format_instant
+from lakewright.manifest.store import Query
+from lakewright.plan.outcome import Outcome
+from lakewright.slices.discover import item_id
+
+if TYPE_CHECKING:
+    from lakewright.slices.bench import Bench
+    from lakewright.spec.entity import Entity
+
+__all__ = ["STALE_LOCKS", "stale_locks", "with_stale_locks"]
+
+STALE_LOCKS = "stale_locks"
+"""The metric that lists them, and by which a run alerts its operators."""
+
+
+def stale_locks(bench: Bench, entity: Entity) -> tuple[Lock, ...]:
+    """Return the locks on an entity's slices whose holder has ended or let its lease run out."""
+    prefix = item_id(entity.places(bench.lake.settings).bronze) + "/"
+    locked = Query(verdicts=frozenset({Verdict.LOCKED}), prefix=prefix)
+    locks = map(bench.ledger.lock, bench.ledger.store.select(locked))
+    return tuple(lock for lock in locks if lock is not None and lock.is_stale)
+
+
+def with_stale_locks(outcome: Outcome, met: Sequence[Lock]) -> Outcome:
+    """Return the outcome of a BUILD that began by meeting such locks, with them told."""
+    if not met:
+        return outcome
+    reasons = (
+        f"found {lock.item_id} locked by {lock.holder} since {format_instant(lock.processing.since)}: "
+        f"{lock.stale}"
+        for lock in met
+    )
+    metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in met]}
+    return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *reasons))
