@@ -12,6 +12,7 @@ from tests.records import AUTHOR, REGIONS, found
 
 from lakewright.errors import ItemLocked, LakewrightError
 from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.lock import IsDead, knows_of_no_death
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store
@@ -23,7 +24,7 @@ AT_ONCE = 4
 """Slices that a racer looks at before it claims them."""
 
 
-def ledger_in(settings: Settings) -> Ledger:
+def ledger_in(settings: Settings, is_dead: IsDead = is_dead) -> Ledger:
     return Ledger(open_store(settings), AUTHOR, ids=lambda: str(uuid4()), is_dead=is_dead)
 
 
@@ -76,6 +77,23 @@ def add_up(settings: Settings, times: int, worker: int) -> int:
     finally:
         ledger.store.close()
     return times
+
+
+def attempts_at(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Try to take each slice, as from a machine that knows of no process here; return how each ended."""
+    ledger = ledger_in(settings, is_dead=knows_of_no_death)
+    ends = []
+    try:
+        for name in names:
+            item, run = found(name).item_id, this_process("taker")
+            try:
+                ledger.acquire(item, REGIONS, run, duration=timedelta(seconds=60), token_counter="table")
+                ends.append("taken")
+            except ItemLocked as locked:
+                ends.append("stale" if locked.details["is_stale"] else "held")
+    finally:
+        ledger.store.close()
+    return ends
 
 
 def open_and_close(settings: Settings, _worker: int) -> bool:

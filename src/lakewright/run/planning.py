@@ -24,6 +24,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.observe import Observer
 from lakewright.run.request import JobRequest
 from lakewright.run.resume import Leftovers, is_entry_undone
+from lakewright.run.shared import naming_other_jobs
 from lakewright.spec.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.values import render_value
@@ -67,7 +68,7 @@ class Planning:
                 self.project.name, job.name, observer.instances(), selection, count=len(contexts)
             )
         observer.refuse_faults()
-        return plan, contexts
+        return naming_other_jobs(plan, self.project), contexts
 
     def nodes(self, job: Job) -> dict[str, Node]:
         """Return what the targets of a job need and give in the request's phase, in its first instance.

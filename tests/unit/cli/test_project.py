@@ -142,3 +142,37 @@ def test_without_a_project_it_says_where_it_looked(tmp_path: Path) -> None:
     answered = lakewright(tmp_path, "status")
     assert answered.code == 2
     assert str(tmp_path) in answered.err
+
+
+SHARED = """
+relations:
+  prices: {kind: file, format: csv, location: "${project.basedir}/prices"}
+targets:
+  prices: {kind: relation, relation: prices}
+  same: {kind: relation, relation: prices}
+  own: {kind: relation, relation: {kind: file, format: csv, location: "${project.basedir}/own"}}
+jobs:
+  daily: {targets: [prices, own]}
+  range: {targets: prices}
+  nightly: {targets: [$which, same], environment: which=same}
+  broken: {targets: $which}
+"""
+
+
+def test_what_a_clean_up_would_take_from_other_jobs_is_named_before_anybody_is_asked(project: Path) -> None:
+    """`lifecycles-and-phases.md`, "Phases": DESTROY of a relation that other jobs list, too."""
+    (project / "model.yml").write_text(SHARED)
+    for name in ("prices", "own"):
+        (project / name).mkdir()
+        (project / name / "1.csv").write_text("1\n")
+
+    (phase,) = document(project, "plan", "daily", "destroy")["instances"][0]["phases"]
+    reasons = {target["name"]: target["reasons"] for target in phase["targets"]}
+    assert reasons["prices"][-1] == "also of jobs nightly, range"
+    assert "also" not in str(reasons["own"])
+
+    asked = lakewright(project, "job", "daily", "destroy")
+    assert asked.code == 2
+    assert "also of jobs nightly, range" in asked.err
+    assert (project / "prices" / "1.csv").is_file()
+    assert "also" not in str(document(project, "plan", "daily", "verify"))

@@ -1,0 +1,33 @@
+"""What `init` writes runs at once, as it says; the smallest template does in the quickstart's test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.acceptance.command import Lakewright
+
+from lakewright.cli.commands.init import TEMPLATES
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "minimal"])
+def test_a_template_runs_as_it_says(tmp_path: Path, template: str) -> None:
+    here = Lakewright(tmp_path)
+    here.json("init", "lake", "--template", template)
+
+    typed, _ = TEMPLATES[template]
+    done = here.run(*typed.split(), "--project", "lake")
+
+    assert done.code == 0, done.all
+    assert " FAILED=0 " in done.out.splitlines()[-1]
+    again = here.json("plan", *typed.split()[1:2], "build", *typed.split()[3:], "--project", "lake")
+    assert again["status"] == "CLEAN"
+    if template == "full":
+        shown = json.dumps(here.json("test", "--project", "lake"))
+        assert '"status": "SUCCESS"' in shown
+        page = (tmp_path / "lake" / "generated-documentation" / "index.html").read_text()
+        assert "4/4" in page
+        assert "Turnover in euros" in page
