@@ -15,10 +15,18 @@ from pathlib import Path
 from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
 
-__all__ = ["KINDS", "Strike", "job", "strike"]
+__all__ = ["KINDS", "SYSCALLS", "Strike", "job", "killed_at", "strike"]
 
 FAILPOINTS = ["after_lock", "after_read", "before_commit", "after_commit", "before_processed"]
-SYSCALLS = ["rename", "fdatasync", "unlink", "mkdir", "ftruncate"]
+SYSCALLS = {
+    "rename": "?rename,?renameat,?renameat2",
+    "fdatasync": "fdatasync",
+    "unlink": "?unlink,?unlinkat",
+    "mkdir": "?mkdir,?mkdirat",
+    "ftruncate": "ftruncate",
+}
+"""System calls, with their names on this or that processor."""
+
 GRACE = 120.0
 """Seconds in which a run must have ended, whatever was done to it."""
 
@@ -47,7 +55,7 @@ class Strike:
     def chosen(cls, chance: random.Random, kinds: list[str]) -> Strike:
         """Return a strike that a seeded generator chooses."""
         kind = chance.choice(kinds)
-        places = SYSCALLS if kind == "syscall" else FAILPOINTS
+        places = list(SYSCALLS) if kind == "syscall" else FAILPOINTS
         targets = chance.choice(["customers", "prices", "countries", ".*", ".*", "prices|countries"])
         # A number is drawn for each, whatever the kind: what comes after doesn't depend on the kinds allowed.
         moment, count, place = chance.random(), chance.randint(1, 24), chance.choice(places)
@@ -129,7 +137,7 @@ def strike(lake: ChaosLake, how: Strike, horizon: float) -> list[Done]:
     if how.kind == "failpoint":
         return [job(lake, how.targets, LAKEWRIGHT_FAILPOINT=f"{how.place}:kill").ended()]
     if how.kind == "syscall":
-        return [job(lake, how.targets, before=_traced(how)).ended()]
+        return [job(lake, how.targets, before=killed_at(how.place, how.count)).ended()]
     if how.kind == "file":
         return [_at_file(lake, how)]
     run = job(lake, how.targets)
@@ -196,20 +204,15 @@ def _names(folder: Path) -> Iterator[str]:
             yield f"{place}/{name}"
 
 
-def _traced(how: Strike) -> tuple[str, ...]:
-    inject = f"inject={how.place}:signal=SIGKILL:when={how.count}"
-    return (
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qqq",
-        "-o",
-        "/dev/null",
-        "-e",
-        f"trace={how.place}",
-        "-e",
-        inject,
-    )
+def killed_at(place: str, count: int) -> tuple[str, ...]:
+    """Return what to write before a command to have it killed as one of its threads makes a system call.
+
+    The call isn't made any more.
+    """
+    calls = SYSCALLS[place]
+    inject = f"inject={calls}:signal=SIGKILL:when={count}"
+    # With --seccomp-bpf, which would be quicker, strace 6.1 sends no signal.
+    return ("strace", "-f", "-qqq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject)
 
 
 def _children(pid: int) -> list[int]:

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.chaos.session import Session
 from tests.chaos.stores import manifests
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
+from tests.chaos.strikes import SYSCALLS, killed_at
 
 # Of each kind that every machine allows, the quick ones more often.
 STRIKES = ["all", "all", "failpoint", "failpoint", "file", "file", "python", "jvm", "term"]
@@ -19,6 +21,37 @@ POINTS = 13
 SEED = 20
 
 
+CALLS = """
+import os
+for turn in "12":
+    os.mkdir("m" + turn)
+    with open("f" + turn, "w") as file:
+        os.ftruncate(file.fileno(), 1)
+        os.fdatasync(file.fileno())
+    os.rename("f" + turn, "r" + turn)
+    os.unlink("r" + turn)
+    print(turn, flush=True)
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("place", SYSCALLS)
+@pytest.mark.parametrize(("count", "turns"), [(1, ""), (2, "1\n"), (3, "1\n2\n")])
+def test_a_system_call_is_struck_where_it_is_counted_to(
+    tmp_path: Path, place: str, count: int, turns: str
+) -> None:
+    program = [sys.executable, "-I", "-S", "-c", CALLS]
+    struck = subprocess.run(
+        [*killed_at(place, count), *program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (struck.stdout, struck.returncode) == (turns, -9 if count < 3 else 0), struck.stderr
+    made = {path.name for path in tmp_path.iterdir()}
+    assert (f"m{count}" in made) == (place != "mkdir" and count < 3)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_whatever_kills_a_run_the_next_one_makes_it_good(tmp_path: Path, store: str) -> None:
     try:
