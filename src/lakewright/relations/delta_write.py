@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import conform
-from lakewright.lake.partition import Partition, partition_sql, typed_columns
+from lakewright.lake.files import local_path
+from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.table import TableState, observe_table, open_file
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
@@ -68,9 +69,30 @@ def write_table(
     frame = _outgoing(frame, target, state, partition, mode)
     if mode is OutputMode.UPDATE and state.exists:
         rows = _merge(workspace, frame, target, partition)
-    else:
+        return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
+
+    def save(mode: OutputMode) -> WriteSummary:
         rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
-    return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
+        return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
+
+    if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
+        added = save(OutputMode.APPEND)
+        if state.version is not None and added.version == state.version + 1:
+            return added
+        # Somebody who knows nothing of our locks wrote meanwhile, maybe into the same place.
+    return save(mode)
+
+
+def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partition) -> bool:
+    """Whether nothing is where the rows go: added, they cost none of the queries that Delta replaces by."""
+    if not state.exists or target.declared is None:
+        return False
+    if state.is_empty or not partition:
+        return state.is_empty is True
+    path = None if target.address.location is None else local_path(target.address.location)
+    values = typed_partition(target.partitions, partition)
+    found = None if path is None else partitions_of(path, tuple(values))
+    return found is not None and tuple(values.values()) not in found
 
 
 def _outgoing(

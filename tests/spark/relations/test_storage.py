@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pandas
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from tests.projects import make_workspace
 from tests.reading import rows_of_files
 
 from lakewright.errors import TargetError
 from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
+from lakewright.relations import delta_write
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 
 if TYPE_CHECKING:
@@ -173,3 +176,26 @@ def test_a_table_without_schema_takes_that_of_its_rows(
     write("inferred", "SELECT 'y' AS other")
     assert rows(relation.read(workspace)) == [("y",)]
     assert relation.version(workspace) == "2"
+
+
+def test_what_replaces_nothing_is_added(
+    workspace: Workspace, write: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first write of a partition needs no look at the table's files; unless others write meanwhile."""
+    folder = Path(workspace.storage("data/delta"))
+    for day in ("2022-01-01", "2022-01-02", "2022-01-02"):
+        assert write("divided_delta", "SELECT 1 AS id, 'a' AS name", day=day) == 1
+    modes = [entry["operationParameters"].get("mode") for entry in DeltaTable(folder).history()]
+    assert modes[:3] == ["Overwrite", "Append", "Append"]
+
+    def late(*arguments: Any, **keywords: Any) -> int:
+        monkeypatch.undo()
+        day = date(2022, 1, 3)
+        write_deltalake(folder, pandas.DataFrame({"id": [9], "name": ["b"], "day": [day]}), mode="append")
+        return save(*arguments, **keywords)
+
+    save = delta_write._save
+    monkeypatch.setattr(delta_write, "_save", late)
+    assert write("divided_delta", "SELECT 2 AS id, 'c' AS name", day="2022-01-03") == 1
+    found = rows(stored(workspace, "divided_delta").read(workspace, [{"day": "2022-01-03"}]))
+    assert found == [("2", "c", "2022-01-03")]
