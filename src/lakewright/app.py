@@ -33,7 +33,8 @@ import lakewright.targets.measures
 from lakewright.connections.jdbc import driver_jars
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.catalog import needs_catalog
-from lakewright.lake.lake import CATALOG, Lake
+from lakewright.lake.lake import Lake
+from lakewright.lake.metastore import CATALOG
 from lakewright.lake.session import SessionSettings, throw_away_conf
 from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal

@@ -8,14 +8,15 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.lake.metastore import CATALOG, embedded_metastore
+from lakewright.lake.session import SessionSettings, build_session, is_jvm_gone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.spec.lake import LakeSettings
 
-__all__ = ["CATALOG", "Lake"]
+__all__ = ["Lake"]
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +31,6 @@ class Closeable(Protocol):
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Closeable)
-
-CATALOG = "spark.sql.catalogImplementation"
-"""Spark's key that says whether tables and views outlive the session, `hive`, or don't, `in-memory`."""
-
-_METASTORE = "metastore_db"
-"""Folder in which the embedded metastore keeps what it knows."""
 
 _PATIENCE = 2.0
 """Seconds to wait for a thread that starts the session."""
@@ -86,8 +81,8 @@ class Lake:
             return False
         if conf.get(CATALOG, "in-memory") == "in-memory":
             return True
-        is_elsewhere = any("metastore.uris" in key or "ConnectionURL" in key for key in conf)
-        return not is_elsewhere and not (self.session.state_folder / _METASTORE).exists()
+        folder = embedded_metastore(conf, self.session.state_folder)
+        return folder is not None and not folder.exists()
 
     @property
     def spark(self) -> SparkSession:
@@ -147,7 +142,7 @@ class Lake:
         finally:
             self._work.tag = None
             if self._work.is_marked and self._spark is not None:
-                self._spark.sparkContext.removeJobTag(tag)
+                self._unmark(self._spark, tag)
 
     def _mark(self, spark: SparkSession) -> None:
         tag = self._work.tag
@@ -156,6 +151,13 @@ class Lake:
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
         spark.sparkContext.addJobTag(tag)
         self._work.is_marked = True
+
+    def _unmark(self, spark: SparkSession, tag: str) -> None:
+        try:
+            spark.sparkContext.removeJobTag(tag)
+        except Exception as error:
+            if not is_jvm_gone(error):
+                raise
 
     def cancel(self, tag: str | None = None) -> None:
         """End the Spark jobs that carry a tag, or all; whoever waits for them gets an error."""

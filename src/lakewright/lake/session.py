@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +25,12 @@ from lakewright.errors import NotInstalled
 from lakewright.lake.archive import archive_options
 from lakewright.lake.jars import Jar, fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
+from lakewright.lake.metastore import embedded_metastore, refuse_metastore_in_use
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings", "build_session", "session_conf", "throw_away_conf"]
+__all__ = ["SessionSettings", "build_session", "is_jvm_gone", "session_conf", "throw_away_conf"]
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +73,13 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
     Raises:
         NotInstalled: PySpark, a Java or Delta's jars are missing and can't be had.
+        LeaseHeld: Another process has the catalog's metastore open.
     """
     if "spark.remote" in settings.conf:
         return _session(results_conf() | dict(settings.conf))
+    metastore = embedded_metastore(settings.conf, settings.state_folder)
+    if metastore is not None and not _has_jvm():
+        refuse_metastore_in_use(metastore)
     java = find_java(os.environ)
     environ = {
         "JAVA_HOME": str(java_home_for_spark(java, os.environ)),
@@ -92,6 +98,33 @@ def build_session(settings: SessionSettings) -> SparkSession:
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():
         return _session(conf)
+
+
+def _has_jvm() -> bool:
+    """Whether a JVM of this process runs, which may have the metastore open from an earlier session."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._gateway is not None
+
+
+def is_jvm_gone(error: BaseException) -> bool:
+    """Return whether an error was met because the JVM of this process has ended."""
+    seen: BaseException | None = error
+    while seen is not None:
+        names = {each.__name__ for each in type(seen).__mro__}
+        if isinstance(seen, ConnectionError) or "Py4JNetworkError" in names:
+            return _has_jvm_ended()
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _has_jvm_ended() -> bool:
+    pyspark = sys.modules.get("pyspark")
+    process = None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
+    try:
+        # Its connections are closed a moment before it has ended.
+        return process is not None and process.wait(1) is not None
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def _drivers(jars: Sequence[Jar]) -> list[Path]:

@@ -15,8 +15,16 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
+from lakewright.errors import (
+    CommitConflict,
+    LeaseLost,
+    RetryableError,
+    StoreUnavailable,
+    TargetError,
+    TargetTimeout,
+)
 from lakewright.lake.lake import Lake
+from lakewright.lake.session import is_jvm_gone
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
@@ -76,6 +84,8 @@ class Attempts:
             except Exception as error:
                 if limit.is_over:
                     raise _timeout(target, step) from error
+                if is_jvm_gone(error):
+                    raise _jvm_gone(target, step) from error
                 raise
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
@@ -150,6 +160,14 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
     return TargetTimeout(
         f"{target.label}: {step.phase} took longer than {target.timeout}",
         details={"timeout": str(target.timeout)},
+    )
+
+
+def _jvm_gone(target: Target, step: Step) -> TargetError:
+    return TargetError(
+        f"{target.label}: Spark's JVM has ended during {step.phase}",
+        remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
+        "spark.driver.memory sets how much it uses. Run again: what was not committed is done then.",
     )
 
 

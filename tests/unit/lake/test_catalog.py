@@ -8,7 +8,8 @@ import pytest
 from tests.projects import make_project, no_session
 
 from lakewright.lake.catalog import find_entry, needs_catalog
-from lakewright.lake.lake import CATALOG, Lake
+from lakewright.lake.lake import Lake
+from lakewright.lake.metastore import CATALOG
 from lakewright.lake.session import SessionSettings
 
 ENTITY = """
