@@ -1,4 +1,4 @@
-"""Ways to harm a run: it is killed or stopped at a moment, at a place in the code, or as files appear."""
+"""Ways to harm a run: killed or stopped at a moment, at a place in the code, as files appear; a full disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
 
-__all__ = ["KINDS", "SYSCALLS", "Strike", "job", "killed_at", "strike"]
+__all__ = ["KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
 
 FAILPOINTS = ["after_lock", "after_read", "before_commit", "after_commit", "before_processed"]
 SYSCALLS = {
@@ -55,11 +55,11 @@ class Strike:
     def chosen(cls, chance: random.Random, kinds: list[str]) -> Strike:
         """Return a strike that a seeded generator chooses."""
         kind = chance.choice(kinds)
-        places = list(SYSCALLS) if kind == "syscall" else FAILPOINTS
+        places = list(SYSCALLS) if kind in ("syscall", "refused") else FAILPOINTS
         targets = chance.choice(["customers", "prices", "countries", ".*", ".*", "prices|countries"])
         # A number is drawn for each, whatever the kind: what comes after doesn't depend on the kinds allowed.
         moment, count, place = chance.random(), chance.randint(1, 24), chance.choice(places)
-        if kind == "syscall":
+        if kind in ("syscall", "refused"):
             count = 1 + count % 3  # it is counted for each thread
         return cls(kind, moment, count, place, targets)
 
@@ -67,6 +67,7 @@ class Strike:
         about = {
             "failpoint": f" at {self.place}",
             "file": f" as file {self.count} appears",
+            "refused": f" by {self.place} {self.count}",
             "syscall": f" at {self.place} {self.count}",
         }.get(self.kind, f" at {self.moment:.3f} of its time")
         return f"{self.kind}{about}, of {self.targets}"
@@ -138,6 +139,8 @@ def strike(lake: ChaosLake, how: Strike, horizon: float) -> list[Done]:
         return [job(lake, how.targets, LAKEWRIGHT_FAILPOINT=f"{how.place}:kill").ended()]
     if how.kind == "syscall":
         return [job(lake, how.targets, before=killed_at(how.place, how.count)).ended()]
+    if how.kind == "refused":
+        return [job(lake, how.targets, before=refused_at(how.place, how.count)).ended()]
     if how.kind == "file":
         return [_at_file(lake, how)]
     run = job(lake, how.targets)
@@ -215,6 +218,13 @@ def killed_at(place: str, count: int) -> tuple[str, ...]:
     return ("strace", "-f", "-qqq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject)
 
 
+def refused_at(place: str, count: int) -> tuple[str, ...]:
+    """Return what to write before a command to have a full disk refuse a system call of each thread."""
+    calls = SYSCALLS[place]
+    tracing = ("strace", "-f", "--seccomp-bpf", "-qqq", "-o", "/dev/null")
+    return (*tracing, "-e", f"trace={calls}", "-e", f"inject={calls}:error=ENOSPC:when={count}")
+
+
 def _children(pid: int) -> list[int]:
     """Return the processes that a process has started, and those that these have."""
     found: list[int] = []
@@ -235,5 +245,5 @@ _AT_MOMENTS: Mapping[str, Callable[[ChaosLake, Strike, _Run], Iterator[Done]]] =
     "stop": _stop,
 }
 
-KINDS = [*_AT_MOMENTS, "failpoint", "file", *(["syscall"] if shutil.which("strace") else [])]
+KINDS = [*_AT_MOMENTS, "failpoint", "file", *(["syscall", "refused"] if shutil.which("strace") else [])]
 """Kinds of strikes that this machine allows."""

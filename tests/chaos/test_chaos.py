@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.chaos.session import Session
 from tests.chaos.stores import manifests
-from tests.chaos.strikes import SYSCALLS, killed_at
+from tests.chaos.strikes import SYSCALLS, killed_at, refused_at
 
 # Of each kind that every machine allows, the quick ones more often.
 STRIKES = ["all", "all", "failpoint", "failpoint", "file", "file", "python", "jvm", "term"]
@@ -47,6 +47,17 @@ def test_a_system_call_is_struck_where_it_is_counted_to(
     assert (struck.stdout, struck.returncode) == (turns, -9 if count < 3 else 0), struck.stderr
     made = {path.name for path in tmp_path.iterdir()}
     assert (f"m{count}" in made) == (place != "mkdir" and count < 3)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("place", SYSCALLS)
+def test_a_system_call_is_refused_where_it_is_counted_to(tmp_path: Path, place: str) -> None:
+    program = [sys.executable, "-I", "-S", "-c", CALLS]
+    refused = subprocess.run(
+        [*refused_at(place, 2), *program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (refused.stdout, refused.returncode) == ("1\n", 1)
+    assert "No space left on device" in refused.stderr
 
 
 @pytest.mark.spark

@@ -111,11 +111,12 @@ def logging_to(
 ) -> Iterator[None]:
     """Have log records written line by line while inside; loggers are as before afterwards.
 
-    Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J's is silent: it logs
-    a traceback for every call that an interruption cuts short.
+    Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J is silent: it logs a
+    traceback for every call that an interruption, or the end of its JVM, cuts short, some by the root logger.
     """
     silence(PYSPARKS)
     handler = LineHandler(write)
+    handler.addFilter(lambda record: record.module != "java_gateway")
     handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted))
     root = logging.getLogger()
     wanted = {root: logging.WARNING, logging.getLogger(OURS): level, logging.getLogger("py4j"): SILENT}

@@ -66,10 +66,19 @@ class Attempts:
 
         Raises:
             TargetTimeout: It took longer than the target's `timeout`.
+            TargetError: Spark's JVM has ended.
             Exception: What its last attempt met.
         """
         context = self.contexts.of(instance)
         target = Target.named(context.workspace, step.target)
+        try:
+            return self._done(target, context, instance, step)
+        except Exception as error:
+            if is_jvm_gone(error):
+                raise _jvm_gone(target, step) from error
+            raise
+
+    def _done(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         allowed = None if target.timeout is None else target.timeout.exact
@@ -84,8 +93,6 @@ class Attempts:
             except Exception as error:
                 if limit.is_over:
                     raise _timeout(target, step) from error
-                if is_jvm_gone(error):
-                    raise _jvm_gone(target, step) from error
                 raise
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())

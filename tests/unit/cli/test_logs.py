@@ -51,3 +51,12 @@ def test_loggers_are_as_before_afterwards() -> None:
     before = state()
     lines_of(is_json=True, level=logging.DEBUG)
     assert state() == before
+
+
+def test_what_py4j_says_by_the_root_logger_is_left_out() -> None:
+    lines: list[str] = []
+    with logging_to(lines.append, is_json=False, level=logging.INFO, redacted=REDACTED):
+        for path in ("/lib/py4j/java_gateway.py", "/lib/other/library.py"):
+            record = logging.LogRecord("root", logging.ERROR, path, 1, "sending failed", None, None)
+            logging.getLogger().handle(record)
+    assert len(lines) == 1

@@ -23,7 +23,7 @@ with guarded(Address(location=sys.argv[1]), "the other process"):
 
 
 def test_another_process_waits_and_then_names_the_holder(tmp_path: Path) -> None:
-    """Fault C8; promise 2: who is second writes nothing and says who holds it."""
+    """Who is second writes nothing and says who holds it."""
     table = Address(location=str(tmp_path / "silver" / "t"))
     waits: list[float] = []
     command = [sys.executable, "-c", HOLD, str(table.location)]

@@ -1,4 +1,4 @@
-"""JSON as text that was written, bounded; case S9 of the hostile inputs."""
+"""JSON as text that was written, bounded, whatever a hostile file holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as text that was written, bounded; cases S8 and S9 of the hostile inputs."""
+"""YAML as text that was written, bounded, whatever a hostile file holds."""
 
 from __future__ import annotations
 
