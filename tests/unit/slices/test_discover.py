@@ -75,7 +75,7 @@ def test_a_fingerprint_tells_contents_apart(tmp_path: Path) -> None:
     ],
 )
 def test_a_place_has_one_id(path: str, expected: str) -> None:
-    """Peers' case 70."""
+    """Whatever its scheme is called and whether it ends with a slash."""
     assert item_id(path) == expected
     assert canonical_id(expected) == expected
 

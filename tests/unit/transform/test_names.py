@@ -60,7 +60,6 @@ def test_a_slice_may_bring_its_own_flag_and_key() -> None:
 
 
 def test_system_columns_carry_the_prefix_but_for_the_key() -> None:
-    """Reference case 31."""
     system = SystemColumns("x_", "people")
     assert (system.hash, system.deleted, system.key) == ("x_SourceHash", "x_deleted", "PK_people")
     assert SYSTEM.key == "PK_crmpeople"
