@@ -362,7 +362,7 @@ def jobs_of(lake: SmallLake, work: Callable[[], object]) -> int:
 def test_a_slice_without_changes_costs_few_jobs_and_no_byte(
     lake: SmallLake, strategy: str, settings: dict[str, Any], most: int
 ) -> None:
-    """P1: the slice is read, compared, and that's it."""
+    """The slice is read, compared, and that's it."""
     things = entity(strategy, name=f"quiet_{strategy}", settings=settings)
     rows = [{"id": n, "v": f"v{n}"} for n in range(1000)]
     lake.load(things, "s1", rows)

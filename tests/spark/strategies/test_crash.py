@@ -103,7 +103,7 @@ def time_of(name: str) -> str:
 def test_a_run_that_died_anywhere_any_number_of_times_is_made_good_by_the_next(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    """K1 to K5, K9, K10, K13; "State": locks, and one commit for a slice whatever happened."""
+    """ "State": locks, and one commit for a slice whatever happened."""
     calm, things = entity(strategy, name="calm"), entity(strategy)
     for number, rows in enumerate(SLICES, start=1):
         lake.load(calm, f"s{number}", rows, processing_time=time_of(f"s{number}"))
@@ -157,7 +157,7 @@ class Deaf(MemoryStore):
 
 
 def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
-    """K5: watermark and PROCESSED are one write; who asks again finds it done."""
+    """Watermark and PROCESSED are one write; who asks again finds it done."""
     lake.store = Deaf()
     lake.__post_init__()
     things = entity(watermark=[{"column_name": "id", "expression": "${last_value}"}])
@@ -178,7 +178,7 @@ def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
 
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
 def test_data_files_without_their_commit_are_seen_by_nobody(lake: SmallLake, strategy: str) -> None:
-    """K3, K13: what a kill leaves between the data files and the commit's name, at first and later."""
+    """What a kill leaves between the data files and the commit's name, at first and later."""
     things, other = entity(strategy), entity(strategy, name="other")
     lake.load(other, "s1", SLICES[0])
     files = [folder_of(lake, other) / name for name in sorted(lake.files(other))]
@@ -224,7 +224,7 @@ DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
 def test_what_delta_keeps_beside_its_log_may_be_damaged(
     lake: SmallLake, pattern: str, damage: Callable[[Path], None]
 ) -> None:
-    """K6, K8: what these help with, the log tells too."""
+    """What these help with, the log tells too."""
     things = entity("historic", settings={"table_properties": {"delta.checkpointInterval": "1"}})
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
@@ -252,7 +252,7 @@ def test_what_delta_keeps_beside_its_log_may_be_damaged(
 
 
 def test_a_torn_checkpoint_is_named_with_the_way_out(lake: SmallLake) -> None:
-    """K7: nothing reads the table, so nothing is written; without the checkpoint all goes on."""
+    """Nothing reads the table, so nothing is written; without the checkpoint all goes on."""
     things = entity(settings={"table_properties": {"delta.checkpointInterval": "1"}})
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
@@ -293,7 +293,7 @@ def test_a_lock_that_is_alive_is_left_alone(lake: SmallLake, monkeypatch: pytest
 def test_a_holder_whose_lock_was_taken_over_writes_nothing(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C2, C4: a holder that lost its lease stops before its commit."""
+    """A holder that lost its lease stops before its commit."""
     things = entity()
     lake.put(things, "s1", SLICES[0])
 
@@ -310,7 +310,7 @@ def test_a_holder_whose_lock_was_taken_over_writes_nothing(
 
 
 def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None:
-    """C3: Delta would leave out silently what has a smaller number."""
+    """Delta would leave out silently what has a smaller number."""
     things = entity()
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
@@ -328,7 +328,6 @@ def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None
 def test_a_writer_in_between_makes_the_slice_be_compared_anew(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C7."""
     things = entity(settings={"last_seen": "on_change"})
     lake.load(things, "s1", SLICES[0])
     silver = things.places(lake.lake.settings).silver.sql
@@ -352,7 +351,7 @@ def test_a_writer_in_between_makes_the_slice_be_compared_anew(
 def test_a_table_that_another_process_commits_to_is_waited_for_and_then_left(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """C8: on a local file system a lock of the operating system guards commits."""
+    """On a local file system a lock of the operating system guards commits."""
     things = entity()
     silver = things.places(lake.lake.settings).silver
     monkeypatch.setattr("lakewright.lake.guard.PATIENCE", 0.1)
@@ -368,7 +367,6 @@ def test_a_table_that_another_process_commits_to_is_waited_for_and_then_left(
 
 
 def test_a_token_is_for_one_commit_alone(lake: SmallLake) -> None:
-    """C9, C10."""
     one, other = entity(name="one"), entity(name="other")
     lake.load(one, "s1", SLICES[0])
     lake.spark.range(1).write.format("delta").save(str(lake.root / "elsewhere"))
@@ -381,7 +379,6 @@ def test_a_token_is_for_one_commit_alone(lake: SmallLake) -> None:
 
 
 def test_what_is_already_processed_starts_no_query(lake: SmallLake) -> None:
-    """P2."""
     things = entity()
     lake.load(things, "s1", SLICES[0])
     lake.lake._spark = None
@@ -402,7 +399,7 @@ lake.load(entity("historic"), "s2", [{"id": 1, "v": "b"}], processing_time=hours
 
 
 def test_a_process_that_is_killed_after_its_commit_is_made_good(spark: SparkSession, tmp_path: Path) -> None:
-    """K4: kill -9 after the commit; the manifest was never told, so the next run takes it from the table."""
+    """kill -9 after the commit; the manifest was never told, so the next run takes it from the table."""
     lake = SmallLake.shared(spark, tmp_path)
     things = entity("historic")
     lake.load(things, "s1", [{"id": 1, "v": "a"}], processing_time=hours(1).isoformat())

@@ -104,7 +104,7 @@ def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
 
 
 def test_hashes_do_not_move_with_the_session(spark: SparkSession) -> None:
-    """Faults M12: another time zone means no change."""
+    """Another time zone means no change."""
     rows = (
         "timestamp'2024-07-01 12:00:00Z' a, date'2024-07-01' b, 1e-7 c, 1e22D d, 0.1D e",
         "timestamp_ntz'2024-03-31 02:30:00' a, 123456789.123456789BD b",

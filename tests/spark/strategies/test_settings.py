@@ -128,7 +128,6 @@ FEATURES = [
 def test_tables_with_other_features_of_delta(
     lake: SmallLake, strategy: str, properties: dict[str, str]
 ) -> None:
-    """Peers' case 63."""
     things = entity(strategy, name=f"rich_{strategy}", settings={"table_properties": properties})
     lake.load(things, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
 
@@ -174,7 +173,7 @@ def test_a_wide_table_keeps_statistics_of_what_files_are_skipped_by(lake: SmallL
 
 
 def test_a_key_whose_type_changes_is_refused(lake: SmallLake) -> None:
-    """Peers' cases 7 and 8: every row would be new."""
+    """Every row would be new."""
     crm = entity()
     lake.load(crm, "s1", [{"id": 1}])
     error = lake.fail(crm, "s2", [{"id": "1"}])

@@ -67,7 +67,6 @@ def test_a_table_is_made_changed_emptied_and_removed(lake: SmallLake) -> None:
 
 
 def test_what_is_no_delta_table_is_left_alone(lake: SmallLake) -> None:
-    """D23."""
     folder = lake.root / "silver"
     folder.mkdir()
     (folder / "precious").write_text("x")
@@ -95,7 +94,6 @@ PLACES = [
 
 @pytest.mark.parametrize(("strategy", "place"), PLACES)
 def test_a_table_is_filled_wherever_it_is(lake: SmallLake, strategy: str, place: dict[str, str]) -> None:
-    """Reference cases 2, 19 and 23."""
     things = entity(strategy, name=f"placed_{strategy}", settings=place)
     silver = things.places(lake.lake.settings).silver
     drop_table(lake.lake, silver)
@@ -111,7 +109,7 @@ def test_a_table_is_filled_wherever_it_is(lake: SmallLake, strategy: str, place:
 
 
 def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
-    """M1, P4: cost follows change."""
+    """Cost follows change."""
     rows = [{"id": n, "v": f"value {n * 7919}", "w": n / 7} for n in range(60_000)]
     stock = entity(settings={"last_seen": "on_change"})
     lake.load(stock, "s1", rows)
@@ -131,7 +129,6 @@ def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
 
 @pytest.mark.parametrize(("strategy", "most"), [("full", 6), ("merge", 12), ("historic", 12)])
 def test_a_slice_takes_few_spark_jobs(lake: SmallLake, strategy: str, most: int) -> None:
-    """P3."""
     things = entity(strategy, name=f"jobs_{strategy}")
     lake.load(things, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
     lake.spark.sparkContext.setJobGroup(things.name, things.name)

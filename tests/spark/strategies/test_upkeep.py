@@ -70,7 +70,7 @@ def test_rows_stay_and_slices_go_on_after_compaction(lake: SmallLake, strategy: 
 def test_who_dies_in_the_middle_leaves_the_same_rows(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """K14: before the commit nothing has happened, after it all has."""
+    """Before the commit nothing has happened, after it all has."""
     things = entity("historic", settings=OFTEN)
     for number in range(3):
         lake.load(things, f"s{number}", rows(0, 5, str(number)))
