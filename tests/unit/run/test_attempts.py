@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -200,3 +203,19 @@ def test_a_time_of_no_fixed_length_is_refused_when_the_project_is_loaded(
 ) -> None:
     with pytest.raises(SpecError, match=message):
         bench_of(tmp_path, timeout=timeout)
+
+
+def test_a_jvm_that_was_killed_is_told_in_words_and_not_as_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended_process:
+        gateway = SimpleNamespace(proc=ended_process)
+        monkeypatch.setitem(
+            sys.modules, "pyspark", SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
+        )
+        bench = bench_of(tmp_path)
+        bench.world.act = failing(1, lambda: ConnectionRefusedError("refused"))
+        failed = only(bench.run(Phase.BUILD))
+    assert failed.error.message == "target 'a': Spark's JVM has ended during BUILD"
+    assert "ran out of memory" in failed.error.remedy
+    assert "Traceback" not in caplog.text
