@@ -104,6 +104,8 @@ def apply_by_hand(spark: SparkSession, place: str, file: str, strategy: str, at:
         writer.tableProperty("delta.enableDeletionVectors", "true").create()
         return
     spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")
+    # With it, Spark takes minutes to plan a filter by a hash of twenty columns.
+    spark.conf.set("spark.sql.constraintPropagation.enabled", "false")
     table = DeltaTable.forPath(spark, place)
     if strategy == "merge_column":
         spark.conf.set("spark.databricks.delta.merge.deletionVectors.persistent", "false")

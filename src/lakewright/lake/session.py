@@ -197,6 +197,8 @@ def local_conf(cores: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
         "spark.sql.autoBroadcastJoinThreshold": "64m",
+        # Partitions below this are joined by a hash table; sorting long keys takes more than the join.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
         "spark.databricks.delta.snapshotPartitions": "1",
     }
 

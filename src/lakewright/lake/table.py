@@ -64,6 +64,7 @@ class TableState:
         properties: As they are kept in the log.
         is_empty: Whether it holds no row; None where the log alone doesn't tell.
         rows: At most so many rows, deleted ones among them; None where the log doesn't tell.
+        size: Of its files, in bytes; None where the log wasn't read.
     """
 
     exists: bool
@@ -73,6 +74,7 @@ class TableState:
     properties: Mapping[str, str] = field(default_factory=dict)
     is_empty: bool | None = None
     rows: int | None = None
+    size: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -309,6 +311,7 @@ def _state(table: DeltaFile) -> TableState:
     metadata = table.metadata()
     schema = json.loads(table.schema().to_json())
     rows, is_empty = _rows(table)
+    sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
     return TableState(
         exists=True,
         version=table.version(),
@@ -317,6 +320,7 @@ def _state(table: DeltaFile) -> TableState:
         properties=dict(metadata.configuration),
         is_empty=is_empty,
         rows=rows,
+        size=sum(int(size) for size in sizes),
     )
 
 

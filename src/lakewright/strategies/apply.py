@@ -51,6 +51,10 @@ SMALL_TABLE = 200_000
 
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
+_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+"""With it each join has Delta look for files in which no key is null, and a filter by a hash of many columns
+takes minutes to plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -137,7 +141,8 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
         TargetError: The slice can't be processed as it is.
     """
     fit = _fitted(lake, session, entity, frame, order)
-    _tune(session, order.slice_size, fit.state)
+    is_small = _is_small(order.slice_size, fit.state)
+    _tune(session, is_small=is_small)
     ranged = ranged_columns(entity, fit.prepared)
     facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
@@ -158,6 +163,7 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
         content={**order.content, "hashVersion": HASH_VERSION, "watermarks": watermarks},
         lower_ends=order.lower_ends,
         leave=order.leave,
+        is_small=is_small,
     )
 
 
@@ -174,9 +180,13 @@ def _fitted(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
     )
 
 
-def _tune(session: SparkSession, size: int, state: TableState) -> None:
+def _is_small(size: int, state: TableState) -> bool:
+    return size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
+
+
+def _tune(session: SparkSession, *, is_small: bool) -> None:
     """Let a small slice go through queries of one partition each, not planned anew as they run."""
-    is_small = size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
+    session.conf.set(_CONSTRAINTS, "false")
     for key, value in _SMALL.items():
         if is_small:
             session.conf.set(key, value)

@@ -19,7 +19,7 @@ from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Observation
 
     from lakewright.strategies.work import Work
 
@@ -37,6 +37,9 @@ LARGE_TARGET = 1_000_000
 
 SMALL_SLICE = 200_000
 """Rows of a slice whose keys go to every worker, so that a large target isn't sorted."""
+
+FEW = 200_000
+"""Acting rows whose keys go to every worker, so that a large slice isn't sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +106,64 @@ class Changes:
 
 
 def compare(work: Work, comparison: Comparison) -> Changes:
-    """Return what is to be written for a slice, put down by a single query."""
+    """Return what is to be written for a slice, put down by a single query, or two where both are large."""
     from pyspark.sql import Observation, functions
 
     frame = work.aligned(work.prepared.frame)
     seen, window, inferred = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
-    labelled = _labelled(work, frame, comparison).observe(seen, *_label_counts(comparison))
+    is_large = _is_large(work)
+    labelled = _labelled(work, _narrow(work, frame) if is_large else frame, comparison)
+    labelled = labelled.observe(seen, *_label_counts(comparison))
+    if is_large:
+        labelled = _widened(work, labelled, seen, comparison)
     changed = _changed(work, labelled, comparison)
     if comparison.missing is not None:
         expected = work.target().where(comparison.missing).observe(window, count_rows)
         changed = changed.unionByName(
             _missing(work, expected, comparison).observe(inferred, count_rows), allowMissingColumns=True
         )
-    rows = changed.localCheckpoint()
+    is_idle = is_large and comparison.missing is None and not _acting(comparison, _counted(seen))
+    rows = changed if is_idle else changed.localCheckpoint()
     pass_point("after_compare")
-    counts = {label: int(count) for label, count in seen.get.items()}
+    counts = _counted(seen)
     _refuse_doubled(work, sum(counts.values()))
     if comparison.missing is not None:
         counts[MISSING] = int(inferred.get["rows"])
     size = int(window.get["rows"]) if comparison.missing is not None else 0
     return Changes(rows, counts, _acting(comparison, counts), size)
+
+
+def _is_large(work: Work) -> bool:
+    """Whether slice and target are so large that keys are compared first, and all columns read once more.
+
+    Not where expressions make columns: what is compared must be what is written.
+    """
+    is_plain = not work.entity.calculated and not work.entity.transformations
+    return is_plain and (work.state.rows or 0) > LARGE_TARGET and work.facts.records > SMALL_SLICE
+
+
+def _narrow(work: Work, frame: DataFrame) -> DataFrame:
+    """The columns by which rows are labelled: only they go from worker to worker."""
+    system = work.system
+    return frame.selectExpr(*(name_sql(name) for name in (system.key, system.hash, system.deleted)))
+
+
+def _widened(work: Work, labelled: DataFrame, seen: Observation, comparison: Comparison) -> DataFrame:
+    """The acting rows with all their columns again, after their keys and labels were put down."""
+    from pyspark.sql import functions
+
+    frame = work.aligned(work.prepared.frame)
+    key, found = name_sql(work.system.key), "_lakewright_found"
+    acting = labelled.where(_is_acting(comparison)).selectExpr(f"{key} as {found}", LABEL).localCheckpoint()
+    counts = _counted(seen)
+    if sum(counts[label] for label in comparison.actions if label in counts) <= FEW:
+        acting = functions.broadcast(acting)
+    return frame.join(acting, functions.expr(f"{key} = {found}")).drop(found)
+
+
+def _counted(seen: Observation) -> dict[str, int]:
+    return {label: int(count) for label, count in seen.get.items()}
 
 
 def _acting(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str]:
@@ -160,10 +200,16 @@ def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame
 
 def _held(work: Work, comparison: Comparison) -> DataFrame:
     system = work.system
+    key = name_sql(system.key)
     condition = " and ".join((comparison.target, within_ranges(work, "t")))
-    target = work.target().alias("t").where(condition)
+    target = work.target().alias("t")
+    if work.is_small:
+        # As a filter it would have Delta look for files to leave out, which takes longer than reading them.
+        key = f"if({condition}, {key}, null)"
+    else:
+        target = target.where(condition)
     return target.selectExpr(
-        f"{name_sql(system.key)} as {HELD.key}",
+        f"{key} as {HELD.key}",
         f"{name_sql(system.hash)} as {HELD.hash}",
         f"coalesce({name_sql(system.deleted)}, false) as {HELD.is_deleted}",
     )
@@ -185,8 +231,7 @@ def _changed(work: Work, labelled: DataFrame, comparison: Comparison) -> DataFra
         f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
         for label, actions in comparison.actions.items()
     )
-    labels = ", ".join(text_sql(label) for label in comparison.actions) or "null"
-    acting = labelled.where(f"{LABEL} in ({labels})")
+    acting = labelled.where(_is_acting(comparison))
     acting = acting.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
@@ -194,6 +239,11 @@ def _changed(work: Work, labelled: DataFrame, comparison: Comparison) -> DataFra
     return acting.selectExpr(
         *(f"if({is_whole}, {column}, null) as {column}" for column in columns), ACTION, MATCH
     )
+
+
+def _is_acting(comparison: Comparison) -> str:
+    labels = ", ".join(text_sql(label) for label in comparison.actions) or "null"
+    return f"{LABEL} in ({labels})"
 
 
 def _action_sql(action: Action, key: str) -> str:

@@ -26,7 +26,8 @@ LONGEST_BOUND = 200
 LONGEST_NAME = 254
 """Bytes of a partition's folder, which has the column's name and value, but for the sign between them."""
 
-_RANGED = ("byte", "short", "integer", "long", "decimal", "date", "timestamp", "string")
+_RANGED = ("tinyint", "smallint", "int", "bigint", "decimal", "date", "timestamp", "string")
+"""Types, as Spark writes them, that the table orders as the slice does: no text with a collation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,12 @@ class _Questions:
         self.prepared = prepared
         self.types = {f.name: f.dataType for f in prepared.frame.schema.fields}
         self.marks = list(prepared.watermarks.items())
-        self.ranged = [name for name in ranged if self.types[name].typeName().partition("(")[0] in _RANGED]
+        self.ranged = [
+            name for name in ranged if self.types[name].simpleString().partition("(")[0] in _RANGED
+        ]
 
     def ask(self) -> Row:
-        frame, key = self.prepared.frame, self.prepared.system.key
+        frame = self.prepared.frame
         sums = {"deleted": f"if({name_sql(self.prepared.system.deleted)}, 1, 0)", **self._counted()}
         tops = {
             f"mark{i}": _plain(name_sql(name), self.types[name]) for i, (_, name) in enumerate(self.marks)
@@ -130,7 +133,10 @@ class _Questions:
         ]
         from pyspark.sql import functions
 
-        grouped = frame.groupBy(functions.expr(name_sql(key))) if self.prepared.has_key else frame.groupBy()
+        keys = self.prepared.identity if self.prepared.has_key else ()
+        grouped = frame.groupBy(
+            *(functions.expr(f"{name_sql(key)} as _key{i}") for i, key in enumerate(keys))
+        )
         found = grouped.agg(*map(functions.expr, inner))
         row = found.agg(*map(functions.expr, outer)).first()
         if row is None:

@@ -64,6 +64,7 @@ class Work:
         content: What the commit carries beside metrics: item, revision, run, record.
         check: Raises if the slice's lock isn't held any more.
         holder: Who works, for others to read.
+        is_small: Whether what each query costs by itself counts more than its rows.
     """
 
     lake: Lake
@@ -82,6 +83,7 @@ class Work:
     content: Mapping[str, Any] = field(default_factory=dict)
     lower_ends: Mapping[str, object] = field(default_factory=dict)
     leave: Leave = field(default_factory=Leave)
+    is_small: bool = False
 
     @property
     def system(self) -> SystemColumns:

@@ -18,11 +18,15 @@ from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField
+    from pyspark.sql.types import DataType, StructField
 
     from lakewright.spec.entity import Entity
 
 __all__ = ["Prepared", "expressions_of", "prepare"]
+
+
+_PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean"))
+"""Types, as Spark writes them, whose values are equal where their hashes are: no text with a collation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Prepared:
         keys: Columns of the business key to what their values' hashes depend on; names of the source.
         key_columns: The same columns by their names in silver; none where the slice brings its primary key.
         watermarks: Column of a watermark, as declared, to its name in silver.
+        identity: Columns in silver that are equal where the primary key is, and only there, for comparing.
         partitions: Names in silver of the partition columns.
         has_key: Whether rows have a primary key.
         shape: The strategy whose rows these are.
@@ -49,6 +54,7 @@ class Prepared:
     keys: Mapping[str, str]
     key_columns: tuple[str, ...]
     watermarks: Mapping[str, str]
+    identity: tuple[str, ...]
     partitions: tuple[str, ...]
     has_key: bool
     shape: Strategy
@@ -99,6 +105,7 @@ def prepare(
     excluded = [*_sources(entity, entity.hash_exclude), *_unknown(names, hashed)]
     counted = steps.hashed_fields(frame, system, excluded)
     key_fields = tuple(frame.schema[name] for name in keys)
+    before = {name: frame.schema[name].dataType for name in keys}
     frame = steps.hash_rows(frame, system, excluded)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
     if shape is Strategy.HISTORIC:
@@ -113,6 +120,7 @@ def prepare(
         names=names,
         keys=keys,
         key_columns=tuple(names[name] for name in keys),
+        identity=_identity(frame, system, {names[name]: kind for name, kind in before.items()}),
         watermarks=_silver_names([mark.column_name for mark in entity.watermarks], names),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_own_key or bool(keys),
@@ -120,6 +128,14 @@ def prepare(
         key_fields=key_fields,
         shape=shape,
     )
+
+
+def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataType]) -> tuple[str, ...]:
+    """The key's own columns where they have the values that the primary key is made of; else that one."""
+    is_plain = all(
+        kind == frame.schema[name].dataType and kind.simpleString() in _PLAIN for name, kind in keys.items()
+    )
+    return tuple(keys) if keys and is_plain else (system.key,)
 
 
 def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+import pytest
 
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import SessionSettings
@@ -37,6 +40,18 @@ if TYPE_CHECKING:
     from lakewright.slices.result import ProcessResult
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+
+_MARKED = {"upsert.SMALL_TABLE": 0, "upsert.MANY": 2.0}
+WAYS: Mapping[str, Mapping[str, float]] = {
+    "written anew": {},
+    "marked": _MARKED,
+    "sorted, compared by key first": {
+        **_MARKED,
+        **dict.fromkeys(("changes.LARGE_TARGET", "changes.SMALL_SLICE"), 0),
+        **dict.fromkeys(("changes.FEW", "upsert.SMALL_SOURCE"), 0),
+    },
+}
+"""Ways in which slices are compared and written, by the sizes from which on they are."""
 
 
 def hours(count: float) -> datetime:
@@ -170,6 +185,15 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: Any = None) -> Any:
     return pa.Table.from_pylist(list(rows))
 
 
+@contextmanager
+def in_way(name: str) -> Iterator[None]:
+    """Have slices compared and written in one of `WAYS`, whatever their size."""
+    with pytest.MonkeyPatch.context() as patch:
+        for size, value in WAYS[name].items():
+            patch.setattr(f"lakewright.strategies.{size}", value)
+        yield
+
+
 def entity(processtype: str = "merge", name: str = "things", **declared: Any) -> Entity:
     """Return an entity keyed by `id`, if it isn't declared otherwise."""
     defaults: dict[str, Any] = {
@@ -197,4 +221,4 @@ def counts_of(summary: Summary) -> dict[str, int]:
     return {name: getattr(summary, name) for name in names}
 
 
-__all__ = ["SmallLake", "counts_of", "entity", "hours", "pa", "pq", "table_of"]
+__all__ = ["WAYS", "SmallLake", "counts_of", "entity", "hours", "in_way", "pa", "pq", "table_of"]

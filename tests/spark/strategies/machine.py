@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.model.strategies import Model, Record, Refused, Row, canonical
-from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours, pa
+from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours, in_way, pa
 
 from lakewright.manifest.item import Verdict
 from lakewright.transform.sql import name_sql
@@ -208,9 +209,11 @@ class StrategyMachine(RuleBasedStateMachine):
         self.number = 0
         self.before: dict[int, Sent] = {}
         self.pool = ThreadPoolExecutor(len(STRATEGIES))
+        self.way = ExitStack()
 
     def teardown(self) -> None:
         self.pool.shutdown()
+        self.way.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
     @initialize(
@@ -219,6 +222,7 @@ class StrategyMachine(RuleBasedStateMachine):
         last_seen=st.sampled_from(["column", "on_change"]),
         policy=st.sampled_from(["evolve", "evolve", "ignore"]),
         is_partitioned=st.booleans(),
+        way=st.sampled_from(sorted(WAYS)),
         first=SLICES,
     )
     def begin(
@@ -229,8 +233,10 @@ class StrategyMachine(RuleBasedStateMachine):
         last_seen: str,
         policy: str,
         is_partitioned: bool,
+        way: str,
         first: list[Sent],
     ) -> None:
+        self.way.enter_context(in_way(way))
         self.keys, self.values = KEYS[key]
         self.policy = policy
         keys: list[dict[str, Any]] = [{"name": name, "fieldroles": ["businesskey"]} for name, _ in self.keys]
