@@ -64,6 +64,7 @@ from lakewright.spec.values import Duration
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_lazily, read_store
+from lakewright.stores.unmade import UnmadeStore
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.targets.entity import application_of
@@ -336,6 +337,7 @@ class App:
                 f"the entity {found.name!r} is disabled",
                 remedy="Set enabled: true where it, or its connection, is declared.",
             )
+        self._make_store()
         wishes = Wishes(
             strategy=None if strategy is None else Strategy(strategy),
             processing_time=processing_time,
@@ -399,6 +401,7 @@ class App:
             StoreUnavailable: The manifest's back end doesn't answer; nothing ran.
         """
         kept_since = self._kept_since()
+        self._make_store()
         result = self._job_run(request, self.store, interruption).run(
             run_id=self.run_id,
             holder=this_process(self.run_id),
@@ -409,6 +412,11 @@ class App:
         if kept_since is not None:
             self._prune(kept_since)
         return result
+
+    def _make_store(self) -> None:
+        """Have the manifest made before it is asked many things, which costs a connection each until then."""
+        if isinstance(self.store, UnmadeStore):
+            self.store.made()
 
     def _kept_since(self) -> datetime | None:
         """Return since when the history is kept, or None for ever."""

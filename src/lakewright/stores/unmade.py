@@ -37,27 +37,28 @@ class UnmadeStore:
         """Whether there is a manifest by now."""
         return self._made is not None or self._unmade_at() is None
 
-    def _to_write(self) -> Store:
+    def made(self) -> Store:
+        """Return the manifest itself, made if there is none: who is about to write asks it only once."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
             return self._made
 
     def _to_read(self) -> Store:
-        return self._to_write() if self.is_made else MemoryStore()
+        return self.made() if self.is_made else MemoryStore()
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC, be it made or not."""
         moment = None if self._made is not None else self._unmade_at()
-        return self._to_write().now() if moment is None else moment
+        return self.made().now() if moment is None else moment
 
     def write(self, write: Write) -> Written:
         """Put down one write, durably."""
-        return self._to_write().write(write)
+        return self.made().write(write)
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Written | LakewrightError]:
         """Put down many independent writes in few round trips, and yield what became of each."""
-        return self._to_write().write_many(writes)
+        return self.made().write_many(writes)
 
     def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
         """Return the folds of these items; an item without records is left out."""

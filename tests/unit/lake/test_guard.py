@@ -51,3 +51,23 @@ def test_a_catalogs_table_needs_no_lock(tmp_path: Path) -> None:
 def test_the_lock_is_not_inside_the_tables_folder(tmp_path: Path) -> None:
     with guarded(Address(location=str(tmp_path / "t")), "me"):
         assert not (tmp_path / "t").exists()
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from lakewright.lake.guard import guarded
+from lakewright.spec.places import Address
+counter = Path(sys.argv[2])
+for _ in range(250):
+    with guarded(Address(location=sys.argv[1]), "one of four", patience=1e9, sleep=lambda _: None):
+        counter.write_text(str(int(counter.read_text()) + 1))
+"""
+
+
+def test_no_commit_of_a_thousand_is_lost_between_four_processes(tmp_path: Path) -> None:
+    (counter := tmp_path / "version").write_text("0")
+    command = [sys.executable, "-c", COUNT, str(tmp_path / "silver" / "t"), str(counter)]
+    processes = [subprocess.Popen(command) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+    assert counter.read_text() == "1000"
