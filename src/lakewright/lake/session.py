@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.errors import NotInstalled
+from lakewright.errors import NotInstalled, TargetError
 from lakewright.lake.archive import archive_options
 from lakewright.lake.jars import Jar, fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
@@ -30,7 +30,7 @@ from lakewright.lake.metastore import embedded_metastore, refuse_metastore_in_us
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings", "build_session", "is_jvm_gone", "session_conf", "throw_away_conf"]
+__all__ = ["SessionSettings", "build_session", "is_jvm_gone", "jvm_gone", "session_conf", "throw_away_conf"]
 
 log = logging.getLogger(__name__)
 
@@ -107,22 +107,34 @@ def _has_jvm() -> bool:
 
 
 def is_jvm_gone(error: BaseException) -> bool:
-    """Return whether an error was met because the JVM of this process has ended."""
+    """Return whether an error was met because the JVM of this process has ended.
+
+    Whatever is met once it has ended comes of that: py4j then also says that classes don't exist.
+    """
     seen: BaseException | None = error
     while seen is not None:
         names = {each.__name__ for each in type(seen).__mro__}
         if isinstance(seen, ConnectionError) or "Py4JNetworkError" in names:
-            return _has_jvm_ended()
+            # Its connections are closed a moment before it has ended.
+            return _has_jvm_ended(patience=1)
         seen = seen.__cause__ or seen.__context__
-    return False
+    return _has_jvm_ended(patience=0)
 
 
-def _has_jvm_ended() -> bool:
+def jvm_gone(what: str) -> TargetError:
+    """Return the error that `what` ends with once the JVM has ended."""
+    return TargetError(
+        f"{what}: Spark's JVM has ended",
+        remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
+        "spark.driver.memory sets how much it uses. Run again: what was not committed is done then.",
+    )
+
+
+def _has_jvm_ended(*, patience: float) -> bool:
     pyspark = sys.modules.get("pyspark")
     process = None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
     try:
-        # Its connections are closed a moment before it has ended.
-        return process is not None and process.wait(1) is not None
+        return process is not None and process.wait(patience) is not None
     except subprocess.TimeoutExpired:
         return False
 

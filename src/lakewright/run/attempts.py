@@ -20,11 +20,10 @@ from lakewright.errors import (
     LeaseLost,
     RetryableError,
     StoreUnavailable,
-    TargetError,
     TargetTimeout,
 )
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import is_jvm_gone
+from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
@@ -75,7 +74,7 @@ class Attempts:
             return self._done(target, context, instance, step)
         except Exception as error:
             if is_jvm_gone(error):
-                raise _jvm_gone(target, step) from error
+                raise jvm_gone(f"{target.label}: {step.phase}") from error
             raise
 
     def _done(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
@@ -167,14 +166,6 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
     return TargetTimeout(
         f"{target.label}: {step.phase} took longer than {target.timeout}",
         details={"timeout": str(target.timeout)},
-    )
-
-
-def _jvm_gone(target: Target, step: Step) -> TargetError:
-    return TargetError(
-        f"{target.label}: Spark's JVM has ended during {step.phase}",
-        remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
-        "spark.driver.memory sets how much it uses. Run again: what was not committed is done then.",
     )
 
 

@@ -24,6 +24,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import CommitFact, landed, strict_session
 from lakewright.lake.failpoint import pass_point
+from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
@@ -110,6 +111,9 @@ class Attempts:
             if self.bench.is_cut_off():
                 self._let_go(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
+            if is_jvm_gone(error):
+                self._let_go(claim, heartbeat, "Spark's JVM ended")
+                raise jvm_gone(name) from error
             heartbeat.drop(claim.lease)
             ours = translated(error, self.entity, name, table=self.places.silver.location or "")
             self.record_failure(claim, ours, error)

@@ -309,6 +309,21 @@ def test_a_holder_whose_lock_was_taken_over_writes_nothing(
     assert item.verdict(lake.bench(things).application) is Verdict.READY
 
 
+def test_the_end_of_the_jvm_is_no_failure_of_the_slice(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has to resolve what the next run does all the same."""
+    things = entity()
+    lake.put(things, "s1", SLICES[0])
+    monkeypatch.setattr("lakewright.slices.attempt.is_jvm_gone", lambda _: True)
+    monkeypatch.setenv("LAKEWRIGHT_FAILPOINT", "before_commit:raise")
+    error = lake.process(things).error
+    assert error is not None
+    assert error.message.endswith("Spark's JVM has ended")
+    (item,) = lake.items()
+    assert item.verdict(lake.bench(things).application) is Verdict.READY
+
+
 def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None:
     """Delta would leave out silently what has a smaller number."""
     things = entity()

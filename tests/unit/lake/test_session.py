@@ -128,16 +128,19 @@ def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> Non
     [
         (False, ConnectionRefusedError("refused"), True),
         (False, caused_by(ConnectionResetError("reset")), True),
-        (False, ValueError("wrong"), False),
+        (False, ValueError("functions does not exist in the JVM"), True),
+        (True, ValueError("wrong"), False),
         (True, ConnectionRefusedError("refused"), False),
         (None, ConnectionRefusedError("refused"), False),
     ],
 )
-def test_a_lost_connection_is_the_jvms_end_where_that_has_ended(
+def test_what_is_met_once_the_jvm_has_ended_comes_of_that(
     monkeypatch: pytest.MonkeyPatch, is_running: bool | None, error: Exception, is_gone: bool
 ) -> None:
     command = [sys.executable, "-c", "input()" if is_running else ""]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        if not is_running:
+            process.wait()
         gateway = None if is_running is None else SimpleNamespace(proc=process)
         pyspark = SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
         monkeypatch.setitem(sys.modules, "pyspark", pyspark)

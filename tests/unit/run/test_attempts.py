@@ -216,6 +216,6 @@ def test_a_jvm_that_was_killed_is_told_in_words_and_not_as_a_trace(
         bench = bench_of(tmp_path)
         bench.world.act = failing(1, lambda: ConnectionRefusedError("refused"))
         failed = only(bench.run(Phase.BUILD))
-    assert failed.error.message == "target 'a': Spark's JVM has ended during BUILD"
+    assert failed.error.message == "target 'a': BUILD: Spark's JVM has ended"
     assert "ran out of memory" in failed.error.remedy
     assert "Traceback" not in caplog.text
