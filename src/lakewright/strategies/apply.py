@@ -55,6 +55,12 @@ _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 """With it each join has Delta look for files in which no key is null, and a filter by a hash of many columns
 takes minutes to plan."""
 
+_WIDE = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject"}
+"""That rule looks at each column beside each other one, over and over."""
+
+WIDE = 200
+"""Columns from which on this costs more than it wins."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -142,7 +148,7 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
     """
     fit = _fitted(lake, session, entity, frame, order)
     is_small = _is_small(order.slice_size, fit.state)
-    _tune(session, is_small=is_small)
+    _tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
     ranged = ranged_columns(entity, fit.prepared)
     facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
@@ -184,11 +190,12 @@ def _is_small(size: int, state: TableState) -> bool:
     return size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
 
 
-def _tune(session: SparkSession, *, is_small: bool) -> None:
+def _tune(session: SparkSession, *, is_small: bool, is_wide: bool) -> None:
     """Let a small slice go through queries of one partition each, not planned anew as they run."""
     session.conf.set(_CONSTRAINTS, "false")
-    for key, value in _SMALL.items():
-        if is_small:
-            session.conf.set(key, value)
-        else:
-            session.conf.unset(key)
+    for is_chosen, values in ((is_small, _SMALL), (is_wide, _WIDE)):
+        for key, value in values.items():
+            if is_chosen:
+                session.conf.set(key, value)
+            else:
+                session.conf.unset(key)

@@ -82,6 +82,13 @@ def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return CommitConflict(f"another writer committed at the same time as the {what}: {_first(text)}")
 
 
+def _no_storage(match: re.Match[str], _text: str, what: str) -> LakewrightError:
+    return TargetError(
+        f"the storage failed while the {what} was processed: {match[0]}",
+        remedy="Free space, or mend the storage; then resolve the item: its slice is applied once, whole.",
+    )
+
+
 def _broken_constraint(match: re.Match[str], _text: str, what: str) -> LakewrightError:
     return TargetError(
         f"a row of the {what} breaks a constraint of the table: {match[0]}",
@@ -140,6 +147,13 @@ def _first(text: str) -> str:
 
 
 _MEANINGS = (
+    (
+        re.compile(
+            r"No space left on device|Disk quota exceeded|File too large|Read-only file system|"
+            r"Input/output error"
+        ),
+        _no_storage,
+    ),
     (
         re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
         _conflict,

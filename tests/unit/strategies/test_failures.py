@@ -63,6 +63,12 @@ ENTITY = Entity.model_validate(
             SchemaDriftError,
             "NANOS",
         ),
+        (
+            "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: No space left on device",
+            TargetError,
+            "No space left on device",
+        ),
+        ("java.nio.file.FileSystemException: a -> b: Input/output error", TargetError, "storage failed"),
         ("something\nwith lines", TargetError, "something"),
         ("outer\nCaused by: x\n[INNER.ERROR] what it was", TargetError, "what it was"),
     ],
