@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -398,3 +399,73 @@ def test_metrics_are_those_of_the_commit(lake: SmallLake) -> None:
 
 def silver_of(lake: SmallLake, things: Entity) -> Path:
     return Path(things.places(lake.lake.settings).silver.location or "")
+
+
+def test_keys_that_look_alike_are_others_and_equal_ones_are_one(lake: SmallLake) -> None:
+    """ "Generate primary key": texts to the byte, numbers by value."""
+    cases: list[tuple[list[Any], list[Any]]] = [
+        (["a", "a ", "A", "", "a|b"], ["a", "a ", "A", "", "a|b"]),
+        ([math.nan, 0.0, 1.5], [-math.nan, -0.0, 1.5]),
+        ([Decimal("1.50"), Decimal("2.00"), Decimal("-0.10")], [Decimal("1.5"), Decimal(2), Decimal("-0.1")]),
+    ]
+    for number, (keys, again) in enumerate(cases):
+        crm = entity(name=f"keys{number}")
+        lake.load(crm, "s1", [{"id": key, "v": "old"} for key in keys])
+        summary = lake.load(crm, "s2", [{"id": key, "v": f"new {n}"} for n, key in enumerate(again)])
+        assert (summary.inserted, summary.changed) == (0, len(keys)), keys
+        assert sorted(lake.rows(crm, "v")) == [(f"new {n}",) for n in range(len(keys))]
+
+
+def test_a_key_of_other_columns_is_refused_until_the_table_is_loaded_anew(lake: SmallLake) -> None:
+    rows = [{"id": 1, "x": 1, "v": "a"}]
+    lake.load(entity("historic"), "s1", rows)
+    wider = entity("historic", columns=[KEY, {"name": "x", "fieldroles": ["businesskey"]}])
+    error = lake.fail(wider, "s2", rows)
+    assert isinstance(error, SchemaDriftError)
+    assert "--strategy full --allow-data-loss" in (error.remedy or "")
+    assert len(lake.rows(wider)) == 1
+
+
+def test_a_column_that_goes_ends_versions_that_had_a_value_in_it(lake: SmallLake) -> None:
+    """ "Schema Drift": it stays, and is null in new versions; one that changes its case is the same."""
+    crm = entity("historic")
+    lake.load(crm, "s1", [{"id": 1, "v": "a", "w": 1}, {"id": 2, "v": "b", "w": None}])
+    gone = lake.load(crm, "s2", [{"id": 1, "V": "a"}, {"id": 2, "V": "b"}])
+    assert (gone.updated, gone.unchanged) == (1, 1)
+    found = lake.rows(crm, "id", "v", "w", "dlf_IsCurrent")
+    assert found == [(1, "a", 1, False), (1, "a", None, True), (2, "b", None, True)]
+    assert [name for name in lake.table(crm).columns if name.lower() == "v"] == ["v"]
+
+
+def test_a_slice_without_rows_deletes_nothing_by_inference(lake: SmallLake) -> None:
+    """Delete inference: an empty slice says nothing of what it lacks."""
+    schema = [("id", pa.int64()), ("at", pa.int64())]
+    marks = [{"column_name": "at", "expression": "${last_value}"}]
+    for strategy in ("merge", "historic"):
+        for scope, watermark in (("full", []), ("closed", marks)):
+            settings = {"delete_missing": True, "delete_scope": scope}
+            crm = entity(strategy, name=f"{strategy}_{scope}", watermark=watermark, settings=settings)
+            lake.load(crm, "s1", [{"id": 1, "at": 1}, {"id": 2, "at": 2}], schema)
+            summary = lake.load(crm, "s2", [], schema)
+            assert (summary.inferred_deletes, summary.delta_version) == (0, None)
+            assert lake.rows(crm, "id", "dlf_deleted") == [(1, False), (2, False)]
+
+
+def test_the_ways_of_keeping_last_seen_differ_in_nothing_else(lake: SmallLake) -> None:
+    """ "Merge Strategy": rows that are the same aren't written with `on_change`, and look the same."""
+    flag = "dlf_deleted"
+    slices: list[list[dict[str, Any]]] = [
+        [{"id": n, "v": "a", flag: None} for n in range(6)],
+        [{"id": 0, "v": "a", flag: None}, {"id": 1, "v": "b", flag: None}, {"id": 2, "v": "a", flag: True}],
+        [{"id": 2, "v": "a", flag: True}, {"id": 3, "v": "c", flag: None}, {"id": 9, "v": "n", flag: None}],
+        [{"id": 2, "v": "a", flag: None}, {"id": 1, "v": "b", flag: None}],
+    ]
+    schema = [("id", pa.int64()), ("v", pa.string()), (flag, pa.bool_())]
+    views, counts = [], []
+    for mode in ("column", "on_change"):
+        crm = entity(name=f"seen_{mode}", settings={"last_seen": mode})
+        summaries = [lake.load(crm, f"s{n}", rows, schema) for n, rows in enumerate(slices)]
+        counts.append([(s.inserted, s.updated, s.deleted, s.changed) for s in summaries])
+        views.append(lake.rows(crm, "id", "v", flag, "dlf_source_filename", "dlf_SourceHash"))
+    assert views[0] == views[1]
+    assert counts[0] == counts[1]

@@ -5,7 +5,13 @@ Headings are those of `processing-strategies.md`; K is the faults' number.
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -14,11 +20,14 @@ from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import LeaseHeld
 from lakewright.manifest.leases import Leases
+from lakewright.stores.process import is_dead
 from lakewright.strategies.changes import compare
 from lakewright.targets.lease import lease_key
 from lakewright.targets.upkeep import look_at_silver, maintain, silver_resource
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.spec.entity import Entity
 
 OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
@@ -32,7 +41,7 @@ def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leases(lake: SmallLake) -> Leases:
-    return Leases(lake.store, lake.holder, lambda: str(uuid4()))
+    return Leases(lake.store, lake.holder, lambda: str(uuid4()), is_dead=is_dead)
 
 
 def rows(first: int, last: int, value: str) -> list[dict[str, Any]]:
@@ -93,6 +102,50 @@ def test_who_dies_in_the_middle_leaves_the_same_rows(
     assert lake.load(things, "s9", rows(0, 5, "2")).unchanged == 5
 
 
+COMPACT = """
+import sys
+from pathlib import Path
+from uuid import uuid4
+from lakewright.lake.session import SessionSettings, build_session
+from lakewright.manifest.leases import Leases
+from lakewright.targets.upkeep import maintain
+from tests.spark.strategies.bench import SmallLake
+from tests.spark.strategies.test_upkeep import OFTEN, entity
+root = Path(sys.argv[1])
+lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)
+things = entity("historic", settings=OFTEN)
+print("ready", flush=True)
+maintain(lake.lake, Leases(lake.store, lake.holder, lambda: str(uuid4())), things)
+"""
+
+
+def test_a_compaction_that_is_killed_at_its_first_file_changes_no_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """K14: kill -9 of the process and its JVM; the next run takes the lease over and goes on."""
+    lake = SmallLake.shared(spark, tmp_path)
+    things = entity("historic", settings=OFTEN)
+    for number in range(3):
+        lake.load(things, f"s{number}", rows(0, 5, str(number)))
+    before, files = lake.rows(things), lake.files(things)
+    run = subprocess.Popen(
+        [sys.executable, "-c", COMPACT, str(tmp_path)], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"ready\n"
+    while run.poll() is None and lake.files(things) == files:
+        time.sleep(0.001)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate()
+    assert lake.files(things) > files
+
+    assert lake.rows(things) == before
+    assert lake.load(things, "s8", rows(0, 5, "2")).unchanged == 5
+    maintain(lake.lake, leases(lake), things)
+    assert len(live(lake, things)) == 1
+    assert lake.rows(things) == before
+
+
 def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,3 +195,35 @@ def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
 
     assert large in live(lake, things)
     assert len(live(lake, things)) == 2
+
+
+def test_only_files_beyond_retention_are_removed(lake: SmallLake) -> None:
+    """`vacuum: true`: what no version within the table's retention needs, and never a younger one."""
+    things = entity(
+        settings={
+            "maintenance": {**OFTEN["maintenance"], "vacuum": True},
+            "table_properties": {"delta.deletedFileRetentionDuration": "interval 48 hours"},
+        }
+    )
+    lake.load(things, "s1", rows(0, 9, "a"))
+    lake.load(things, "s2", rows(0, 5, "b"))
+    first, before = lake.files(things), lake.rows(things)
+
+    assert maintain(lake.lake, leases(lake), things).is_done
+    assert first < lake.files(things)
+
+    (log,) = (lake.root / "silver").rglob("_delta_log")
+    old, young = log.parent / "part-old.snappy.parquet", log.parent / "part-young.snappy.parquet"
+    for file, age in ((old, 49), (young, 47)):
+        file.write_bytes(b"PAR1")
+        then = file.stat().st_mtime - age * 3600
+        os.utime(file, (then, then))
+    live_before = live(lake, things)
+    for number in (3, 4):
+        lake.load(things, f"s{number}", rows(0, 5, str(number)))
+    assert maintain(lake.lake, leases(lake), things).is_done
+
+    assert (old.exists(), young.exists()) == (False, True)
+    assert first | live_before <= lake.files(things)
+    assert [row[:2] for row in lake.rows(things, "id", "v")][5:] == [(n, "a") for n in range(5, 9)]
+    assert len(before) == len(lake.rows(things))
