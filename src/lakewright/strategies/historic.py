@@ -12,8 +12,7 @@ from lakewright.errors import BackdatedError
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.changes import HELD, MATCH, MISSING, Action, Comparison, compare
 from lakewright.strategies.first import fill
-from lakewright.strategies.missing import refuse_many, window
-from lakewright.strategies.pruning import within_ranges
+from lakewright.strategies.missing import reached, refuse_many, window
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.upsert import Clause, merge
 from lakewright.transform.sql import name_sql
@@ -67,9 +66,9 @@ def apply_historic(work: Work) -> Summary:
     if work.leave.backdated:
         _refuse_disorder(work, changes)
     current = f"t.{name_sql(work.system.valid_to)} is null"
-    ranges = "true" if counts.get(MISSING) else within_ranges(work, "t")
+    reach = reached(work, counts.get(MISSING, 0))
     write = merge(
-        work, changes, _clauses(work), target=f"{current} and {ranges}", inserts=inserts, matches=matches
+        work, changes, _clauses(work), target=f"{current} and {reach}", inserts=inserts, matches=matches
     )
     return work.commit(summary, write)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.changes import HELD, MISSING, Action, Comparison, compare
 from lakewright.strategies.first import fill
-from lakewright.strategies.missing import refuse_many, window
-from lakewright.strategies.pruning import within_ranges
+from lakewright.strategies.missing import reached, refuse_many, window
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.upsert import Clause, merge
 from lakewright.transform.sql import name_sql
@@ -52,12 +51,11 @@ def apply_merge(work: Work) -> Summary:
     acting = sum(counts[label] for label in _actions(work) if label in counts)
     if not acting:
         return summary
-    is_pruned = not counts.get(MISSING)
     write = merge(
         work,
         changes,
         _clauses(work),
-        target=within_ranges(work, "t") if is_pruned else "true",
+        target=reached(work, counts.get(MISSING, 0)),
         inserts=counts["insert"],
         matches=acting - counts["insert"],
     )

@@ -13,23 +13,28 @@ from lakewright.errors import DeleteBrakeError
 from lakewright.spec.entity import Strategy
 from lakewright.spec.watermark import Watermark
 from lakewright.strategies.literals import value_sql
+from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
     from lakewright.strategies.work import Work
 
-__all__ = ["FREE_DELETES", "is_too_many", "joined", "refuse_many", "window"]
+__all__ = ["FREE_DELETES", "is_too_many", "joined", "reached", "refuse_many", "window"]
 
 FREE_DELETES = 1_000
 """Inferred deletes that are never too many."""
 
 
-def window(work: Work) -> str | None:
+def window(work: Work, *alias: str) -> str | None:
     """Return the condition that the target's rows in the slice's window meet; None if nothing is inferred.
 
     Nothing is without `delete_missing`, without a previous watermark, and for an empty slice. Rows with a
     null watermark are outside.
+
+    Args:
+        work: The work.
+        *alias: Of the target in the query, where it has one.
     """
     entity = work.entity
     if not entity.delete_missing or work.facts.records == 0:
@@ -48,8 +53,20 @@ def window(work: Work) -> str | None:
             return None
         low = value_sql(work.lower_ends[column], kind)
         high = value_sql(work.facts.watermarks[column].python, kind)
-        conditions[column] = f"{name_sql(name)} {above} {low} and {name_sql(name)} <= {high}"
+        value = name_sql(*alias, name)
+        conditions[column] = f"{value} {above} {low} and {value} <= {high}"
     return joined([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
+
+
+def reached(work: Work, inferred: int) -> str:
+    """Return the condition, over the target as `t`, that every row meets which a slice changes.
+
+    Args:
+        work: The work.
+        inferred: Rows that are missing from the slice.
+    """
+    ranges = within_ranges(work, "t")
+    return f"(({ranges}) or ({window(work, 't')}))" if inferred else ranges
 
 
 def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
