@@ -225,6 +225,9 @@ def java_options(state_folder: Path, *, is_local: bool) -> list[str]:
         # The quick compiler only: a run of a minute ends before the thorough one pays. With millions of rows
         # that one would; -XX:TieredStopAtLevel=4 among the user's options brings it back.
         options += ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1"]
+        # That one alone is given 48 MB for its code, which wide tables or some minutes of queries fill: from
+        # then on nothing more is compiled.
+        options += ["-XX:ReservedCodeCacheSize=240m"]
     return options
 
 
