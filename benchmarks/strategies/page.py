@@ -22,12 +22,18 @@ _TITLES = {
     "merge_column": "Merge, `last_seen: column`",
     "historic": "Historic",
 }
-_TEXT = f"""Three contestants, each a process of its own that lives through all cases and was warmed up: the
-tool; a *naive* script, the tables of rules word for word on Spark's and Delta's default settings (but for as
-much memory); and the best script written *by hand*: changed rows selected first, deletion vectors, one MERGE,
-the tool's tuned session, no checks and no manifest. They take turns on the same slices, and their tables are
-compared. Seconds by the clock, then CPU seconds of the JVM and Python, which other work on the
-machine hardly changes; bytes are of new data files and deletion vectors.
+_TEXT = f"""Three contestants, each a process of its own that lives through all cases of a run: the tool; a
+*naive* script, the tables of rules word for word on Spark's and Delta's default settings (but for as much
+memory); and the best script written *by hand*: changed rows selected first, deletion vectors, one
+MERGE, the tool's tuned session, no checks and no manifest. They take turns on the same slices, of
+twenty columns unless it says otherwise, and their tables are compared after each. A turn of each
+strategy's first case isn't counted: it loads classes and has methods compiled. All have a quarter of
+the machine's memory as heap. Tool and script by hand run with Java's quick compiler only, the parallel
+collector, two partitions a core and one for Delta's snapshots; the naive script with Java's, Spark's
+and Delta's defaults.
+
+Seconds by the clock, then CPU seconds of the JVM and Python, which other work on the machine changes
+less; bytes are of new data files and deletion vectors.
 
 ![CPU seconds of the three contestants]({PICTURE})
 """
@@ -86,6 +92,18 @@ def _memory(measured: Measured) -> Iterator[str]:
     if any(tops.values()):
         listed = ", ".join(f"{name} {top:,} MiB" for name, top in tops.items())
         yield f"Greatest resident memory of each JVM over all cases: {listed}.\n"
+    loads = [
+        each["load"]
+        for case in measured.values()
+        for rounds in case.values()
+        for each in rounds
+        if "load" in each
+    ]
+    if loads:
+        yield (
+            f"The machine's load, that of the contestants with it, was {min(loads):.0f} to {max(loads):.0f} "
+            "while this was measured.\n"
+        )
 
 
 def _history(history: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _overhead(measured: Measured, case: Case, name: str) -> Iterator[Row]:
 
 def _bytes(measured: Measured, case: Case, name: str) -> Iterator[Row]:
     own = middle(measured, case.name, "tool", "bytes")
-    first = middle(measured, f"{case.base}_first", "tool", "bytes")
+    first = middle(measured, case.name, "tool", "table_bytes")
     if own is None or first is None:
         return
     versions = 2 if case.strategy == "historic" else 1
