@@ -111,14 +111,22 @@ def is_jvm_gone(error: BaseException) -> bool:
 
     Whatever is met once it has ended comes of that: py4j then also says that classes don't exist.
     """
-    seen: BaseException | None = error
-    while seen is not None:
-        names = {each.__name__ for each in type(seen).__mro__}
-        if isinstance(seen, ConnectionError) or "Py4JNetworkError" in names:
+    for each in _chain(error):
+        names = {kind.__name__ for kind in type(each).__mro__}
+        if isinstance(each, ConnectionError) or "Py4JNetworkError" in names:
             # Its connections are closed a moment before it has ended.
             return _has_jvm_ended(patience=1)
-        seen = seen.__cause__ or seen.__context__
     return _has_jvm_ended(patience=0)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what led to it, each once: an error may have been raised from itself."""
+    met: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in met:
+        met.add(id(each))
+        yield each
+        each = each.__cause__ or each.__context__
 
 
 def jvm_gone(what: str) -> TargetError:

@@ -23,6 +23,11 @@ STATE = Path("/var/lib/a lake")
 JARS = [Path("/jars/delta.jar"), Path("/jars/storage.jar")]
 
 
+def caused_by_itself(error: Exception) -> Exception:
+    error.__cause__ = error
+    return error
+
+
 def caused_by(cause: Exception) -> Exception:
     error = RuntimeError("the job was lost")
     error.__cause__ = cause
@@ -129,6 +134,8 @@ def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> Non
     [
         (False, ConnectionRefusedError("refused"), True),
         (False, caused_by(ConnectionResetError("reset")), True),
+        (False, caused_by_itself(ConnectionResetError("reset")), True),
+        (True, caused_by_itself(ValueError("wrong")), False),
         (False, ValueError("functions does not exist in the JVM"), True),
         (True, ValueError("wrong"), False),
         (True, ConnectionRefusedError("refused"), False),
