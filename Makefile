@@ -10,6 +10,9 @@ DIR ?= lakewright-demo
 # How long `make fuzz` looks for something; the seed of one finding, to see it again.
 FUZZ_MINUTES ?= 10
 FUZZ_SEED ?=
+# Tests that run at once, file by file in the order of their names, where the slow ones come first.
+WORKERS ?= 2
+ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
@@ -25,14 +28,14 @@ demo: setup ## Write a lake into DIR (lakewright-demo) and run it
 	@$(BIN)/lakewright demo "$(DIR)"
 
 test: setup ## Run all tests; ARGS="..." goes to pytest
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest $(if $(ARGS),,$(ALONGSIDE)) $(ARGS)
 
 check: setup ## What CI runs: format, lint, types, layers, tests with coverage, doctests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest $(ALONGSIDE) --durations=40 --cov --cov-report=term
 
 chaos: setup ## Kill and stop runs, 1,000 times; CHAOS_MINUTES, CHAOS_POINTS, or ARGS="..." as `python -m tests.chaos -h` says
 	@$(BIN)/python -m tests.chaos $(ARGS)
