@@ -38,7 +38,10 @@ def test_only_a_kept_catalog_without_a_server_has_one(conf: dict[str, str], is_e
     assert found == (Path("/state/metastore_db") if is_embedded else None)
 
 
-def test_a_session_is_not_started_while_another_process_has_it_open(tmp_path: Path) -> None:
+def test_a_session_is_not_started_while_another_process_has_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakewright.lake.session._has_jvm", lambda: False)
     folder = tmp_path / "metastore_db"
     refuse_metastore_in_use(folder)
     folder.mkdir()
