@@ -200,7 +200,7 @@ class App:
     @cached_property
     def store(self) -> Store:
         """The manifest's back end; where there is none yet, the first write makes it."""
-        return open_lazily(self._manifest_settings())
+        return open_lazily(self.manifest_settings())
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -247,7 +247,7 @@ class App:
         def plan(store: Store) -> Plan:
             return self._job_run(request, store).plan()
 
-        return read_store(self._manifest_settings(), plan)
+        return read_store(self.manifest_settings(), plan)
 
     def nodes(self, request: JobRequest) -> dict[str, Node]:
         """Return what each target of a job needs and gives in one phase of its first instance.
@@ -517,7 +517,8 @@ class App:
     def _journal(self, store: Store) -> Journal:
         return Journal(store, redactor=self.redactor, is_dead=is_dead)
 
-    def _manifest_settings(self) -> dict[str, Any]:
+    def manifest_settings(self) -> dict[str, Any]:
+        """Return what `manifest:` says with its defaults; relative places begin at the project."""
         settings = {"kind": "sqlite", **self.project.manifest}
         if settings["kind"] == "sqlite":
             settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))

@@ -213,10 +213,10 @@ def no_project(error: LakewrightError, *, is_named: bool) -> Check:
 
 
 def _manifest(app: App) -> str:
-    kind = app.project.manifest.get("kind", "sqlite")
+    settings = app.manifest_settings()
+    kind = settings["kind"]
     if isinstance(app.store, UnmadeStore) and not app.store.is_made:
-        path = Path(str(app.project.manifest.get("path", ".lakewright/manifest.db")))
-        can = f"; {_write_access(str((app.project.basedir / path).parent))}" if kind == "sqlite" else ""
+        can = f"; {_write_access(str(Path(settings['path']).parent))}" if kind == "sqlite" else ""
         return f"{kind}, isn't there yet, the first run makes it{can}"
     items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()

@@ -51,6 +51,9 @@ STRICT = {
     "spark.databricks.delta.dynamicPartitionOverwrite.enabled": "true",
     # What is merged was put down just before; Delta would put it down once more.
     "spark.databricks.delta.merge.materializeSource": "none",
+    # With it each join has Delta look for files in which no key is null, and a filter by a hash of many
+    # columns takes minutes to plan.
+    "spark.sql.constraintPropagation.enabled": "false",
 }
 
 

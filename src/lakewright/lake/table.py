@@ -310,8 +310,8 @@ def _is_torn(checkpoint: Path) -> bool:
 def _state(table: DeltaFile) -> TableState:
     metadata = table.metadata()
     schema = json.loads(table.schema().to_json())
-    rows, is_empty = _rows(table)
-    sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
+    files = table.get_add_actions(flatten=True)
+    rows, is_empty = _rows(table, files)
     return TableState(
         exists=True,
         version=table.version(),
@@ -320,16 +320,15 @@ def _state(table: DeltaFile) -> TableState:
         properties=dict(metadata.configuration),
         is_empty=is_empty,
         rows=rows,
-        size=sum(int(size) for size in sizes),
+        size=sum(files.column("size_bytes").to_pylist()),
     )
 
 
-def _rows(table: DeltaFile) -> tuple[int | None, bool | None]:
-    """How many rows the files hold, and whether none is left of them."""
-    actions = table.get_add_actions(flatten=True)
-    if actions.num_rows == 0:
+def _rows(table: DeltaFile, files: Any) -> tuple[int | None, bool | None]:
+    """How many rows a table's files hold, and whether none is left of them."""
+    if files.num_rows == 0:
         return 0, True
-    counts = actions.column("num_records").to_pylist() if "num_records" in actions.column_names else [None]
+    counts = files.column("num_records").to_pylist() if "num_records" in files.column_names else [None]
     if None in counts:
         return None, None
     rows = sum(counts)

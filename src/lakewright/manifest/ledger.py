@@ -90,6 +90,13 @@ class Ledger:
             return None
         return self._lock_of(item, self.store.document(LEASE, item.item_id), self.store.now())
 
+    def stale_locks(self, items: Iterable[Item]) -> Iterator[Lock]:
+        """Yield the locks on some items that nobody stands behind any more."""
+        for item in items:
+            lock = self.lock(item)
+            if lock is not None and lock.is_stale:
+                yield lock
+
     def _lock_of(self, item: Item, held: Document | None, now: datetime) -> Lock | None:
         lease = None if held is None else Lease.from_document(held)
         return Lock.of(item, lease, now=now, is_dead=self._is_dead)

@@ -118,7 +118,7 @@ class Standing:
     @property
     def key(self) -> str:
         """The key of the document that holds it."""
-        return f"{self.application}/{self.column}"
+        return _key(self.application, self.column)
 
     def put(self, *, expected: int | None = None) -> Put:
         """Return the write that makes this the last one."""
@@ -173,7 +173,6 @@ class Change:
             change_id: One that no other change has.
             expected: Version of the watermark's document, 0 for none.
         """
-        key = f"{self.application}/{self.column}"
         value = {
             "application": list(self.application.key),
             "column": self.column,
@@ -183,16 +182,14 @@ class Change:
             "reason": self.reason,
             "at": format_instant(self.at),
         }
-        done = Put(WATERMARK, key, None, expected) if self.watermark is None else self._standing(expected)
-        return done, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
-
-    def _standing(self, expected: int) -> Put:
         if self.watermark is None:
-            raise ValueError("a watermark that is forgotten has no standing")
-        standing = Standing(
-            self.application, self.column, self.watermark, None, self.author, self.reason, self.at
-        )
-        return standing.put(expected=expected)
+            done = Put(WATERMARK, _key(self.application, self.column), None, expected)
+        else:
+            standing = Standing(
+                self.application, self.column, self.watermark, None, self.author, self.reason, self.at
+            )
+            done = standing.put(expected=expected)
+        return done, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
 
     @classmethod
     def from_document(cls, document: Document) -> Change:
@@ -208,6 +205,11 @@ class Change:
             reason=value["reason"],
             at=parse_instant(value["at"]),
         )
+
+
+def _key(application: Application, column: str) -> str:
+    """The key of the document that holds a column's watermark."""
+    return f"{application}/{column}"
 
 
 def _read(document: Mapping[str, Any] | None) -> Watermark | None:
@@ -260,7 +262,7 @@ class Watermarks:
         Raises:
             SequenceConflict: A slice or somebody else changed it at this moment; nothing was written.
         """
-        present = self.store.document(WATERMARK, f"{application}/{column}")
+        present = self.store.document(WATERMARK, _key(application, column))
         before = None if present is None else Standing.from_document(present).watermark
         change = Change(application, column, watermark, before, author, reason, self.store.now())
         version = 0 if present is None else present.version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
@@ -11,7 +12,6 @@ from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
 from lakewright.lake.alter import alter_table, replace_table
-from lakewright.lake.files import local_path
 from lakewright.lake.guard import guarded
 from lakewright.lake.partition import (
     Partition,
@@ -32,7 +32,14 @@ from lakewright.lake.table import (
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_merge import Clause, merge_rows, same_key
-from lakewright.relations.delta_write import WriteTarget, delta_table, partitions_of, write_table
+from lakewright.relations.delta_write import (
+    Partitions,
+    WriteTarget,
+    delta_table,
+    has_files,
+    partitions_of,
+    write_table,
+)
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicyText,
@@ -118,18 +125,12 @@ class DeltaRelation(StoredRelation):
     def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
         if not partition or state.is_empty:
             return _not(state.is_empty)
-        values = typed_partition(self.partitions, partition)
-        address = self.address(workspace)
-        path = None if address.location is None else local_path(address.location)
-        names = tuple(values)
-        found = (
-            None
-            if path is None
-            else workspace.lake.seen(("partitions", path, names), lambda: partitions_of(path, names))
-        )
-        if found is None:
-            return not self.read(workspace, [partition]).isEmpty()
-        return tuple(values.values()) in found
+
+        def look(path: Path, names: tuple[str, ...]) -> Partitions | None:
+            return workspace.lake.seen(("partitions", path, names), lambda: partitions_of(path, names))
+
+        found = has_files(self.address(workspace), typed_partition(self.partitions, partition), look)
+        return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return the table's version, whichever partitions are asked for."""

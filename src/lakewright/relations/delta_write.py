@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.workspace import Workspace
 
-__all__ = ["WriteTarget", "delta_table", "partitions_of", "write_table"]
+__all__ = ["Partitions", "WriteTarget", "delta_table", "has_files", "partitions_of", "write_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,11 @@ class WriteTarget:
     merge_key: tuple[str, ...] = ()
 
 
-def partitions_of(path: Path, names: Sequence[str]) -> frozenset[tuple[Value, ...]] | None:
+Partitions = frozenset[tuple[Value, ...]]
+"""Values of partition columns."""
+
+
+def partitions_of(path: Path, names: Sequence[str]) -> Partitions | None:
     """Return the values of these columns in the partitions that a table on this machine has files of.
 
     None where its log doesn't tell.
@@ -57,6 +61,21 @@ def partitions_of(path: Path, names: Sequence[str]) -> frozenset[tuple[Value, ..
     return frozenset(zip(*columns, strict=True))
 
 
+def has_files(
+    address: Address, values: Mapping[str, Value], look: Callable[..., Partitions | None] = partitions_of
+) -> bool | None:
+    """Return whether a table has files of a partition; None where no log on this machine tells.
+
+    Args:
+        address: Of the table.
+        values: Partition column to value.
+        look: Finds what `partitions_of` does.
+    """
+    path = None if address.location is None else local_path(address.location)
+    found = None if path is None else look(path, tuple(values))
+    return None if found is None else tuple(values.values()) in found
+
+
 def write_table(
     workspace: Workspace, frame: DataFrame, target: WriteTarget, *, partition: Partition, mode: OutputMode
 ) -> WriteSummary:
@@ -67,20 +86,20 @@ def write_table(
     """
     state = observe_table(workspace.lake, target.address)
     frame = _outgoing(frame, target, state, partition, mode)
-    if mode is OutputMode.UPDATE and state.exists:
-        rows = _merge(workspace, frame, target, partition)
-        return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
 
-    def save(mode: OutputMode) -> WriteSummary:
-        rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
+    def write(mode: OutputMode) -> WriteSummary:
+        if mode is OutputMode.UPDATE and state.exists:
+            rows = _merge(workspace, frame, target, partition)
+        else:
+            rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
         return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
 
     if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
-        added = save(OutputMode.APPEND)
+        added = write(OutputMode.APPEND)
         if state.version is not None and added.version == state.version + 1:
             return added
         # Somebody who knows nothing of our locks wrote meanwhile, maybe into the same place.
-    return save(mode)
+    return write(mode)
 
 
 def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partition) -> bool:
@@ -89,10 +108,7 @@ def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partiti
         return False
     if state.is_empty or not partition:
         return state.is_empty is True
-    path = None if target.address.location is None else local_path(target.address.location)
-    values = typed_partition(target.partitions, partition)
-    found = None if path is None else partitions_of(path, tuple(values))
-    return found is not None and tuple(values.values()) not in found
+    return has_files(target.address, typed_partition(target.partitions, partition)) is False
 
 
 def _outgoing(

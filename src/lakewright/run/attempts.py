@@ -15,13 +15,7 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import (
-    CommitConflict,
-    LeaseLost,
-    RetryableError,
-    StoreUnavailable,
-    TargetTimeout,
-)
+from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
 from lakewright.lake.lake import Lake
 from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.plan.outcome import Outcome

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import (
     CommitConflict,
+    LakewrightError,
     LateSliceError,
     LeaseLost,
     OperatorError,
@@ -40,7 +41,6 @@ from lakewright.strategies.work import Leave
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.errors import LakewrightError
     from lakewright.manifest.claim import Claim
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
@@ -117,6 +117,8 @@ class Attempts:
             heartbeat.drop(claim.lease)
             ours = translated(error, self.entity, name, table=self.places.silver.location or "")
             self.record_failure(claim, ours, error)
+            if ours is error:
+                raise  # raised from itself, it would forget what it came from
             raise ours from error
         except BaseException:
             self._let_go(claim, heartbeat, "the run was interrupted")
@@ -178,6 +180,8 @@ class Attempts:
             applied = apply(
                 self.bench.lake, self.session, self.entity, frame, self._order(claim, slice_, at, check)
             )
+        except LakewrightError:
+            raise
         except Exception as error:
             raise translated(error, self.entity, name, table=self.places.silver.location or "") from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))

@@ -63,8 +63,7 @@ def _takeable(bench: Bench, items: Iterable[Item]) -> frozenset[str]:
     """Ids of items whose lock nobody stands behind any more, where runs may take such locks over."""
     if bench.takeover is not Takeover.AUTO:
         return frozenset()
-    locked = ((item, bench.ledger.lock(item)) for item in items if item.processing is not None)
-    return frozenset(item.item_id for item, lock in locked if lock is not None and lock.is_stale)
+    return frozenset(lock.item_id for lock in bench.ledger.stale_locks(items))
 
 
 def choose(bench: Bench, entity: Entity, pending: Pending, name: str | None) -> tuple[Item, ...]:

@@ -51,10 +51,6 @@ SMALL_TABLE = 200_000
 
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
-_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
-"""With it each join has Delta look for files in which no key is null, and a filter by a hash of many columns
-takes minutes to plan."""
-
 _WIDE = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject"}
 """That rule looks at each column beside each other one, over and over."""
 
@@ -191,8 +187,10 @@ def _is_small(size: int, state: TableState) -> bool:
 
 
 def _tune(session: SparkSession, *, is_small: bool, is_wide: bool) -> None:
-    """Let a small slice go through queries of one partition each, not planned anew as they run."""
-    session.conf.set(_CONSTRAINTS, "false")
+    """Let a small slice go through queries of one partition each, not planned anew as they run.
+
+    Those of a wide one are planned without what takes too long.
+    """
     for is_chosen, values in ((is_small, _SMALL), (is_wide, _WIDE)):
         for key, value in values.items():
             if is_chosen:

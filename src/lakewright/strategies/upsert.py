@@ -80,7 +80,7 @@ def merge(
     condition = f"t.{name_sql(work.system.key)} = s.{MATCH} and {target}"
 
     def write() -> None:
-        work.session.conf.set(_MARKING, "true" if not _is_mostly_replaced(work, matches) else "false")
+        work.session.conf.set(_MARKING, "false" if _is_mostly_replaced(work, matches) else "true")
         source = _hinted(changes.rows, inserts + matches)
         builder = delta_table(work.session, work.address).alias("t").merge(source.alias("s"), condition)
         for clause in clauses:

@@ -219,11 +219,12 @@ class EntityTarget(Target):
 
     def _build(self, context: Context, entity: Entity) -> Outcome:
         self._refuse_lost_table(context, entity)
-        stale = stale_locks(self._bench(context, entity), entity)
-        return with_stale_locks(self._process(context, entity), stale)
+        bench = self._bench(context, entity)
+        stale = stale_locks(bench, entity)
+        return with_stale_locks(self._process(context, entity, bench), stale)
 
-    def _process(self, context: Context, entity: Entity) -> Outcome:
-        result = process_pending(self._bench(context, entity), entity)
+    def _process(self, context: Context, entity: Entity, bench: Bench) -> Outcome:
+        result = process_pending(bench, entity)
         if result.error is not None:
             return Outcome(
                 _failed_status(result.error, context.run_id),

@@ -30,8 +30,7 @@ def stale_locks(bench: Bench, entity: Entity) -> tuple[Lock, ...]:
     """Return the locks on an entity's slices whose holder has ended or let its lease run out."""
     prefix = item_id(entity.places(bench.lake.settings).bronze) + "/"
     locked = Query(verdicts=frozenset({Verdict.LOCKED}), prefix=prefix)
-    locks = map(bench.ledger.lock, bench.ledger.store.select(locked))
-    return tuple(lock for lock in locks if lock is not None and lock.is_stale)
+    return tuple(bench.ledger.stale_locks(bench.ledger.store.select(locked)))
 
 
 def with_stale_locks(outcome: Outcome, met: Sequence[Lock]) -> Outcome:

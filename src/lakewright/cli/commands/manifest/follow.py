@@ -94,8 +94,7 @@ def _tell(call: Call, record: Record) -> None:
 def _tell_stale(call: Call, only: Application | None, told: Mapping[str, Lock]) -> Mapping[str, Lock]:
     """Tell of locks that have become stale, and return all that are."""
     locked = call.app.store.select(Query(application=only, verdicts=frozenset({Verdict.LOCKED})))
-    locks = filter(None, map(call.app.ledger.lock, locked))
-    stale = {lock.processing.record_id: lock for lock in locks if lock.is_stale}
+    stale = {lock.processing.record_id: lock for lock in call.app.ledger.stale_locks(locked)}
     for lock in (lock for record_id, lock in stale.items() if record_id not in told):
         if call.output.is_json:
             _tell_json(call, {"alert": "stale_lock", **lock.as_json()})
