@@ -32,40 +32,46 @@ def row_hash(row: Mapping[str, Any]) -> str:
 
 def _fields(values: Mapping[str, Any]) -> str:
     present = sorted((name.lower(), value) for name, value in values.items() if value is not None)
-    return "".join(f"{len(name.encode())}:{name}{_text(value)}" for name, value in present)
+    return "".join(
+        _text(value, name.replace("\\", "\\\\").replace(";", "\\;") + ";") for name, value in present
+    )
 
 
-def _text(value: Any) -> str:
-    return next(text for kind, text in _TEXTS if isinstance(value, kind))(value)
+def _text(value: Any, name: str = "") -> str:
+    return next(text for kind, text in _TEXTS if isinstance(value, kind))(value, name)
 
 
 def _element(value: Any) -> str:
-    return "-" if value is None else _text(value)
+    return "~" if value is None else _text(value)
 
 
-def _map(entries: Mapping[Any, Any]) -> str:
+def _map(entries: Mapping[Any, Any], name: str) -> str:
     texts = [_text(key) + _element(value) for key, value in entries.items()]
-    return f"{{{''.join(sorted(texts, key=str.encode))}}}"
+    return f"m{name}{{{''.join(sorted(texts, key=str.encode))}}}"
+
+
+def _hex(number: int) -> str:
+    return f"{number & MASK:X}"
 
 
 # The first type that a value is of counts: to Python a bool is an int, and a datetime a date.
-_TEXTS: tuple[tuple[type, Callable[[Any], str]], ...] = (
-    (bool, lambda value: f"b{int(value)};"),
-    (int, lambda value: f"n{value};"),
-    (str, lambda value: f"s{len(value.encode())}:{value}"),
-    (bytes, lambda value: f"x{value.hex().upper()};"),
-    (Decimal, lambda value: f"n{value.normalize():f};" if value else "n0;"),
-    (float, lambda value: f"f{_bits(value)};"),
-    (datetime, lambda value: f"t{(value - EPOCH) // timedelta(microseconds=1)};"),
-    (date, lambda value: f"d{(value - EPOCH.date()).days};"),
-    (list, lambda value: f"[{''.join(map(_element, value))}]"),
+_TEXTS: tuple[tuple[type, Callable[[Any, str], str]], ...] = (
+    (bool, lambda value, name: f"{int(value)}b{name}"),
+    (int, lambda value, name: f"{value}n{name}"),
+    (str, lambda value, name: f"{_hex(len(value.encode()))}s{name}{value}"),
+    (bytes, lambda value, name: f"{_hex(len(value))}x{name}{value.hex().upper()}"),
+    (Decimal, lambda value, name: f"{value.normalize() if value else Decimal():f}n{name}"),
+    (float, lambda value, name: f"{_hex(_bits(value))}f{name}"),
+    (datetime, lambda value, name: f"{_hex((value - EPOCH) // timedelta(microseconds=1))}t{name}"),
+    (date, lambda value, name: f"{_hex((value - EPOCH.date()).days)}d{name}"),
+    (list, lambda value, name: f"a{name}[{''.join(map(_element, value))}]"),
     (Entries, _map),
-    (dict, lambda value: f"({_fields(value)})"),
+    (dict, lambda value, name: f"r{name}({_fields(value)})"),
 )
 
 
 def _bits(value: float) -> int:
-    """XXH64 of a double's eight bytes, as a signed number; all zeros are one, and all NaN."""
+    """XXH64 of a double's eight bytes; all zeros are one, and all NaN."""
     plain = 0.0 if value == 0 else math.nan if math.isnan(value) else value
     (number,) = struct.unpack("<Q", struct.pack("<d", plain))
     found = (SEED + PRIMES[4] + 8) & MASK
@@ -73,7 +79,7 @@ def _bits(value: float) -> int:
     found = (_turned(found, 27) * PRIMES[0] + PRIMES[3]) & MASK
     for shift, prime in ((33, PRIMES[1]), (29, PRIMES[2]), (32, 1)):
         found = (found ^ found >> shift) * prime & MASK
-    return found - (1 << 64) if found >> 63 else found
+    return found
 
 
 def _turned(number: int, bits: int) -> int:

@@ -2,23 +2,27 @@
 
 Equal values have equal texts whatever their column's position, integer width or decimal scale, and whatever
 the session's time zone or the JVM; different values, also nulls and values in other columns, have different
-texts, because each part tells its own end. The text of
+texts, because each part tells its own end. A part is a number, then a mark: a small letter for the type, and
+the column's name up to a semicolon. The number of
 
-- a string starts with its length in bytes,
-- a number is its plain decimal digits, without zeros at the end of a fraction,
-- a float or double is a number that stands for its bits one to one (`xxhash64` of eight bytes is a
-  bijection), with one zero and one NaN,
-- a date or timestamp is the number of days or microseconds since 1970 (UTC),
-- an array is its elements; a map its entries, sorted; a struct its fields that have a value, sorted by name.
+- a string or binary is its length in bytes, hexadecimal; after the mark comes the text, in hex that of bytes,
+- a whole number or decimal is its plain digits, without zeros at the end of a fraction,
+- a float or double stands for its bits one to one (`xxhash64` of eight bytes is a bijection), with one zero
+  and one NaN,
+- a boolean is 0 or 1, a date or timestamp the days or microseconds since 1970 (UTC),
+- an array, map or struct is left out; after the mark come, in brackets, its elements, its entries in order,
+  or its fields like columns. Elements have marks without a name, and a tilde stands for null.
 
-The casts of decimals need a session in ANSI mode: only there Spark writes small ones without an exponent.
+All parts of a row are joined by one function: a text made for each of its columns would take longer than the
+hash. The casts of decimals need a session in ANSI mode: only there Spark writes small ones without an
+exponent.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Compute source hash, Generate primary key).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from lakewright.transform.sql import name_sql, text_sql
@@ -33,6 +37,8 @@ HASH_VERSION = "1"
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
 
+_NULL = "~"
+
 
 def hash_sql(fields: Iterable[StructField]) -> str:
     """Return the SQL of the hash of these columns: 64 hex digits, never null.
@@ -46,7 +52,7 @@ def hash_sql(fields: Iterable[StructField]) -> str:
 def hash_of(values: Iterable[tuple[StructField, str]]) -> str:
     """Return the SQL of the hash of these values, each with the name and type that it counts under."""
     ordered = sorted(values, key=lambda each: each[0].name.lower())
-    return f"sha2({_concat([_named(field, value, 0) for field, value in ordered])}, 256)"
+    return f"sha2({_joined(_of_fields(ordered, 0))}, 256)"
 
 
 def value_class(kind: DataType) -> str:
@@ -70,104 +76,128 @@ def _kind(kind: DataType) -> str:
     return "string" if name in {"char", "varchar"} else name
 
 
-def _by_name(fields: Iterable[StructField]) -> list[StructField]:
-    return sorted(fields, key=lambda field: field.name.lower())
+def _joined(parts: Iterable[str]) -> str:
+    """The text of these parts, of which each may be null."""
+    return "concat_ws(''" + "".join(f", {part}" for part in parts) + ")"
 
 
-def _named(field: StructField, value: str, depth: int) -> str:
-    """The text of a field: its name and value, or nothing where it is null."""
-    name = field.name.lower()
-    start = text_sql(f"{len(name.encode())}:{name}")
-    return f"coalesce(concat({start}, {_text(value, field.dataType, depth)}), '')"
+def _of_fields(values: Iterable[tuple[StructField, str]], depth: int) -> list[str]:
+    """The parts of columns or fields, which are null where the value is."""
+    return [
+        part
+        for field, value in values
+        for part in _parts(value, field.dataType, depth, f"{_escaped(field.name.lower())};")
+    ]
 
 
-def _concat(parts: list[str]) -> str:
-    return f"concat({', '.join(parts)})" if parts else "''"
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(";", "\\;")
 
 
-def _text(value: str, kind: DataType, depth: int) -> str:
-    """The canonical text of a value, null for null; `depth` counts the lambdas around it."""
-    name = _kind(kind)
-    builder = _TEXTS.get(name)
+def _parts(value: str, kind: DataType, depth: int, name: str) -> list[str]:
+    """The parts of a value's text, in order; `depth` counts the lambdas around it."""
+    builder = _PARTS.get(_kind(kind))
     if builder is not None:
-        return builder(value, kind, depth)
-    return f"concat({text_sql(f'o{name}=')}, cast({value} as string), ';')"
+        return builder(value, kind, depth, name)
+    start = _unless_null(value, f"o{name}{_escaped(_kind(kind))};")
+    return [start, f"cast({value} as string)", _unless_null(value, ";")]
 
 
-def _of_string(value: str, kind: DataType, depth: int) -> str:
+def _unless_null(value: str, text: str) -> str:
+    return f"if({value} is null, null, {text_sql(text)})"
+
+
+def _element(value: str, kind: DataType, depth: int) -> str:
+    """The text of an array's or a map's element."""
+    return f"if({value} is null, '{_NULL}', {_joined(_parts(value, kind, depth, ''))})"
+
+
+def _of_string(value: str, kind: DataType, depth: int, name: str) -> list[str]:
+    del depth
+    # Texts of several collations can't be joined.
+    text = value if kind.simpleString() == "string" else f"cast({value} as string)"
+    return [f"hex(octet_length({value}))", _unless_null(value, f"s{name}"), text]
+
+
+def _of_binary(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('s', cast(octet_length({value}) as string), ':', {value})"
+    return [f"hex(octet_length({value}))", _unless_null(value, f"x{name}"), f"hex({value})"]
 
 
-def _of_binary(value: str, kind: DataType, depth: int) -> str:
+def _of_void(value: str, kind: DataType, depth: int, name: str) -> list[str]:
+    del value, kind, depth, name
+    return []
+
+
+def _of_boolean(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('x', hex({value}), ';')"
+    true, false = text_sql(f"1b{name}"), text_sql(f"0b{name}")
+    return [f"case when {value} then {true} when not {value} then {false} end"]
 
 
-def _of_boolean(value: str, kind: DataType, depth: int) -> str:
+def _of_whole(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('b', cast(cast({value} as int) as string), ';')"
+    return [f"cast({value} as string)", _unless_null(value, f"n{name}")]
 
 
-def _of_whole(value: str, kind: DataType, depth: int) -> str:
-    del kind, depth
-    return f"concat('n', cast({value} as string), ';')"
-
-
-def _of_decimal(value: str, kind: DataType, depth: int) -> str:
+def _of_decimal(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del depth
     digits = f"cast({value} as string)"
     if getattr(kind, "scale", 0) > 0:
         digits = f"rtrim('.', rtrim('0', {digits}))"
-    return f"concat('n', {digits}, ';')"
+    return [digits, _unless_null(value, f"n{name}")]
 
 
-def _of_double(value: str, kind: DataType, depth: int) -> str:
+def _of_double(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
     wide = f"cast({value} as double)"
-    return (
-        f"if({value} is null, null, concat('f', cast(xxhash64(if({wide} = 0D, 0D, {wide})) as string), ';'))"
-    )
+    number = f"hex(xxhash64(if({wide} = 0D, 0D, {wide})))"
+    return [f"if({value} is null, null, {number})", _unless_null(value, f"f{name}")]
 
 
-def _of_date(value: str, kind: DataType, depth: int) -> str:
+def _of_date(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('d', cast(unix_date({value}) as string), ';')"
+    return [f"hex(unix_date({value}))", _unless_null(value, f"d{name}")]
 
 
-def _of_timestamp(value: str, kind: DataType, depth: int) -> str:
+def _of_timestamp(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('t', cast(unix_micros({value}) as string), ';')"
+    return [f"hex(unix_micros({value}))", _unless_null(value, f"t{name}")]
 
 
-def _of_array(value: str, kind: DataType, depth: int) -> str:
+def _of_array(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     element = f"e{depth}"
-    inner = _text(element, kind.elementType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    return f"concat('[', array_join(transform({value}, {element} -> coalesce({inner}, '-')), ''), ']')"
+    inner = _element(element, kind.elementType, depth + 1)  # type: ignore[attr-defined]  # as it is named
+    texts = f"array_join(transform({value}, {element} -> {inner}), '')"
+    return [_unless_null(value, f"a{name}["), texts, _unless_null(value, "]")]
 
 
-def _of_map(value: str, kind: DataType, depth: int) -> str:
+def _of_map(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     entry = f"e{depth}"
-    key = _text(f"{entry}.key", kind.keyType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    inner = _text(f"{entry}.value", kind.valueType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    texts = f"transform(map_entries({value}), {entry} -> concat({key}, coalesce({inner}, '-')))"
-    return f"concat('{{', array_join(array_sort({texts}), ''), '}}')"
+    key = _element(f"{entry}.key", kind.keyType, depth + 1)  # type: ignore[attr-defined]  # as it is named
+    inner = _element(f"{entry}.value", kind.valueType, depth + 1)  # type: ignore[attr-defined]  # as it is named
+    texts = f"transform(map_entries({value}), {entry} -> concat({key}, {inner}))"
+    return [
+        _unless_null(value, f"m{name}{{"),
+        f"array_join(array_sort({texts}), '')",
+        _unless_null(value, "}"),
+    ]
 
 
-def _of_struct(value: str, kind: DataType, depth: int) -> str:
-    fields = _by_name(kind.fields)  # type: ignore[attr-defined]  # as it is named
-    parts = [_named(field, f"{value}.{name_sql(field.name)}", depth) for field in fields]
-    return f"if({value} is null, null, {_concat([text_sql('('), *parts, text_sql(')')])})"
+def _of_struct(value: str, kind: DataType, depth: int, name: str) -> list[str]:
+    fields = sorted(kind.fields, key=lambda field: field.name.lower())  # type: ignore[attr-defined]  # as it is named
+    inner = _of_fields([(field, f"{value}.{name_sql(field.name)}") for field in fields], depth)
+    return [_unless_null(value, f"r{name}("), *inner, _unless_null(value, ")")]
 
 
-def _of_variant(value: str, kind: DataType, depth: int) -> str:
+def _of_variant(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del kind, depth
-    return f"concat('v', sha2(to_json({value}), 256), ';')"
+    return [_unless_null(value, f"v{name}"), f"sha2(to_json({value}), 256)"]
 
 
-_TEXTS = {
+_PARTS: dict[str, Callable[[str, DataType, int, str], list[str]]] = {
     "string": _of_string,
-    "void": _of_string,
+    "void": _of_void,
     "binary": _of_binary,
     "boolean": _of_boolean,
     **dict.fromkeys(_WHOLE, _of_whole),

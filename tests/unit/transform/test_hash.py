@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from lakewright.transform.hash import hash_sql, value_class
+from lakewright.transform.sql import text_sql
 
 
 def field(name: str, kind: DataType) -> StructField:
@@ -35,12 +36,12 @@ def test_order_and_case_of_columns_do_not_count() -> None:
 
 
 def test_without_columns_there_is_still_a_hash() -> None:
-    assert hash_sql([]) == "sha2('', 256)"
+    assert hash_sql([]) == "sha2(concat_ws(''), 256)"
 
 
-def test_names_are_framed_by_their_length_in_bytes() -> None:
-    assert "'4:größe" not in hash_sql([field("größe", StringType())])
-    assert "'7:größe'" in hash_sql([field("größe", StringType())])
+def test_names_tell_their_own_end() -> None:
+    assert "'ngröße;'" in hash_sql([field("größe", IntegerType())])
+    assert text_sql(r"na\;\\b;") in hash_sql([field("a;\\b", IntegerType())])
 
 
 @pytest.mark.parametrize(
