@@ -154,12 +154,15 @@ def _widened(work: Work, labelled: DataFrame, seen: Observation, comparison: Com
     from pyspark.sql import functions
 
     frame = work.aligned(work.prepared.frame)
-    key, found = name_sql(work.system.key), "_lakewright_found"
-    acting = labelled.where(_is_acting(comparison)).selectExpr(f"{key} as {found}", LABEL).localCheckpoint()
+    key, hash_ = name_sql(work.system.key), name_sql(work.system.hash)
+    found, known = "_lakewright_found", "_lakewright_known"
+    acting = labelled.where(_is_acting(comparison))
+    acting = acting.selectExpr(f"{key} as {found}", f"{hash_} as {known}", LABEL).localCheckpoint()
     counts = _counted(seen)
     if sum(counts[label] for label in comparison.actions if label in counts) <= FEW:
         acting = functions.broadcast(acting)
-    return frame.join(acting, functions.expr(f"{key} = {found}")).drop(found)
+    joined = frame.drop(work.system.hash).join(acting, functions.expr(f"{key} = {found}"))
+    return joined.drop(found).withColumnRenamed(known, work.system.hash)
 
 
 def _counted(seen: Observation) -> dict[str, int]:
