@@ -296,6 +296,10 @@ class TestARequestTurnedAway:
         assert "PutItem, Query and UpdateItem" in str(caught.value.remedy)
 
 
+def somewhere(server: str, table: str = "some-table") -> Settings:
+    return {"table": table, "region": "eu-central-1", "endpoint_url": server}
+
+
 class TestOpening:
     @pytest.fixture(autouse=True)
     def _alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,21 +311,21 @@ class TestOpening:
 
     def test_without_a_region_says_so(self) -> None:
         with pytest.raises(SpecError, match="has no region"):
-            DynamoDbStore("some-table")
+            DynamoDbStore.open({"table": "some-table"})
 
     def test_without_credentials_says_so(self, dynamodb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         with pytest.raises(StoreUnavailable, match="without credentials") as caught:
-            DynamoDbStore("some-table", region="eu-central-1", endpoint_url=dynamodb_server)
+            DynamoDbStore.open(somewhere(dynamodb_server))
         assert "AWS_PROFILE" in str(caught.value.remedy)
 
     def test_where_nobody_answers_says_so(self) -> None:
         with pytest.raises(StoreUnavailable, match="can't be reached"):
-            DynamoDbStore("some-table", region="eu-central-1", endpoint_url="http://127.0.0.1:9")
+            DynamoDbStore.open(somewhere("http://127.0.0.1:9"))
 
     def test_of_a_name_that_cannot_be_says_so(self, dynamodb_server: str) -> None:
         with pytest.raises(StoreUnavailable, match="table"):
-            DynamoDbStore("x", region="eu-central-1", endpoint_url=dynamodb_server)
+            DynamoDbStore.open(somewhere(dynamodb_server, "x"))
 
     def test_of_a_newer_manifest_is_refused(
         self, store: DynamoDbStore, dynamodb: Settings, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,7 @@ from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.manifest.transfer import export_records, fsck, import_records
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.stores.dynamodb.store import DynamoDbStore
+from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.sql.postgres import PostgresStore
 from lakewright.stores.sql.sqlite import SqliteStore
@@ -220,7 +221,7 @@ def postgres_places(server: str) -> Iterator[Opens]:
     with empty_schema(server) as url:
 
         def opens(clock: Clock) -> Store:
-            store = PostgresStore(url)
+            store = PostgresStore.open({"url": url})
             # The server's own clock can't be told to stand still.
             store._backend = replace(store._backend, now=lambda _: clock())
             return store
@@ -231,7 +232,8 @@ def postgres_places(server: str) -> Iterator[Opens]:
 @contextmanager
 def dynamodb_places(server: str) -> Iterator[Opens]:
     with empty_table(server) as where:
-        yield lambda clock: DynamoDbStore(**where, clock=clock)
+        name, region, url = (where[key] for key in ("table", "region", "endpoint_url"))
+        yield lambda clock: DynamoDbStore(Table(name, region=region, endpoint_url=url), clock=clock)
 
 
 def check(places: Places, examples: int, steps: int = 30) -> None:

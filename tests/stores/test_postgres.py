@@ -104,14 +104,14 @@ def test_a_newer_schema_is_refused(postgres: Settings) -> None:
 )
 def test_a_server_that_does_not_answer_is_told_without_the_password(url: str, message: str) -> None:
     with pytest.raises(StoreUnavailable, match=message) as caught:
-        PostgresStore(url)
+        PostgresStore.open({"url": url})
     assert "hunter22" not in str(caught.value)
     assert caught.value.remedy is not None
 
 
 def test_a_database_that_is_not_there_is_told(postgres_server: str) -> None:
     with pytest.raises(StoreUnavailable, match='"nowhere" does not exist'):
-        PostgresStore(postgres_server.rpartition("/")[0] + "/nowhere")
+        PostgresStore.open({"url": postgres_server.rpartition("/")[0] + "/nowhere"})
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_a_server_that_restarts_costs_time_and_a_replica_is_refused(cluster: Cluster) -> None:
-    with closing(PostgresStore(cluster.url)) as store:
+    with closing(PostgresStore.open({"url": cluster.url})) as store:
         put_down(store, draft("new", "NEW"))
         cluster.stop()
         with pytest.raises(StoreUnavailable):
@@ -141,7 +141,7 @@ def test_a_server_that_restarts_costs_time_and_a_replica_is_refused(cluster: Clu
         shutil.chown(standby, standby.parent.owner())
         cluster.start()
     with pytest.raises(StoreUnavailable, match="is a replica"):
-        PostgresStore(cluster.url)
+        PostgresStore.open({"url": cluster.url})
 
 
 def test_two_batches_in_opposite_order_both_end(postgres: Settings, store: PostgresStore) -> None:

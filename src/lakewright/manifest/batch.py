@@ -121,10 +121,11 @@ def document_keys(writes: Iterable[Write]) -> list[DocumentKey]:
 
 def is_storable(text: str) -> bool:
     """Return whether a database can hold a text at all, and so may be asked for it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return False
     return "\x00" not in text
 
 
@@ -175,7 +176,7 @@ def _checked(draft: Draft) -> Draft:
 
 
 def _check_text(what: str, text: str | None, longest: int) -> None:
-    if text is None:
+    if text is None or (len(text) <= longest and text.isascii() and "\x00" not in text):
         return
     if not is_storable(text):
         raise UsageError(f"the {what} {text[:80]!r} holds a character that databases can't store")

@@ -104,9 +104,14 @@ def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
 
     What was cut says so; what JSON doesn't know becomes text. Entries that later runs depend on stay whole.
     """
-    kept = {
-        name: _plain(value) if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()
-    }
+    kept = {name: value if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()}
+    text = json.dumps(kept, default=str)
+    plain: dict[str, Any] = json.loads(text)
+    return plain if len(text) <= LARGEST else _shortened(plain)
+
+
+def _shortened(kept: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the largest entries of content that is too large."""
     sizes = {name: len(json.dumps(value)) for name, value in kept.items()}
     excess = sum(sizes.values()) - LARGEST
     for name in sorted(sizes.keys() - KEPT_WHOLE, key=lambda name: -sizes[name]):
@@ -115,10 +120,6 @@ def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
         kept[name] = {"omitted": f"{sizes[name]} characters"}
         excess -= sizes[name]
     return kept
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
 
 
 def _trim(value: Any, name: str = "", level: int = 0) -> Any:

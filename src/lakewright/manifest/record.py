@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["ANYONE", "MANIFEST_VERSION", "Agent", "Application", "Author", "Draft", "Record", "State"]
@@ -201,6 +202,7 @@ class Record:
         )
 
 
+@lru_cache(maxsize=256)
 def format_instant(instant: datetime) -> str:
     """Return an instant as ISO 8601 in UTC with microseconds and `Z`."""
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -42,9 +42,9 @@ class MemoryStore:
         return cls()
 
     @classmethod
-    def unmade_at(cls, _settings: Mapping[str, Any]) -> datetime:
-        """Return the time: one in memory is never there already."""
-        return datetime.now(UTC)
+    def look(cls, settings: Mapping[str, Any]) -> MemoryStore:
+        """Return a new, empty store: looking leaves nothing behind that could be in anyone's way."""
+        return cls.open(settings)
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""

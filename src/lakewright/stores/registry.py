@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 from lakewright.errors import Fault, NotInstalled, SpecError
 from lakewright.manifest.store import Store
 from lakewright.spec.near import suggestion
+from lakewright.stores.memory import MemoryStore
 from lakewright.stores.unmade import UnmadeStore
 
 __all__ = ["KINDS", "open_lazily", "open_store", "read_store"]
@@ -40,8 +41,8 @@ class StoreKind(Protocol):
         """Return the back end, ready to be used."""
         ...
 
-    def unmade_at(self, settings: Mapping[str, Any]) -> datetime | None:
-        """Return the time by the back end where opening would have to make the manifest; None elsewhere."""
+    def look(self, settings: Mapping[str, Any]) -> Store | datetime:
+        """Return the back end, or the time by it where opening would have to make the manifest."""
         ...
 
 
@@ -72,9 +73,10 @@ def open_lazily(settings: Mapping[str, Any]) -> Store:
         SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
     """
     with _known(settings) as (found, given):
-        if found.unmade_at(given) is None:
-            return found.open(given)
-        return UnmadeStore(partial(found.unmade_at, given), partial(found.open, given))
+        seen = found.look(given)
+        if not isinstance(seen, datetime):
+            return seen
+        return UnmadeStore(partial(found.look, given), partial(found.open, given))
 
 
 @contextmanager
@@ -110,14 +112,14 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
         SpecError, NotInstalled, StoreUnavailable: As `open_store` does.
     """
     with _known(settings) as (found, given):
-        if found.unmade_at(given) is not None:
-            settings = {"kind": "memory"}
-        elif settings.get("kind", "sqlite") == "sqlite":
+        if settings.get("kind", "sqlite") == "sqlite":
             from lakewright.stores.sql.reading import read_sqlite
             from lakewright.stores.sql.sqlite import SqliteStore
 
-            return read_sqlite(SqliteStore.place(given), ask)
-    store = open_store(settings)
+            place = SqliteStore.place(given)
+            return read_sqlite(place, ask) if place.exists() else ask(MemoryStore())
+        seen = found.look(given)
+    store = MemoryStore() if isinstance(seen, datetime) else seen
     try:
         return ask(store)
     finally:

@@ -22,12 +22,12 @@ class UnmadeStore:
     """A store that is opened, and made if need be, no sooner than it has to.
 
     Args:
-        unmade_at: Tells the time there while there is no manifest; None once there is one, by whomever made.
+        look: Opens the manifest, by whomever made, or tells the time there while there is none.
         make: Opens the manifest, made if there is none.
     """
 
-    def __init__(self, unmade_at: Callable[[], datetime | None], make: Callable[[], Store]) -> None:
-        self._unmade_at = unmade_at
+    def __init__(self, look: Callable[[], Store | datetime], make: Callable[[], Store]) -> None:
+        self._look = look
         self._make = make
         self._lock = Lock()
         self._made: Store | None = None
@@ -35,7 +35,7 @@ class UnmadeStore:
     @property
     def is_made(self) -> bool:
         """Whether there is a manifest by now."""
-        return self._made is not None or self._unmade_at() is None
+        return not isinstance(self._seen(), datetime)
 
     def made(self) -> Store:
         """Return the manifest itself, made if there is none: who is about to write asks it only once."""
@@ -44,13 +44,24 @@ class UnmadeStore:
                 self._made = self._make()
             return self._made
 
+    def _seen(self) -> Store | datetime:
+        """The manifest, or the time there while there is none."""
+        with self._lock:
+            if self._made is None:
+                seen = self._look()
+                if isinstance(seen, datetime):
+                    return seen
+                self._made = seen
+            return self._made
+
     def _to_read(self) -> Store:
-        return self.made() if self.is_made else MemoryStore()
+        seen = self._seen()
+        return MemoryStore() if isinstance(seen, datetime) else seen
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC, be it made or not."""
-        moment = None if self._made is not None else self._unmade_at()
-        return self.made().now() if moment is None else moment
+        seen = self._seen()
+        return seen if isinstance(seen, datetime) else seen.now()
 
     def write(self, write: Write) -> Written:
         """Put down one write, durably."""

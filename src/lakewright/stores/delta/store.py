@@ -72,9 +72,9 @@ class DeltaStore:
         return cls(_place(settings))
 
     @classmethod
-    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
-        """Return the time where there is no such table."""
-        return None if DeltaTable.is_deltatable(_place(settings)) else datetime.now(UTC)
+    def look(cls, settings: Mapping[str, Any]) -> DeltaStore | datetime:
+        """Return the store, or the time where there is no such table."""
+        return cls.open(settings) if DeltaTable.is_deltatable(_place(settings)) else datetime.now(UTC)
 
     def _migrate(self) -> None:
         """Bring the table to this layout, in one version."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any
@@ -48,24 +48,15 @@ class DynamoDbStore:
     """A manifest in a table, which is made where there is none.
 
     Args:
-        table: The table's name.
-        region: AWS's region; by default as boto3 finds it.
-        endpoint_url: Where DynamoDB answers, if not at AWS's own place.
+        table: The table, which the store closes.
         clock: Gives the store's time, in UTC; by default the server's.
     """
 
     options = frozenset({"table", "region", "endpoint_url"})
     """Settings beside `kind`."""
 
-    def __init__(
-        self,
-        table: str = DEFAULT_TABLE,
-        *,
-        region: str | None = None,
-        endpoint_url: str | None = None,
-        clock: Callable[[], datetime] | None = None,
-    ) -> None:
-        self._table = Table(table, region=region, endpoint_url=endpoint_url)
+    def __init__(self, table: Table, *, clock: Callable[[], datetime] | None = None) -> None:
+        self._table = table
         self._clock = clock or self._table.clock.now
         self._memo = Memo()
         self._writer = Writer(self._table, self._clock, self._memo, self._load)
@@ -78,14 +69,17 @@ class DynamoDbStore:
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> DynamoDbStore:
         """Return the store in the table that settings name."""
-        region, endpoint_url = (settings.get(name) for name in ("region", "endpoint_url"))
-        return cls(str(settings.get("table", DEFAULT_TABLE)), region=region, endpoint_url=endpoint_url)
+        return cls(_table(settings))
 
     @classmethod
-    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
-        """Return the server's time where there is no such table."""
-        with closing(_table(settings)) as table:
-            return None if table.is_there() else table.clock.now()
+    def look(cls, settings: Mapping[str, Any]) -> DynamoDbStore | datetime:
+        """Return the store, or the server's time where there is no such table."""
+        with ExitStack() as undo:
+            table = undo.enter_context(closing(_table(settings)))
+            if not table.is_there():
+                return table.clock.now()
+            undo.pop_all()
+        return cls(table)
 
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,31 +23,27 @@ SCHEMA_LOCK = 0x1A4E_0001
 
 
 class PostgresStore(SqlStore):
-    """A manifest on a server.
-
-    Args:
-        url: `postgresql://user@host:port/database`; what it leaves out, libpq's environment tells.
-    """
+    """A manifest on a server, of which libpq's environment tells what its url leaves out."""
 
     options = frozenset({"url"})
     """Settings beside `kind`."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(_backend(_parse(url)))
-
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> PostgresStore:
         """Return the store on the server that `url` names."""
-        return cls(_url(settings))
+        return cls(_backend(_url(settings)))
 
     @classmethod
-    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
-        """Return the server's time where it has no tables of a manifest."""
-        backend = _backend(_parse(_url(settings)))
-        try:
-            return backend.ask(lambda c: None if is_made(c) else _now(c), patience=0)
-        finally:
-            backend.engine.dispose()
+    def look(cls, settings: Mapping[str, Any]) -> PostgresStore | datetime:
+        """Return the store, or the server's time where it has no tables of a manifest."""
+        with ExitStack() as undo:
+            backend = _backend(_url(settings))
+            undo.callback(backend.engine.dispose)
+            moment = backend.ask(lambda c: None if is_made(c) else _now(c), patience=0)
+            if moment is not None:
+                return moment
+            undo.pop_all()
+        return cls(backend)
 
 
 def _url(settings: Mapping[str, Any]) -> str:
@@ -68,7 +65,9 @@ def _parse(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
-def _backend(url: URL) -> Backend:
+def _backend(address: str) -> Backend:
+    """Return a server as a database; nothing is asked of it yet."""
+    url = _parse(address)
     where = f"the manifest in PostgreSQL at {url.host or 'localhost'}, database {url.database or 'default'},"
     engine = create_engine(
         url,

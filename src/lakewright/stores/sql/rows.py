@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -110,7 +111,12 @@ def application_key(application: Application) -> str:
         >>> application_key(Application.named("loader", "db1", version="2"))
         '["loader", "db1"]'
     """
-    return json.dumps(application.key, ensure_ascii=False)
+    return _key_text(application.key)
+
+
+@lru_cache(maxsize=1024)
+def _key_text(key: tuple[str, str | None]) -> str:
+    return json.dumps(key, ensure_ascii=False)
 
 
 def application_of(key: str) -> Application:

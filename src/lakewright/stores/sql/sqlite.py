@@ -57,9 +57,9 @@ class SqliteStore(SqlStore):
         return cls(cls.place(settings))
 
     @classmethod
-    def unmade_at(cls, settings: Mapping[str, Any]) -> datetime | None:
-        """Return the time where there is no such file."""
-        return None if cls.place(settings).exists() else datetime.now(UTC)
+    def look(cls, settings: Mapping[str, Any]) -> SqliteStore | datetime:
+        """Return the store, or the time where there is no such file."""
+        return cls.open(settings) if cls.place(settings).exists() else datetime.now(UTC)
 
     @classmethod
     def place(cls, settings: Mapping[str, Any]) -> Path:
@@ -81,6 +81,7 @@ def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Ba
         connect_args={"timeout": busy, "check_same_thread": False},
         hide_parameters=True,
         max_overflow=-1,
+        pool_reset_on_return=None,  # nothing is begun but by `_begin`, whose transactions are ended
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
     event.listen(engine, "begin", _begin)
@@ -117,7 +118,9 @@ def _prepare(connection: sqlite3.Connection, busy: float) -> None:
 
 def _begin(connection: Connection) -> None:
     if READING not in connection.get_execution_options():
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        # To the driver itself: SQLAlchemy's way takes as long as the statement.
+        driver: Any = connection.connection.driver_connection
+        driver.execute("BEGIN IMMEDIATE")
 
 
 def _translate(error: Exception, path: Path) -> LakewrightError:
