@@ -18,12 +18,13 @@ from urllib.parse import unquote, urlparse
 from deltalake import DeltaTable, QueryBuilder
 from tests.chaos.lake import CANARY, ENTITIES, PREFIX, ChaosLake, expected
 
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE
 from lakewright.manifest.leases import find_lease
 from lakewright.manifest.record import Application, Record, State
 from lakewright.manifest.store import Query, Store
-from lakewright.manifest.transfer import export_records, fsck
+from lakewright.manifest.transfer import export_manifest
 from lakewright.manifest.watermark import Watermarks
 from lakewright.stores.process import is_dead
 from lakewright.strategies.summary import Summary
@@ -138,7 +139,7 @@ class Witness:
             yield f"leases are left: {left}"
 
     def _secrets(self) -> Iterator[str]:
-        if any(CANARY in line for line in export_records(self.store)):
+        if any(CANARY in line for line in export_manifest(self.store)):
             yield "the secret is in a record"
         for kind in ("run", "run_target", LEASE):
             if any(CANARY in json.dumps(dict(found.value)) for found in self.store.documents(kind)):

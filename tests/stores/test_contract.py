@@ -16,6 +16,7 @@ import pytest
 from tests.records import AUTHOR, COUNTRIES, ITEM, REGIONS, claim, draft, found, holder, ledger_of, put_down
 
 from lakewright.errors import IllegalTransition, ItemLocked, LakewrightError, SequenceConflict, UsageError
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.leases import Leases, find_lease
 from lakewright.manifest.ledger import Ledger
@@ -23,7 +24,7 @@ from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, Application, Record, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Document, Put, Query, Seen, Store, Write, Written
-from lakewright.manifest.transfer import export_records, fsck, import_records
+from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.watermark import Watermark
 from lakewright.testing import MemoryStore
 
@@ -60,7 +61,7 @@ class TestRecords:
     def test_keep_their_own_time_where_they_bring_one(self, store: Store) -> None:
         long_ago = datetime(1999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
         imported = draft("new", "NEW").recorded(sequence=9, now=long_ago)
-        import_records(store, [json.dumps(imported.as_json())])
+        import_manifest(store, [json.dumps(imported.as_json())])
         assert store.records(ITEM)[0].timestamp == long_ago
 
     def test_of_unknown_items_are_none(self, store: Store) -> None:
@@ -366,11 +367,11 @@ class TestQuestions:
 
     def test_are_answered_the_same_after_moving_house(self, store: Store) -> None:
         other = MemoryStore()
-        lines = list(export_records(store))
-        import_records(other, lines)
+        lines = list(export_manifest(store))
+        import_manifest(other, lines)
         assert list(other.select(Query())) == list(store.select(Query()))
         assert other.counts() == store.counts()
-        assert list(export_records(other)) == lines
+        assert list(export_manifest(other)) == lines
 
 
 class TestLocks:

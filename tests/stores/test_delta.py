@@ -15,9 +15,9 @@ from tests.records import ITEM, REGIONS, draft, found, ledger_of, put_down
 from tests.stores.workers import race
 
 from lakewright.errors import ManifestCorrupt, NotInstalled, SpecError, StoreUnavailable
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Put, Query, Store, Write
-from lakewright.manifest.transfer import fsck
 from lakewright.stores.delta import store as module
 from lakewright.stores.delta import table as files
 from lakewright.stores.delta.rows import Line, to_arrow

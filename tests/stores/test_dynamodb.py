@@ -22,9 +22,9 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
-from lakewright.manifest.transfer import fsck
 from lakewright.stores.dynamodb import large, schema, table
 from lakewright.stores.dynamodb.clock import ServerClock
 from lakewright.stores.dynamodb.store import DynamoDbStore

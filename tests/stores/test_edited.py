@@ -13,10 +13,11 @@ from sqlalchemy import text
 from tests.records import COUNTRIES, ITEM, REGIONS, claim, draft, found, ledger_of
 
 from lakewright.errors import IllegalTransition, ManifestCorrupt, StoreUnavailable
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.store import Append, Query, Write
-from lakewright.manifest.transfer import export_records, fsck
+from lakewright.manifest.transfer import export_manifest
 from lakewright.stores.sql.store import SqlStore
 
 OTHER = found("2022-02-01.csv").item_id
@@ -125,7 +126,7 @@ def test_an_unreadable_record_is_left_out_of_an_export_and_said_when_shown(
     ledger: Ledger, edit: Edit
 ) -> None:
     edit(EDITS["a state that there is not"])
-    assert len(list(export_records(ledger.store))) == 3
+    assert len(list(export_manifest(ledger.store))) == 3
     with pytest.raises(ManifestCorrupt, match="'DONE' is not a valid State"):
         ledger.store.records(ITEM)
 

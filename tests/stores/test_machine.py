@@ -25,11 +25,12 @@ from tests.stores.cluster import empty_schema
 from tests.stores.dynamodb_local import empty_table
 
 from lakewright.errors import LakewrightError
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import ANYONE, Application, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
-from lakewright.manifest.transfer import export_records, fsck, import_records
+from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import Table
@@ -184,7 +185,7 @@ class LikeMemory(RuleBasedStateMachine):
     @rule()
     def move_house(self) -> None:
         copy = MemoryStore(self.clock)
-        imported = import_records(copy, export_records(self.real))
+        imported = import_manifest(copy, export_manifest(self.real))
         assert imported.faults == ()
         assert list(copy.select(Query())) == list(self.real.select(Query()))
 

@@ -26,6 +26,9 @@ __all__ = ["ABORTED", "RUNNING", "Journal", "Place", "Run", "Taint"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
+BUILT = "built"
+"""The kind of the documents that hold what targets were last built from."""
+
 BATCH = 500
 """Documents removed in one write."""
 

@@ -1,29 +1,41 @@
-"""Taking a manifest's records out and in as NDJSON, and checking them against what is answered from.
+"""Taking a manifest out and in as NDJSON: its records, and the documents beside them but for leases.
 
-Source: `processing-manifest.md`, "Record"; the form is Snowplow's, whose records of eight keys come in too.
+Source: `processing-manifest.md`, "Record"; records have Snowplow's form, whose own of eight keys come in too.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, groupby, islice
+from typing import Any, TypeVar
 
 from lakewright.errors import Fault, LakewrightError, Location, StoreUnavailable
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.journal import BUILT, RUN, RUN_KEY, RUN_TARGET, TAINT, Run
 from lakewright.manifest.ledger import COUNTER
 from lakewright.manifest.record import Application, Draft, Record, State
-from lakewright.manifest.replay import replay
-from lakewright.manifest.store import Append, Damage, Put, Query, Store, Write
-from lakewright.manifest.watermark import Watermark, Watermarks
+from lakewright.manifest.store import Append, Document, DocumentKey, Put, Store, Write
+from lakewright.manifest.watermark import (
+    CHANGE,
+    WATERMARK,
+    Change,
+    Standing,
+    Watermark,
+    Watermarks,
+    watermark_key,
+)
 
-__all__ = ["Imported", "export_records", "fsck", "import_records"]
+__all__ = ["Imported", "export_manifest", "import_manifest"]
+
+KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT)
+"""Documents that go along, in this order; a lease is of no use elsewhere."""
+
+T = TypeVar("T")
 
 BATCH = 500
-"""Items taken in with one round trip."""
+"""Items or documents taken in with one round trip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,95 +44,73 @@ class Imported:
 
     Attributes:
         records: How many were added.
-        present: How many were there already.
+        documents: How many were added.
+        present: How many of both were there already.
         faults: What was not taken in, each with its line; an item with an illegal record is left out whole.
     """
 
     records: int
+    documents: int
     present: int
     faults: tuple[Fault, ...]
 
 
-def export_records(store: Store) -> Iterator[str]:
-    """Yield each readable record as a line of JSON, by item and sequence."""
+def export_manifest(store: Store) -> Iterator[str]:
+    """Yield a line of JSON for each readable record, by item and sequence, and for each document."""
     for record in store.scan():
         if isinstance(record, Record):
             yield json.dumps(record.as_json(), ensure_ascii=False)
+    for kind in KINDS:
+        for document in store.documents(kind):
+            content = {"kind": kind, "key": document.key, "value": document.value}
+            yield json.dumps({"document": content}, ensure_ascii=False)
 
 
-def import_records(store: Store, lines: Iterable[str], *, source: str = "import") -> Imported:
-    """Append the records of NDJSON to a store; those that are there already are left alone.
+def import_manifest(store: Store, lines: Iterable[str], *, source: str = "import") -> Imported:
+    """Add the records and documents of NDJSON to a store; those that are there already are left alone.
 
     Records of an item that stand together are taken in together, in the order of their sequence or, as in
-    Snowplow's, time, and numbered anew. Watermarks and the numbers of data commits come along.
+    Snowplow's, time, and numbered anew. Where no document says otherwise, watermarks and the numbers of data
+    commits go on from what the records say.
 
     Args:
         store: Where they go.
-        lines: One JSON record each; empty ones don't count.
+        lines: One record or document each, as JSON; empty ones don't count.
         source: What the lines come from, for faults.
     """
     faults: list[Fault] = []
     importing = _Importing(store)
-    groups = groupby(_parsed(lines, source, faults), key=lambda line: line.record.item_id)
-    items = (list(group) for _, group in groups)
-    while batch := list(chain.from_iterable(islice(items, BATCH))):
+    groups = groupby(_parsed(lines, source, faults), key=lambda line: line.subject)
+    subjects = (list(group) for _, group in groups)
+    while batch := list(chain.from_iterable(islice(subjects, BATCH))):
         faults += importing.take(batch)
     importing.finish()
-    return Imported(importing.added, importing.present, tuple(faults))
-
-
-def fsck(store: Store) -> Iterator[Damage]:
-    """Yield what is wrong with a store: illegal records, and answers that don't follow from the records."""
-    listed = store.select(Query())
-    answer = next(listed, None)
-    tally = _Tally()
-    for item_id, records in groupby(store.scan(), key=lambda record: record.item_id):
-        item, damages = replay(item_id, records)
-        yield from damages
-        tally.add(item)
-        while answer is not None and answer.item_id < item_id:
-            yield Damage(answer.item_id, None, "it is listed, but has no records")
-            answer = next(listed, None)
-        if answer is None or answer.item_id != item_id:
-            yield Damage(item_id, None, "it has records, but isn't listed")
-            continue
-        if answer != item:
-            yield Damage(item_id, None, "it is listed as something else than its records come to")
-        answer = next(listed, None)
-    for left_over in [] if answer is None else [answer, *listed]:
-        yield Damage(left_over.item_id, None, "it is listed, but has no records")
-    yield from tally.compare(store)
+    return Imported(importing.added, importing.documents, importing.present, tuple(faults))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tally:
-    """How many items have each verdict, for each application and for any."""
-
-    by_application: Counter[tuple[Application, Verdict]] = field(default_factory=Counter)
-    by_verdict: Counter[Verdict] = field(default_factory=Counter)
-
-    def add(self, item: Item) -> None:
-        """Count an item."""
-        verdicts = item.verdicts()
-        self.by_application.update((Application.named(*a.key), verdict) for a, verdict in verdicts.items())
-        self.by_verdict.update(set(verdicts.values()))
-
-    def compare(self, store: Store) -> Iterator[Damage]:
-        """Yield where the store counts or lists others."""
-        if dict(store.counts()) != self.by_application:
-            yield Damage("*", None, "the counts by verdict aren't those of the items")
-        for verdict in Verdict:
-            listed = sum(1 for _ in store.select(Query(verdicts=frozenset({verdict}))))
-            if listed != self.by_verdict[verdict]:
-                yield Damage(
-                    "*", None, f"{listed} items are listed as {verdict}, not {self.by_verdict[verdict]}"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _RecordLine:
     record: Record
     location: Location
+
+    @property
+    def subject(self) -> str:
+        """What the line is about."""
+        return self.record.item_id
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentLine:
+    document: Document
+    location: Location
+
+    @property
+    def subject(self) -> DocumentKey:
+        """What the line is about."""
+        return (self.document.kind, self.document.key)
+
+
+_Line = _RecordLine | _DocumentLine
 
 
 def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[_Line]:
@@ -130,11 +120,32 @@ def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[
             continue
         location = Location(source, number)
         try:
-            yield _Line(Record.from_json(json.loads(text)), location)
+            yield _line(json.loads(text), location)
         except KeyError as missing:
             faults.append(Fault(f"the record has no {missing.args[0]!r}", location))
-        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        except (AttributeError, LakewrightError, TypeError, ValueError, RecursionError) as error:
             faults.append(Fault(f"this isn't a record of a manifest: {error}", location))
+
+
+def _line(content: Mapping[str, Any], location: Location) -> _Line:
+    if "document" not in content:
+        return _RecordLine(Record.from_json(content), location)
+    kind, key, value = (content["document"][name] for name in ("kind", "key", "value"))
+    if kind not in KINDS or not isinstance(key, str) or not isinstance(value, Mapping):
+        raise ValueError(f"a document of the kind {kind!r} isn't like this")
+    document = Document(kind, key, value, 0)
+    if kind in _READERS:
+        _READERS[kind](document)
+    return _DocumentLine(document, location)
+
+
+_READERS: Mapping[str, Callable[[Document], object]] = {
+    WATERMARK: Standing.from_document,
+    CHANGE: Change.from_document,
+    COUNTER: lambda document: int(document.value["last"]),
+    RUN: lambda document: Run.from_json(document.value),
+}
+"""What must be able to read a document of a kind, or it is refused."""
 
 
 @dataclass(slots=True)
@@ -142,21 +153,32 @@ class _Importing:
     """An import under way.
 
     Attributes:
+        told: Keys of the watermarks that documents tell of, if only that they were forgotten.
         brought: The greatest watermark seen of each application and column, and the item that brought it.
         counters: The greatest number of a data commit seen of each counter.
     """
 
     store: Store
     added: int = 0
+    documents: int = 0
     present: int = 0
+    told: set[str] = field(default_factory=set)
     brought: dict[tuple[Application, str], tuple[Watermark, str]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
-    def take(self, lines: Iterable[_Line]) -> Iterator[Fault]:
-        """Take some items in, each wholly or not at all, and yield why not."""
-        by_item: dict[str, list[_Line]] = {}
+    def take(self, lines: Sequence[_Line]) -> Iterator[Fault]:
+        """Take some items and documents in, each wholly or not at all, and yield why not."""
+        by_item: dict[str, list[_RecordLine]] = {}
+        documents: dict[DocumentKey, _DocumentLine] = {}
         for line in lines:
-            by_item.setdefault(line.record.item_id, []).append(line)
+            if isinstance(line, _RecordLine):
+                by_item.setdefault(line.subject, []).append(line)
+            else:
+                documents.setdefault(line.subject, line)
+        yield from self._take_items(by_item)
+        yield from self._take_documents(documents)
+
+    def _take_items(self, by_item: Mapping[str, Sequence[_RecordLine]]) -> Iterator[Fault]:
         known = self.store.read(list(by_item))
         fresh = {
             item_id: self._fresh(item_id, of_item, item_id in known) for item_id, of_item in by_item.items()
@@ -169,23 +191,55 @@ class _Importing:
             )
             for item_id, drafts in fresh.items()
         )
-        for (item_id, drafts), outcome in zip(fresh.items(), self.store.write_many(writes), strict=True):
-            if isinstance(outcome, StoreUnavailable):
-                raise outcome
-            if isinstance(outcome, LakewrightError):
+        for (item_id, drafts), outcome in self._written(fresh.items(), writes):
+            if outcome is not None:
                 yield _fault(by_item[item_id], outcome)
             else:
                 self.added += len(drafts)
                 self._follow(by_item[item_id])
 
-    def _fresh(self, item_id: str, lines: Sequence[_Line], is_known: bool) -> tuple[Draft, ...]:
+    def _take_documents(self, lines: Mapping[DocumentKey, _DocumentLine]) -> Iterator[Fault]:
+        there = self.store.look_up([], list(lines)).documents
+        for line in lines.values():
+            self._heed(line.document)
+        fresh = [line for key, line in lines.items() if key not in there]
+        self.present += len(there)
+        writes = (Write(puts=(Put(*line.subject, line.document.value, 0),)) for line in fresh)
+        for line, outcome in self._written(fresh, writes):
+            if outcome is not None:
+                yield _fault([line], outcome)
+            else:
+                self.documents += 1
+
+    def _heed(self, document: Document) -> None:
+        """Take note of what goes before what records bring."""
+        if document.kind == WATERMARK:
+            self.told.add(document.key)
+        elif document.kind == CHANGE:
+            self.told.add(Change.from_document(document).watermark_key)
+        elif document.kind == COUNTER:
+            self._count(document.key, document.value["last"])
+
+    def _count(self, counter: str, number: int) -> None:
+        self.counters[counter] = max(number, self.counters.get(counter, 0))
+
+    def _written(
+        self, subjects: Iterable[T], writes: Iterable[Write]
+    ) -> Iterator[tuple[T, LakewrightError | None]]:
+        """Yield each subject with what kept its write from being put down, None for nothing."""
+        for subject, outcome in zip(subjects, self.store.write_many(writes), strict=True):
+            if isinstance(outcome, StoreUnavailable):
+                raise outcome
+            yield subject, outcome if isinstance(outcome, LakewrightError) else None
+
+    def _fresh(self, item_id: str, lines: Sequence[_RecordLine], is_known: bool) -> tuple[Draft, ...]:
         """Return drafts of the records that aren't there yet, in order."""
         there = {record.record_id for record in self.store.records(item_id)} if is_known else set()
         fresh = {line.record.record_id: line.record for line in lines if line.record.record_id not in there}
         self.present += len(lines) - len(fresh)
         return tuple(_draft(record) for record in sorted(fresh.values(), key=_order))
 
-    def _follow(self, lines: Iterable[_Line]) -> None:
+    def _follow(self, lines: Iterable[_RecordLine]) -> None:
         """Take note of the watermarks and numbers of data commits that records bring."""
         for record in (line.record for line in lines):
             content = record.content
@@ -193,7 +247,7 @@ class _Importing:
                 self._follow_watermarks(record, content.get("watermarks"))
             token, counter = content.get("token"), content.get("counter")
             if record.state is State.PROCESSING and isinstance(token, int) and isinstance(counter, str):
-                self.counters[counter] = max(token, self.counters.get(counter, 0))
+                self._count(counter, token)
 
     def _follow_watermarks(self, record: Record, brought: object) -> None:
         for column, value in brought.items() if isinstance(brought, Mapping) else ():
@@ -206,9 +260,11 @@ class _Importing:
                 self.brought[record.application, column] = (watermark, record.item_id)
 
     def finish(self) -> None:
-        """Move watermarks and counters on to where the records taken in have them."""
+        """Move watermarks and counters on to where what was taken in has them."""
         watermarks = Watermarks(self.store)
         for (application, column), (watermark, item_id) in self.brought.items():
+            if watermark_key(application, column) in self.told:
+                continue
             puts = watermarks.advances(application, item_id, {column: watermark.as_json()})
             self.store.write(Write(puts=puts))
         for key, last in self.counters.items():
@@ -238,7 +294,10 @@ def _draft(record: Record) -> Draft:
 
 def _fault(lines: Sequence[_Line], error: LakewrightError) -> Fault:
     guilty = error.details.get("record_id")
-    at = next((line for line in lines if line.record.record_id == guilty), lines[0])
+    known = (line for line in lines if isinstance(line, _RecordLine) and line.record.record_id == guilty)
     return Fault(
-        error.message, at.location, "The item is left out; mend the file and import it again.", error.code
+        error.message,
+        next(known, lines[0]).location,
+        "It is left out; mend the file and import it again.",
+        error.code,
     )

@@ -20,7 +20,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.record import Application, format_instant, parse_instant
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["CHANGE", "WATERMARK", "Change", "Standing", "Watermark", "Watermarks"]
+__all__ = ["CHANGE", "WATERMARK", "Change", "Standing", "Watermark", "Watermarks", "watermark_key"]
 
 WATERMARK = "watermark"
 """The kind of the documents that hold the last watermarks."""
@@ -118,7 +118,7 @@ class Standing:
     @property
     def key(self) -> str:
         """The key of the document that holds it."""
-        return _key(self.application, self.column)
+        return watermark_key(self.application, self.column)
 
     def put(self, *, expected: int | None = None) -> Put:
         """Return the write that makes this the last one."""
@@ -183,13 +183,18 @@ class Change:
             "at": format_instant(self.at),
         }
         if self.watermark is None:
-            done = Put(WATERMARK, _key(self.application, self.column), None, expected)
+            done = Put(WATERMARK, watermark_key(self.application, self.column), None, expected)
         else:
             standing = Standing(
                 self.application, self.column, self.watermark, None, self.author, self.reason, self.at
             )
             done = standing.put(expected=expected)
         return done, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
+
+    @property
+    def watermark_key(self) -> str:
+        """The key of the document that holds the watermark, if there is one."""
+        return watermark_key(self.application, self.column)
 
     @classmethod
     def from_document(cls, document: Document) -> Change:
@@ -207,8 +212,8 @@ class Change:
         )
 
 
-def _key(application: Application, column: str) -> str:
-    """The key of the document that holds a column's watermark."""
+def watermark_key(application: Application, column: str) -> str:
+    """Return the key of the document that holds a column's last watermark."""
     return f"{application}/{column}"
 
 
@@ -262,7 +267,7 @@ class Watermarks:
         Raises:
             SequenceConflict: A slice or somebody else changed it at this moment; nothing was written.
         """
-        present = self.store.document(WATERMARK, _key(application, column))
+        present = self.store.document(WATERMARK, watermark_key(application, column))
         before = None if present is None else Standing.from_document(present).watermark
         change = Change(application, column, watermark, before, author, reason, self.store.now())
         version = 0 if present is None else present.version

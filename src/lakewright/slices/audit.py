@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
-from lakewright.manifest.transfer import fsck
 from lakewright.manifest.watermark import Watermarks
 from lakewright.slices.inventory import Inventory
 from lakewright.spec.entity import Entity

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakewright.manifest.journal import BUILT
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from lakewright.targets.writing import WritingTarget
 
 __all__ = ["BUILT", "fingerprint", "record_built", "with_fingerprints"]
-
-BUILT = "built"
-"""The kind of the documents that hold what targets were last built from."""
 
 
 def with_fingerprints(context: Context, target: WritingTarget, observation: Observation) -> Observation:

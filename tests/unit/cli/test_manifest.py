@@ -11,11 +11,11 @@ import pytest
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
 from lakewright.manifest.claim import Claim, Discovered
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
-from lakewright.manifest.transfer import fsck
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")
 HOLDER = Holder("elsewhere", 7, "then", "run-1", "ada")
@@ -169,12 +169,17 @@ def test_a_verb_that_does_not_fit_is_refused(arguments: tuple[str, ...], code: i
 def test_what_is_exported_comes_in_elsewhere(tmp_path: Path) -> None:
     app, other = a_lake(), FakeApp()
     file = tmp_path / "records.ndjson"
-    assert document(app, "manifest", "export", str(file))["records"] == 11
-    assert document(other, "manifest", "import", str(file)) == {"records": 11, "present": 0, "errors": []}
+    assert document(app, "manifest", "export", str(file))["lines"] == 13
+    assert document(other, "manifest", "import", str(file)) == {
+        "records": 11,
+        "documents": 2,
+        "present": 0,
+        "errors": [],
+    }
     assert verdicts(other) == verdicts(app)
-    assert document(other, "manifest", "import", str(file))["present"] == 11
-    assert len(document(app, "manifest", "export")) == 11
-    assert len(call_with(app, "manifest", "export").out.splitlines()) == 11
+    assert document(other, "manifest", "import", str(file))["present"] == 13
+    assert len(document(app, "manifest", "export")) == 13
+    assert len(call_with(app, "manifest", "export").out.splitlines()) == 13
 
 
 def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
 
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.journal import Journal, Place, Run
+from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.ledger import COUNTER
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
-from lakewright.manifest.store import Damage
-from lakewright.manifest.transfer import export_records, fsck, import_records
+from lakewright.manifest.store import Damage, Put, Write
+from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.watermark import Watermark, Watermarks
 from lakewright.testing import MemoryStore
 
@@ -56,11 +59,12 @@ def snowplow(
 
 def test_what_is_exported_comes_back_the_same() -> None:
     store = lived_in()
-    lines = list(export_records(store))
+    lines = list(export_manifest(store))
     copy = MemoryStore()
-    imported = import_records(copy, lines)
-    assert (imported.records, imported.present, imported.faults) == (len(lines), 0, ())
-    assert list(export_records(copy)) == lines
+    imported = import_manifest(copy, lines)
+    assert (imported.records, imported.documents) == (len(lines) - 2, 2)
+    assert (imported.present, imported.faults) == (0, ())
+    assert list(export_manifest(copy)) == lines
     assert copy._items == store._items
     assert copy.counts() == store.counts()
     assert (
@@ -72,8 +76,57 @@ def test_what_is_exported_comes_back_the_same() -> None:
     assert [counter and counter.value for counter in counters] == [{"last": 3}, {"last": 3}]
 
 
+def test_watermarks_that_somebody_set_back_or_forgot_come_as_they_are() -> None:
+    store = lived_in()
+    watermarks = Watermarks(store)
+    back = Watermark("date", "2021-12-31")
+    watermarks.change(REGIONS, "day", back, author="ann", reason="read it again", change_id="c-1")
+    copy = MemoryStore()
+    import_manifest(copy, export_manifest(store))
+    assert Watermarks(copy).last(REGIONS) == {"day": back}
+    assert list(Watermarks(copy).changes()) == list(watermarks.changes())
+
+    watermarks.change(REGIONS, "day", None, author="ann", reason="from the start", change_id="c-2")
+    copy = MemoryStore()
+    import_manifest(copy, export_manifest(store))
+    assert Watermarks(copy).last(REGIONS) == {}
+    assert len(list(Watermarks(copy).changes())) == 2
+
+
+def test_the_history_of_runs_comes_along_and_leases_stay() -> None:
+    store = lived_in()
+    holder = Holder(host="bench", pid=1, started="", run_id="run-1")
+    journal = Journal(store)
+    place = Place("lake", "regions", "BUILD", {})
+    run = journal.start_run(
+        Run("run-1", "lake", "main", "BUILD", {"day": "1"}, store.now(), holder), [place.tainted("half done")]
+    )
+    claim(ledger_of(store, ids=numbered("later")), found("d").item_id)
+    assert list(store.documents(LEASE))
+    copy = MemoryStore()
+    import_manifest(copy, export_manifest(store))
+    assert [each.as_json() for each in Journal(copy).runs()] == [run.as_json()]
+    assert len(list(journal.taints("lake"))) == 1
+    assert list(Journal(copy).taints("lake")) == list(journal.taints("lake"))
+    assert not list(copy.documents(LEASE))
+
+
+def test_numbers_of_data_commits_only_grow() -> None:
+    store = lived_in()
+    lines = list(export_manifest(store))
+    present = store.document(COUNTER, "silver/regions")
+    assert present is not None
+    store.write(Write(puts=(Put(COUNTER, "silver/regions", {"last": 9}, present.version),)))
+    import_manifest(store, lines)
+    behind = MemoryStore()
+    behind.write(Write(puts=(Put(COUNTER, "silver/regions", {"last": 1}, 0),)))
+    import_manifest(behind, lines)
+    found_last = [each.document(COUNTER, "silver/regions") for each in (store, behind)]
+    assert [each and each.value["last"] for each in found_last] == [9, 3]
+
+
 def test_records_are_written_under_the_manifests_own_names() -> None:
-    record = json.loads(next(export_records(lived_in())))
+    record = json.loads(next(export_manifest(lived_in())))
     assert list(record) == [
         "recordId",
         "itemId",
@@ -91,19 +144,20 @@ def test_records_are_written_under_the_manifests_own_names() -> None:
 
 def test_import_again_changes_nothing() -> None:
     store = lived_in()
-    lines = list(export_records(store))
+    lines = list(export_manifest(store))
     before = dict(store._items)
-    imported = import_records(store, lines)
+    imported = import_manifest(store, lines)
     assert (imported.records, imported.present) == (0, len(lines))
     assert store._items == before
 
 
 def test_import_goes_on_where_an_item_is_known_already() -> None:
-    lines = list(export_records(lived_in()))
+    lines = list(export_manifest(lived_in()))
     copy = MemoryStore()
-    import_records(copy, lines[:3])
-    imported = import_records(copy, lines)
-    assert (imported.records, imported.present, imported.faults) == (len(lines) - 3, 3, ())
+    import_manifest(copy, lines[:3])
+    imported = import_manifest(copy, lines)
+    # A watermark and a counter followed from the first three.
+    assert (imported.records, imported.present, imported.faults) == (len(lines) - 2 - 3, 3 + 2, ())
 
 
 def test_records_of_snowplow_come_in_by_their_time() -> None:
@@ -113,7 +167,7 @@ def test_records_of_snowplow_come_in_by_their_time() -> None:
         snowplow(1, "PROCESSING", None, second=2),
     ]
     store = MemoryStore()
-    assert import_records(store, map(json.dumps, records)).records == 3
+    assert import_manifest(store, map(json.dumps, records)).records == 3
     item_id = records[0]["itemId"]
     stored = store.records(item_id)
     assert [(record.state, record.sequence, record.run_id) for record in stored] == [
@@ -135,7 +189,7 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
     ]
     good = snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/")
     store = MemoryStore()
-    imported = import_records(store, map(json.dumps, [*spoilt, good]), source="dump.ndjson")
+    imported = import_manifest(store, map(json.dumps, [*spoilt, good]), source="dump.ndjson")
     assert imported.records == 1
     assert [str(fault.location) for fault in imported.faults] == ["dump.ndjson:3"]
     assert "FAILED follows the open PROCESSING" in imported.faults[0].message
@@ -154,11 +208,15 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
         (json.dumps(snowplow(0, "NEW", None, second=1, application=None)), "isn't a record"),
         (json.dumps(snowplow(0, "NEW", None, second=1, payload=[1])), "isn't a record"),
         ("[" * 100_000, "isn't a record"),
+        ('{"document": {"kind": "lease", "key": "x", "value": {}}}', "of the kind 'lease'"),
+        ('{"document": {"kind": "watermark", "key": "x", "value": {}}}', "has no 'application'"),
+        ('{"document": {"kind": "run", "key": "x"}}', "has no 'value'"),
+        ('{"document": 1}', "isn't a record"),
     ],
 )
 def test_lines_that_are_no_records_are_named_and_the_others_taken(line: str, message: str) -> None:
     good = json.dumps(snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/"))
-    imported = import_records(MemoryStore(), ["", line, good])
+    imported = import_manifest(MemoryStore(), ["", line, good])
     assert imported.records == 1
     assert [str(fault.location) for fault in imported.faults] == ["import:2"]
     assert message in imported.faults[0].message
@@ -169,7 +227,7 @@ def test_many_items_are_taken_in_batches() -> None:
         snowplow(0, "NEW", None, second=1, itemId=f"s3://acme/{n}/", recordId=f"r{n}") for n in range(1_201)
     ]
     store = MemoryStore()
-    assert import_records(store, map(json.dumps, records)).records == 1_201
+    assert import_manifest(store, map(json.dumps, records)).records == 1_201
 
 
 def test_watermarks_of_other_tools_are_left_alone() -> None:
@@ -179,7 +237,7 @@ def test_watermarks_of_other_tools_are_left_alone() -> None:
         snowplow(2, "PROCESSED", 1, second=3, payload=payload),
     ]
     store = MemoryStore()
-    assert import_records(store, map(json.dumps, records)).faults == ()
+    assert import_manifest(store, map(json.dumps, records)).faults == ()
     assert list(Watermarks(store).all()) == []
 
 

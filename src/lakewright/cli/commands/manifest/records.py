@@ -1,4 +1,4 @@
-"""The manifest's records as a whole: `export`, `import`."""
+"""The manifest as a whole: `export`, `import`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ __all__ = ["export", "import_file"]
 
 @command(
     name="export",
-    examples=["lakewright manifest export records.ndjson", "lakewright manifest export | gzip"],
+    examples=["lakewright manifest export manifest.ndjson", "lakewright manifest export | gzip"],
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_obj
 def export(call: Call, /, file: Path | None) -> None:
-    """Write every record as one line of JSON, to FILE or to stdout; under `-o json` stdout gets a list."""
-    from lakewright.manifest.transfer import export_records
+    """Write all of the manifest as lines of JSON, to FILE or to stdout; under `-o json` stdout gets a list.
 
-    lines = export_records(call.app.store)
+    That is every record, then watermarks, counters and the history of runs; leases are left out.
+    """
+    from lakewright.manifest.transfer import export_manifest
+
+    lines = export_manifest(call.app.store)
     if file is not None:
         with file.open("w", encoding="utf-8") as target:
             count = sum(target.write(f"{text}\n") > 0 for text in lines)
-        call.output.result(
-            {"file": str(file), "records": count}, [line(f"{count} records written to {file}")]
-        )
+        call.output.result({"file": str(file), "lines": count}, [line(f"{count} lines written to {file}")])
     elif call.output.is_json:
         call.output.document([json.loads(text) for text in lines])
     else:
@@ -42,24 +43,28 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(name="import", examples=["lakewright manifest import records.ndjson"])
+@command(name="import", examples=["lakewright manifest import manifest.ndjson"])
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.pass_obj
 def import_file(call: Call, /, file: Path) -> int:
-    """Take in the records of FILE, one line of JSON each; - reads stdin.
+    """Take in what `export` wrote to FILE, or records of Snowplow's, one line of JSON each; - reads stdin.
 
-    Those that are there already stay as they are.
+    What is there already stays as it is.
     """
-    from lakewright.manifest.transfer import import_records
+    from lakewright.manifest.transfer import import_manifest
 
     with _opened(file, call) as lines:
-        imported = import_records(call.app.store, lines, source=str(file))
+        imported = import_manifest(call.app.store, lines, source=str(file))
     document = {
         "records": imported.records,
+        "documents": imported.documents,
         "present": imported.present,
         "errors": [fault.as_json() for fault in imported.faults],
     }
-    said = line(f"{imported.records} records taken in, {imported.present} were there already")
+    said = line(
+        f"{imported.records} records and {imported.documents} documents taken in, "
+        f"{imported.present} were there already"
+    )
     wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
     call.output.result(document, [*wrong, said])
     return 1 if imported.faults else 0
