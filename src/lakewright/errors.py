@@ -30,7 +30,8 @@ LakewrightError
 ├── ManifestCorrupt               nobody yet: records contradict each other
 │   └── IllegalTransition         an append that the item's records don't allow
 ├── SequenceConflict              the item isn't as last seen; nothing was written
-└── NotInstalled                  the installation lacks a part; the remedy names it
+├── NotInstalled                  the installation lacks a part; the remedy names it
+└── SparkUnavailable              the project's author: Spark can't be started with these settings
 ```
 """
 
@@ -67,6 +68,7 @@ __all__ = [
     "SchemaDriftError",
     "SequenceConflict",
     "SliceError",
+    "SparkUnavailable",
     "SpecError",
     "StoreUnavailable",
     "TargetError",
@@ -365,3 +367,10 @@ class NotInstalled(LakewrightError):
     """A part that this step needs is missing on the machine; the remedy names the command."""
 
     code = "not_installed"
+
+
+class SparkUnavailable(LakewrightError):
+    """Spark could not be started with these settings; nothing was begun."""
+
+    code = "spark_unavailable"
+    default_remedy = "See `config:` in the project, and what `lakewright doctor` says of this machine."

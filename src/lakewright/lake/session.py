@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.errors import NotInstalled, TargetError
+from lakewright.errors import NotInstalled, SparkUnavailable, TargetError
 from lakewright.lake.archive import archive_options
 from lakewright.lake.jars import Jar, fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
@@ -74,6 +74,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
     Raises:
         NotInstalled: PySpark, a Java or Delta's jars are missing and can't be had.
         LeaseHeld: Another process has the catalog's metastore open.
+        SparkUnavailable: Spark refuses the settings.
     """
     if "spark.remote" in settings.conf:
         return _session(results_conf() | dict(settings.conf))
@@ -131,16 +132,32 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def jvm_gone(what: str) -> TargetError:
     """Return the error that `what` ends with once the JVM has ended."""
+    again = "Run again: what was not committed is done then."
+    process = _jvm_process()
+    code = None if process is None else process.poll()
+    if code in _OUT_OF_MEMORY:
+        return TargetError(
+            f"{what}: Spark's JVM ran out of memory",
+            remedy=f"Give it more, as in `config: {{spark.driver.memory: 8g}}`. {again}",
+        )
     return TargetError(
-        f"{what}: Spark's JVM has ended",
+        f"{what}: Spark's JVM {'was killed' if code == -signal.SIGKILL else 'has ended'}",
         remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
-        "spark.driver.memory sets how much it uses. Run again: what was not committed is done then.",
+        f"spark.driver.memory sets how much it uses. {again}",
     )
 
 
-def _has_jvm_ended(*, patience: float) -> bool:
+_OUT_OF_MEMORY = (52, 3)
+"""Exit codes of a JVM without memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
+
+
+def _jvm_process() -> subprocess.Popen[bytes] | None:
     pyspark = sys.modules.get("pyspark")
-    process = None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
+    return None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
+
+
+def _has_jvm_ended(*, patience: float) -> bool:
+    process = _jvm_process()
     try:
         return process is not None and process.wait(patience) is not None
     except subprocess.TimeoutExpired:
@@ -294,6 +311,10 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
             f"PySpark, or a part of it, is not installed: {error}",
             remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
         ) from error
+    except Exception as error:
+        java = getattr(error, "java_exception", None)
+        told = str(error if java is None else java.getMessage()).strip().partition("\n")[0]
+        raise SparkUnavailable(f"Spark can't be started: {told}") from error
 
 
 @contextmanager

@@ -19,8 +19,10 @@ from lakewright.errors import (
     LakewrightError,
     LateSliceError,
     LeaseLost,
+    NotInstalled,
     OperatorError,
     SliceError,
+    SparkUnavailable,
     StoreUnavailable,
 )
 from lakewright.lake.commit import CommitFact, landed, strict_session
@@ -104,7 +106,7 @@ class Attempts:
             return self._attempt(claim, lambda: heartbeat.check(claim.lease))
         except (LeaseLost, StoreUnavailable):
             raise
-        except OperatorError as error:
+        except (NotInstalled, OperatorError, SparkUnavailable) as error:
             self._let_go(claim, heartbeat, f"not begun: {error.message}")
             raise
         except Exception as error:

@@ -31,6 +31,8 @@ from lakewright.strategies.failures import translated
 from lakewright.strategies.fit import Fit, fit_slice
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.manifest.item import Item
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
@@ -118,8 +120,9 @@ class _Foresight:
             return error
         if not is_next or self.entity.bronze_format == _WITHOUT_HEAD or (mark and mark in self.fitting):
             return None
+        session = strict_session(self.bench.lake)
         try:
-            fit = self._fit(slice_)
+            fit = self._fit(session, slice_)
         except SpecError:
             raise
         except Exception as error:
@@ -151,8 +154,7 @@ class _Foresight:
             marks.update(part for part in file.name.split("/")[:-1])
         return tuple(sorted(marks))
 
-    def _fit(self, slice_: Slice) -> Fit:
-        session = strict_session(self.bench.lake)
+    def _fit(self, session: SparkSession, slice_: Slice) -> Fit:
         return fit_slice(
             self.bench.lake,
             session,
