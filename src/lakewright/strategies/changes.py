@@ -109,7 +109,7 @@ def compare(work: Work, comparison: Comparison) -> Changes:
     """Return what is to be written for a slice, put down by a single query, or two where both are large."""
     from pyspark.sql import Observation, functions
 
-    frame = work.aligned(work.prepared.frame)
+    frame = _aligned(work)
     seen, window, inferred = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
     is_large = _is_large(work)
@@ -134,6 +134,17 @@ def compare(work: Work, comparison: Comparison) -> Changes:
     return Changes(rows, counts, _acting(comparison, counts), size)
 
 
+def _aligned(work: Work) -> DataFrame:
+    """The slice's rows with the table's columns; what arrives deleted isn't written, and needn't fit."""
+    deleted, retyped = name_sql(work.system.deleted), work.fit.drift.retyped or {}
+    return work.prepared.frame.selectExpr(
+        *(
+            f"{f'if({deleted}, null, {sql})' if name in retyped else sql} as {name_sql(name)}"
+            for name, sql in work.fit.columns.items()
+        )
+    )
+
+
 def _is_large(work: Work) -> bool:
     """Whether slice and target are so large that keys are compared first, and all columns read once more.
 
@@ -153,7 +164,7 @@ def _widened(work: Work, labelled: DataFrame, seen: Observation, comparison: Com
     """The acting rows with all their columns again, after their keys and labels were put down."""
     from pyspark.sql import functions
 
-    frame = work.aligned(work.prepared.frame)
+    frame = _aligned(work)
     key, hash_ = name_sql(work.system.key), name_sql(work.system.hash)
     found, known = "_lakewright_found", "_lakewright_known"
     acting = labelled.where(_is_acting(comparison))

@@ -373,6 +373,19 @@ def test_d21_a_value_that_does_not_fit_fails_naming_column_and_value(lake: Small
     assert lake.rows(fixed) == before
 
 
+@pytest.mark.parametrize("strategy", ["merge", "historic"])
+def test_d21_a_value_that_is_not_written_need_not_fit(lake: SmallLake, strategy: str) -> None:
+    """Records that arrive deleted, known and unknown."""
+    fixed = entity(strategy, settings={"schema_drift": "ignore"})
+    lake.load(fixed, "s1", [{"id": 1, "n": 1}], [("id", pa.int64()), ("n", pa.int32())])
+
+    gone = {"n": 3_000_000_000, "dlf_deleted": True}
+    summary = lake.load(fixed, "s2", [{"id": 1, **gone}, {"id": 2, **gone}])
+
+    assert summary.deleted + summary.closed == 2
+    assert lake.rows(fixed, "id", "n", "dlf_deleted") == [(1, 1, True)]
+
+
 def test_d21_policies(lake: SmallLake) -> None:
     ignoring = entity(name="ignoring", settings={"schema_drift": "ignore", **QUIET})
     lake.load(ignoring, "s1", things((1, "a")))
