@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -95,8 +95,51 @@ def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """An aggregate over all rows.
+
+    Attributes:
+        of: SQL of a condition to count, or of the value to aggregate.
+        columns: In silver, all that `of` looks at.
+        how: The aggregate: `count_if`, `max`, `min` or `bool_or`.
+    """
+
+    name: str
+    of: str
+    columns: tuple[str, ...]
+    how: str
+
+    @property
+    def _found(self) -> str:
+        return f"_lakewright_{self.name}"
+
+    @property
+    def of_rows(self) -> str:
+        """The aggregate over the rows of one key."""
+        return f"{self.how}({self.of}) {self._found}"
+
+    @property
+    def of_groups(self) -> str:
+        """What the keys' aggregates come to."""
+        return f"{'sum' if self.how == 'count_if' else self.how}({self._found}) {self.name}"
+
+    @property
+    def of_keys(self) -> str:
+        """The same from columns that rows of one key have in common, and the number of these rows."""
+        if self.how == "count_if":
+            return f"sum(if({self.of}, {_RECORDS}, 0)) {self.name}"
+        return f"{self.how}({self.of}) {self.name}"
+
+
+_RECORDS = "_lakewright_records"
+
+
 class _Questions:
-    """Aggregates over a slice, grouped by key first where there is one."""
+    """Aggregates over a slice, grouped by key first where there is one.
+
+    There are as many groups as rows, so each aggregate within them costs: what keys tell isn't asked there.
+    """
 
     def __init__(self, prepared: Prepared, ranged: tuple[str, ...]) -> None:
         self.prepared = prepared
@@ -107,57 +150,54 @@ class _Questions:
         ]
 
     def ask(self) -> Row:
-        frame = self.prepared.frame
-        sums = {"deleted": f"if({name_sql(self.prepared.system.deleted)}, 1, 0)", **self._counted()}
-        tops = {
-            f"mark{i}": _plain(name_sql(name), self.types[name]) for i, (_, name) in enumerate(self.marks)
-        }
-        spans = {f"span{i}": _plain(name_sql(name), self.types[name]) for i, name in enumerate(self.ranged)}
-        inner = [
-            "count(1) records",
-            *(f"sum({sql}) {name}" for name, sql in sums.items()),
-            *(f"max({sql}) {name}" for name, sql in {**tops, **spans}.items()),
-            *(f"min({sql}) {name}_low" for name, sql in spans.items()),
-            *(
-                f"bool_or({name_sql(column)} is null) {name}_null"
-                for name, column in zip(spans, self.ranged, strict=True)
-            ),
-        ]
-        outer = [
-            "sum(records) records",
-            "count_if(records > 1) duplicates" if self.prepared.has_key else "0L duplicates",
-            *(f"sum({name}) {name}" for name in sums),
-            *(f"max({name}) {name}" for name in (*tops, *spans)),
-            *(f"min({name}_low) {name}_low" for name in spans),
-            *(f"bool_or({name}_null) {name}_null" for name in spans),
-        ]
         from pyspark.sql import functions
 
         keys = self.prepared.identity if self.prepared.has_key else ()
-        grouped = frame.groupBy(
-            *(functions.expr(f"{name_sql(key)} as _key{i}") for i, key in enumerate(keys))
-        )
-        found = grouped.agg(*map(functions.expr, inner))
-        row = found.agg(*map(functions.expr, outer)).first()
+        asked = list(self._questions())
+        of_keys = [each for each in asked if set(each.columns) <= set(keys)]
+        of_rows = [each for each in asked if not set(each.columns) <= set(keys)]
+        inner = [f"count(1) {_RECORDS}", *(each.of_rows for each in of_rows)]
+        outer = [
+            f"sum({_RECORDS}) records",
+            f"count_if({_RECORDS} > 1) duplicates" if self.prepared.has_key else "0L duplicates",
+            *(each.of_keys for each in of_keys),
+            *(each.of_groups for each in of_rows),
+        ]
+        grouped = self.prepared.frame.groupBy(*(functions.expr(name_sql(key)) for key in keys))
+        row = grouped.agg(*map(functions.expr, inner)).agg(*map(functions.expr, outer)).first()
         if row is None:
             raise RuntimeError("an aggregate over all rows gave none")
         return row
 
-    def _counted(self) -> dict[str, str]:
+    def _questions(self) -> Iterator[_Question]:
+        deleted = self.prepared.system.deleted
+        yield _Question("deleted", name_sql(deleted), (deleted,), "count_if")
+        yield from self._faults()
+        for index, (_, name) in enumerate(self.marks):
+            yield self._of_value(f"mark{index}", name, "max")
+        for index, name in enumerate(self.ranged):
+            yield self._of_value(f"span{index}", name, "max")
+            yield self._of_value(f"span{index}_low", name, "min")
+            yield _Question(f"span{index}_null", f"{name_sql(name)} is null", (name,), "bool_or")
+
+    def _of_value(self, name: str, column: str, how: str) -> _Question:
+        return _Question(name, _plain(name_sql(column), self.types[column]), (column,), how)
+
+    def _faults(self) -> Iterator[_Question]:
         """Rows with a null in their key, and with a text as partition that is empty or too long."""
         columns = self.prepared.key_columns or ((self.prepared.system.key,) if self.prepared.has_key else ())
-        is_null = " or ".join(f"{name_sql(name)} is null" for name in columns) or "false"
-        texts = [name for name in self.prepared.partitions if self.types[name].typeName() == "string"]
-        is_empty = " or ".join(f"coalesce({name_sql(name)} = '', false)" for name in texts) or "false"
-        is_long = " or ".join(
-            f"coalesce(octet_length({name_sql(name)}) > {LONGEST_NAME - len(name.encode())}, false)"
-            for name in texts
+        texts = tuple(name for name in self.prepared.partitions if self.types[name].typeName() == "string")
+        yield self._any("null_keys", columns, lambda _, sql: f"{sql} is null")
+        yield self._any("empty_partitions", texts, lambda _, sql: f"coalesce({sql} = '', false)")
+        yield self._any(
+            "long_partitions",
+            texts,
+            lambda name, sql: f"coalesce(octet_length({sql}) > {LONGEST_NAME - len(name.encode())}, false)",
         )
-        return {
-            "null_keys": f"if({is_null}, 1, 0)",
-            "empty_partitions": f"if({is_empty}, 1, 0)",
-            "long_partitions": f"if({is_long or 'false'}, 1, 0)",
-        }
+
+    def _any(self, name: str, columns: tuple[str, ...], is_so: Callable[[str, str], str]) -> _Question:
+        conditions = [is_so(column, name_sql(column)) for column in columns]
+        return _Question(name, " or ".join(conditions) or "false", columns, "count_if")
 
     def watermarks(self, row: Row) -> Iterator[tuple[str, Watermark]]:
         for index, (column, name) in enumerate(self.marks):

@@ -29,7 +29,7 @@ MANY = 0.3
 SMALL_TABLE = 50_000
 """Rows of a table that is always written anew, if its files are small too: a MERGE takes three queries."""
 
-SMALL_SIZE = 32 << 20
+SMALL_SIZE = 8 << 20
 """Bytes up to which files are small."""
 
 _FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
