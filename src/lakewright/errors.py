@@ -31,7 +31,7 @@ LakewrightError
 │   └── IllegalTransition         an append that the item's records don't allow
 ├── SequenceConflict              the item isn't as last seen; nothing was written
 ├── NotInstalled                  the installation lacks a part; the remedy names it
-└── SparkUnavailable              the project's author: Spark can't be started with these settings
+└── SparkUnavailable              the settings, or this machine: Spark can't be started or reached
 ```
 """
 
@@ -370,7 +370,7 @@ class NotInstalled(LakewrightError):
 
 
 class SparkUnavailable(LakewrightError):
-    """Spark could not be started with these settings; nothing was begun."""
+    """Spark could not be started with these settings, or be reached; nothing was begun."""
 
     code = "spark_unavailable"
     default_remedy = "See `config:` in the project, and what `lakewright doctor` says of this machine."

@@ -256,3 +256,22 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
     scans = {plan for plan, _ in plans if plan.startswith("SCAN") and "CONSTANT ROW" not in plan}
     assert {scan.split()[1] for scan in scans} == {"lakewright_tallies"}
     assert len(plans) > 15
+
+
+def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(tmp_path: Path) -> None:
+    """Ctrl-C as the lock that it waited for is had: the next write must not find a transaction open."""
+    path = tmp_path / "manifest.db"
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path, busy=0.1)) as other:
+        engine = store._backend.engine
+
+        def interrupt(_connection: object) -> None:
+            raise KeyboardInterrupt
+
+        event.listen(engine, "begin", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
+        event.remove(engine, "begin", interrupt)
+
+        other.write(Write(puts=(Put("note", "y", {"n": 1}),)))
+        store.write(Write(puts=(Put("note", "x", {"n": 2}),)))
+        assert store.document("note", "y") is not None

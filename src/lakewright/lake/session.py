@@ -312,9 +312,16 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
             remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
         ) from error
     except Exception as error:
-        java = getattr(error, "java_exception", None)
-        told = str(error if java is None else java.getMessage()).strip().partition("\n")[0]
-        raise SparkUnavailable(f"Spark can't be started: {told}") from error
+        if is_jvm_gone(error):
+            raise
+        way = "reached" if "spark.remote" in conf else "started"
+        told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
+        raise SparkUnavailable(f"Spark can't be {way}: {told}") from error
+
+
+def _java_message(error: Exception) -> str | None:
+    java = getattr(error, "java_exception", None)
+    return None if java is None else java.getMessage() or java.toString()
 
 
 @contextmanager

@@ -13,7 +13,17 @@ from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 from lakewright.errors import Fault, LakewrightError, Location, StoreUnavailable
-from lakewright.manifest.journal import BUILT, RUN, RUN_KEY, RUN_TARGET, TAINT, Run
+from lakewright.manifest.journal import (
+    ABORTED,
+    BUILT,
+    RUN,
+    RUN_KEY,
+    RUN_TARGET,
+    RUNNING,
+    TAINT,
+    Place,
+    Run,
+)
 from lakewright.manifest.ledger import COUNTER
 from lakewright.manifest.record import Application, Draft, Record, State
 from lakewright.manifest.store import Append, Document, DocumentKey, Put, Store, Write
@@ -123,7 +133,14 @@ def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[
             yield _line(json.loads(text), location)
         except KeyError as missing:
             faults.append(Fault(f"the record has no {missing.args[0]!r}", location))
-        except (AttributeError, LakewrightError, TypeError, ValueError, RecursionError) as error:
+        except (
+            ArithmeticError,
+            AttributeError,
+            LakewrightError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
             faults.append(Fault(f"this isn't a record of a manifest: {error}", location))
 
 
@@ -133,19 +150,38 @@ def _line(content: Mapping[str, Any], location: Location) -> _Line:
     kind, key, value = (content["document"][name] for name in ("kind", "key", "value"))
     if kind not in KINDS or not isinstance(key, str) or not isinstance(value, Mapping):
         raise ValueError(f"a document of the kind {kind!r} isn't like this")
-    document = Document(kind, key, value, 0)
-    if kind in _READERS:
-        _READERS[kind](document)
+    document = Document(kind, key, _ended(value) if kind == RUN else value, 0)
+    if kind in _KEYS and _KEYS[kind](document) != key:
+        raise ValueError(f"its key isn't that of such a {kind}")
     return _DocumentLine(document, location)
 
 
-_READERS: Mapping[str, Callable[[Document], object]] = {
-    WATERMARK: Standing.from_document,
-    CHANGE: Change.from_document,
-    COUNTER: lambda document: int(document.value["last"]),
-    RUN: lambda document: Run.from_json(document.value),
+def _ended(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run as it is kept elsewhere, where nobody could tell any more that it has ended."""
+    return {**run, "status": ABORTED} if run["status"] == RUNNING else run
+
+
+def _counter_key(document: Document) -> str:
+    last = document.value["last"]
+    if type(last) is not int or last < 0:
+        raise ValueError(f"a counter stands at {last!r}")
+    return document.key
+
+
+def _change_key(document: Document) -> str:
+    Change.from_document(document)
+    return document.key
+
+
+_KEYS: Mapping[str, Callable[[Document], str]] = {
+    WATERMARK: lambda document: Standing.from_document(document).key,
+    CHANGE: _change_key,
+    COUNTER: _counter_key,
+    RUN: lambda document: Run.from_json(document.value).key,
+    RUN_KEY: lambda document: document.key if str(document.value["key"]) else "",
+    TAINT: lambda document: Place(**document.value["place"]).key if str(document.value["reason"]) else "",
 }
-"""What must be able to read a document of a kind, or it is refused."""
+"""What reads a document of a kind, and returns the key that it has to have."""
 
 
 @dataclass(slots=True)
@@ -153,7 +189,9 @@ class _Importing:
     """An import under way.
 
     Attributes:
-        told: Keys of the watermarks that documents tell of, if only that they were forgotten.
+        refused: Items that were not taken in.
+        standings: Documents of watermarks, by key.
+        changes: Keys of documents of changes to watermarks, to whether they are new here.
         brought: The greatest watermark seen of each application and column, and the item that brought it.
         counters: The greatest number of a data commit seen of each counter.
     """
@@ -162,7 +200,9 @@ class _Importing:
     added: int = 0
     documents: int = 0
     present: int = 0
-    told: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    standings: dict[str, Standing] = field(default_factory=dict)
+    changes: dict[str, tuple[Change, bool]] = field(default_factory=dict)
     brought: dict[tuple[Application, str], tuple[Watermark, str]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
@@ -193,6 +233,7 @@ class _Importing:
         )
         for (item_id, drafts), outcome in self._written(fresh.items(), writes):
             if outcome is not None:
+                self.refused.add(item_id)
                 yield _fault(by_item[item_id], outcome)
             else:
                 self.added += len(drafts)
@@ -200,9 +241,9 @@ class _Importing:
 
     def _take_documents(self, lines: Mapping[DocumentKey, _DocumentLine]) -> Iterator[Fault]:
         there = self.store.look_up([], list(lines)).documents
-        for line in lines.values():
-            self._heed(line.document)
-        fresh = [line for key, line in lines.items() if key not in there]
+        for key, line in lines.items():
+            self._heed(line.document, is_new=key not in there)
+        fresh = [line for key, line in lines.items() if key not in there and line.document.kind != WATERMARK]
         self.present += len(there)
         writes = (Write(puts=(Put(*line.subject, line.document.value, 0),)) for line in fresh)
         for line, outcome in self._written(fresh, writes):
@@ -211,12 +252,12 @@ class _Importing:
             else:
                 self.documents += 1
 
-    def _heed(self, document: Document) -> None:
-        """Take note of what goes before what records bring."""
+    def _heed(self, document: Document, *, is_new: bool) -> None:
+        """Take note of what tells of watermarks and counters."""
         if document.kind == WATERMARK:
-            self.told.add(document.key)
+            self.standings[document.key] = Standing.from_document(document)
         elif document.kind == CHANGE:
-            self.told.add(Change.from_document(document).watermark_key)
+            self.changes[document.key] = (Change.from_document(document), is_new)
         elif document.kind == COUNTER:
             self._count(document.key, document.value["last"])
 
@@ -261,17 +302,37 @@ class _Importing:
 
     def finish(self) -> None:
         """Move watermarks and counters on to where what was taken in has them."""
-        watermarks = Watermarks(self.store)
-        for (application, column), (watermark, item_id) in self.brought.items():
-            if watermark_key(application, column) in self.told:
-                continue
-            puts = watermarks.advances(application, item_id, {column: watermark.as_json()})
-            self.store.write(Write(puts=puts))
+        self._finish_watermarks()
         for key, last in self.counters.items():
             present = self.store.document(COUNTER, key)
             if present is None or present.value["last"] < last:
                 put = Put(COUNTER, key, {"last": last}, present.version if present else 0)
                 self.store.write(Write(puts=(put,)))
+
+    def _finish_watermarks(self) -> None:
+        """Put watermarks where slices and people have them; what somebody did here goes before all else."""
+        watermarks = Watermarks(self.store)
+        here = {change.watermark_key for change in watermarks.changes() if not self._is_brought(change)}
+        said = {change.watermark_key for change, _ in self.changes.values()}
+        news = {change.watermark_key for change, is_new in self.changes.values() if is_new}
+        brought = {watermark_key(*names): (names, found) for names, found in self.brought.items()}
+        for key in sorted((brought.keys() | self.standings.keys() | news) - here):
+            present = self.store.document(WATERMARK, key)
+            standing = self.standings.get(key)
+            if standing is not None and standing.item_id in self.refused:
+                standing = None
+            if (key in news or present is None) and (standing is not None or key in said):
+                put = Put(WATERMARK, key, None) if standing is None else standing.put()
+                self.store.write(Write(puts=(put,)))
+                self.documents += present is None and standing is not None
+                continue
+            if key in brought:
+                (application, column), (watermark, item_id) = brought[key]
+                puts = watermarks.advances(application, item_id, {column: watermark.as_json()})
+                self.store.write(Write(puts=puts))
+
+    def _is_brought(self, change: Change) -> bool:
+        return any(each == change for each, _ in self.changes.values())
 
 
 def _order(record: Record) -> tuple[int, datetime]:

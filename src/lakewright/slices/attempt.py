@@ -107,7 +107,7 @@ class Attempts:
         except (LeaseLost, StoreUnavailable):
             raise
         except (NotInstalled, OperatorError, SparkUnavailable) as error:
-            self._let_go(claim, heartbeat, f"not begun: {error.message}")
+            self._let_go(claim, heartbeat, f"not done: {error.message}")
             raise
         except Exception as error:
             if self.bench.is_cut_off():

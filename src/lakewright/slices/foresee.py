@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import (
     LakewrightError,
+    NotInstalled,
     OperatorError,
     RetryableError,
     SequenceConflict,
     SliceError,
+    SparkUnavailable,
     SpecError,
 )
 from lakewright.lake.commit import strict_session
 from lakewright.lake.files import join, local_path
 from lakewright.lake.parquet import columns_mark
+from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.lake.table import last_number
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
@@ -123,10 +126,16 @@ class _Foresight:
         session = strict_session(self.bench.lake)
         try:
             fit = self._fit(session, slice_)
-        except SpecError:
+        except (NotInstalled, SparkUnavailable, SpecError):
             raise
         except Exception as error:
+            if self.bench.is_cut_off():
+                raise KeyboardInterrupt from error
+            if is_jvm_gone(error):
+                raise jvm_gone(slice_.name) from error
             ours = translated(error, self.entity, slice_.name)
+            if isinstance(ours, NotInstalled):
+                raise ours from error
             return None if isinstance(ours, (OperatorError, RetryableError)) else ours
         if not fit.state.exists:
             self.first = fit

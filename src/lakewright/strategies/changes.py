@@ -135,14 +135,8 @@ def compare(work: Work, comparison: Comparison) -> Changes:
 
 
 def _aligned(work: Work) -> DataFrame:
-    """The slice's rows with the table's columns; what arrives deleted isn't written, and needn't fit."""
-    deleted, retyped = name_sql(work.system.deleted), work.fit.drift.retyped or {}
-    return work.prepared.frame.selectExpr(
-        *(
-            f"{f'if({deleted}, null, {sql})' if name in retyped else sql} as {name_sql(name)}"
-            for name, sql in work.fit.columns.items()
-        )
-    )
+    """The slice's rows with the table's columns; what arrives deleted isn't written."""
+    return work.aligned(work.prepared.frame, unless=name_sql(work.system.deleted))
 
 
 def _is_large(work: Work) -> bool:

@@ -95,11 +95,15 @@ def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple
     )
 
 
+_RECORDS = "_lakewright_records"
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """An aggregate over all rows.
 
     Attributes:
+        name: Of the column in the answer.
         of: SQL of a condition to count, or of the value to aggregate.
         columns: In silver, all that `of` looks at.
         how: The aggregate: `count_if`, `max`, `min` or `bool_or`.
@@ -130,9 +134,6 @@ class _Question:
         if self.how == "count_if":
             return f"sum(if({self.of}, {_RECORDS}, 0)) {self.name}"
         return f"{self.how}({self.of}) {self.name}"
-
-
-_RECORDS = "_lakewright_records"
 
 
 class _Questions:

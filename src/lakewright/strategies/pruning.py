@@ -39,7 +39,9 @@ def within_ranges(work: Work, alias: str) -> str:
         work: The slice and its table.
         alias: Of the target in the query.
     """
-    types = {column.name: column.type.ddl for column in work.state.columns}
+    retyped = work.fit.drift.retyped or {}
+    # A bound of another type need not fit into the table's.
+    types = {column.name: column.type.ddl for column in work.state.columns if column.name not in retyped}
     conditions = [
         _within(name_sql(alias, name), range_, types[name])
         for name, range_ in work.facts.ranges.items()

@@ -94,10 +94,18 @@ class Work:
         """Return the table's rows."""
         return read_table(self.session, self.address)
 
-    def aligned(self, frame: DataFrame) -> DataFrame:
-        """Return rows of the slice with the columns of the table that is there."""
-        columns = [f"{sql} as {name_sql(name)}" for name, sql in self.fit.columns.items()]
-        return frame.selectExpr(*columns)
+    def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
+        """Return rows of the slice with the columns of the table that is there.
+
+        Args:
+            frame: The rows.
+            unless: Condition of rows that aren't written: in columns of another type their values become
+                null, and need not fit.
+        """
+        retyped = self.fit.drift.retyped or {} if unless else {}
+        columns = self.fit.columns.items()
+        fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
+        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
 
     @property
     def fit(self) -> Alignment:

@@ -5,7 +5,7 @@ the session's time zone or the JVM; different values, also nulls and values in o
 texts, because each part tells its own end. A part is a number, then a mark: a small letter for the type, and
 the column's name up to a semicolon. The number of
 
-- a string or binary is its length in bytes, hexadecimal; after the mark comes the text, in hex that of bytes,
+- a string or binary is its length in bytes; after the mark comes the text, in hex that of bytes,
 - a whole number or decimal is its plain digits, without zeros at the end of a fraction,
 - a float or double stands for its bits one to one (`xxhash64` of eight bytes is a bijection), with one zero
   and one NaN,
@@ -13,9 +13,12 @@ the column's name up to a semicolon. The number of
 - an array, map or struct is left out; after the mark come, in brackets, its elements, its entries in order,
   or its fields like columns. Elements have marks without a name, and a tilde stands for null.
 
+All numbers but the plain digits are hexadecimal: capital letters, 64 bits in two's complement.
+
 All parts of a row are joined by one function: a text made for each of its columns would take longer than the
 hash. The casts of decimals need a session in ANSI mode: only there Spark writes small ones without an
-exponent.
+exponent. A variant's mark is followed by the SHA-256 of its JSON; that of any other type by the type's name,
+and by the value as text up to a semicolon.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Compute source hash, Generate primary key).
 """
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HASH_VERSION", "hash_of", "hash_sql", "value_class"]
 
-HASH_VERSION = "1"
+HASH_VERSION = "2"
 """Version of the canonical text, kept as a property of each silver table."""
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))

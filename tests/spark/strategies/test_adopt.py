@@ -213,6 +213,20 @@ UNCLEAR = [
 ]
 
 
+def test_values_are_compared_in_whatever_type_a_slice_brings_them(lake: SmallLake) -> None:
+    """Whole numbers as decimals are the same keys; nulls of a column without a type are changes."""
+    things = entity("merge", settings={"adopt": {}, "last_seen": "on_change"})
+    make(lake, things, "(1, 'Rome'), (10, 'Oslo'), (100, null)", "id", "city")
+
+    keys = [Decimal("1.00"), Decimal("10.00"), Decimal("100.00")]
+    schema = [("id", pa.decimal128(10, 2)), ("city", pa.null())]
+    summary = lake.load(things, "s1", [{"id": key} for key in keys], schema)
+
+    assert (summary.inserted, summary.changed) == (0, 2)
+    found = lake.table(things).selectExpr("cast(id as int)", "city").collect()
+    assert sorted(map(tuple, found)) == [(1, None), (10, None), (100, None)]
+
+
 def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake) -> None:
     for number, (rows, why) in enumerate(UNCLEAR):
         things = entity(

@@ -386,6 +386,18 @@ def test_d21_a_value_that_is_not_written_need_not_fit(lake: SmallLake, strategy:
     assert lake.rows(fixed, "id", "n", "dlf_deleted") == [(1, 1, True)]
 
 
+@pytest.mark.parametrize("strategy", ["merge", "historic"])
+def test_d21_a_key_grows_with_its_column(lake: SmallLake, strategy: str) -> None:
+    growing = entity(strategy)
+    lake.load(growing, "s1", [{"id": 1, "v": "a"}], [("id", pa.int32()), ("v", pa.string())])
+
+    summary = lake.load(growing, "s2", [{"id": 1, "v": "a"}, {"id": 3_000_000_000, "v": "b"}])
+
+    assert summary.inserted == 1
+    assert summary.changed == 0
+    assert lake.rows(growing, "id", "v") == [(1, "a"), (3_000_000_000, "b")]
+
+
 def test_d21_policies(lake: SmallLake) -> None:
     ignoring = entity(name="ignoring", settings={"schema_drift": "ignore", **QUIET})
     lake.load(ignoring, "s1", things((1, "a")))

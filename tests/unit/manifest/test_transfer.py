@@ -93,6 +93,47 @@ def test_watermarks_that_somebody_set_back_or_forgot_come_as_they_are() -> None:
     assert len(list(Watermarks(copy).changes())) == 2
 
 
+def processed_one_more(store: MemoryStore, name: str, day: str) -> None:
+    ledger = ledger_of(store, ids=numbered(f"more-{name}"))
+    ledger.discover([found(name)])
+    content = {"watermarks": {"day": {"type": "date", "value": day}}}
+    ledger.processed(claim(ledger, found(name).item_id), content)
+
+
+def test_a_copy_follows_when_it_is_imported_again() -> None:
+    store, copy = lived_in(), MemoryStore()
+    import_manifest(copy, export_manifest(store))
+    processed_one_more(store, "x", "2022-05-05")
+    import_manifest(copy, export_manifest(store))
+    assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-05-05")}
+
+    back = Watermark("date", "2021-12-31")
+    Watermarks(store).change(REGIONS, "day", back, author="ann", reason="read it again", change_id="c-1")
+    import_manifest(copy, export_manifest(store))
+    assert Watermarks(copy).last(REGIONS) == {"day": back}
+
+
+def test_what_somebody_did_to_a_copys_watermark_stays() -> None:
+    store, copy = lived_in(), MemoryStore()
+    lines = list(export_manifest(store))
+    import_manifest(copy, lines)
+    Watermarks(copy).change(REGIONS, "day", None, author="ann", reason="from the start", change_id="c-1")
+    import_manifest(copy, lines)
+    assert Watermarks(copy).last(REGIONS) == {}
+
+
+def test_a_watermark_does_not_come_without_the_item_that_brought_it() -> None:
+    lines = [json.loads(line) for line in export_manifest(lived_in())]
+    kept = [
+        line
+        for line in lines
+        if "document" in line or (line["itemId"], line["state"]) != (found("b").item_id, "PROCESSING")
+    ]
+    copy = MemoryStore()
+    assert len(import_manifest(copy, map(json.dumps, kept)).faults) == 1
+    assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-01-01")}
+
+
 def test_the_history_of_runs_comes_along_and_leases_stay() -> None:
     store = lived_in()
     holder = Holder(host="bench", pid=1, started="", run_id="run-1")
@@ -105,7 +146,7 @@ def test_the_history_of_runs_comes_along_and_leases_stay() -> None:
     assert list(store.documents(LEASE))
     copy = MemoryStore()
     import_manifest(copy, export_manifest(store))
-    assert [each.as_json() for each in Journal(copy).runs()] == [run.as_json()]
+    assert [each.as_json() for each in Journal(copy).runs()] == [{**run.as_json(), "status": "ABORTED"}]
     assert len(list(journal.taints("lake"))) == 1
     assert list(Journal(copy).taints("lake")) == list(journal.taints("lake"))
     assert not list(copy.documents(LEASE))
@@ -156,6 +197,7 @@ def test_import_goes_on_where_an_item_is_known_already() -> None:
     copy = MemoryStore()
     import_manifest(copy, lines[:3])
     imported = import_manifest(copy, lines)
+    assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-01-02")}
     # A watermark and a counter followed from the first three.
     assert (imported.records, imported.present, imported.faults) == (len(lines) - 2 - 3, 3 + 2, ())
 
@@ -212,6 +254,10 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
         ('{"document": {"kind": "watermark", "key": "x", "value": {}}}', "has no 'application'"),
         ('{"document": {"kind": "run", "key": "x"}}', "has no 'value'"),
         ('{"document": 1}', "isn't a record"),
+        ('{"document": {"kind": "counter", "key": "x", "value": {"last": "3"}}}', "stands at '3'"),
+        ('{"document": {"kind": "counter", "key": "x", "value": {"last": 1e400}}}', "stands at inf"),
+        ('{"document": {"kind": "taint", "key": "x", "value": {}}}', "has no 'reason'"),
+        ('{"document": {"kind": "run_key", "key": "x", "value": {}}}', "has no 'key'"),
     ],
 )
 def test_lines_that_are_no_records_are_named_and_the_others_taken(line: str, message: str) -> None:

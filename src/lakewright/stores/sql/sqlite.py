@@ -81,7 +81,6 @@ def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Ba
         connect_args={"timeout": busy, "check_same_thread": False},
         hide_parameters=True,
         max_overflow=-1,
-        pool_reset_on_return=None,  # nothing is begun but by `_begin`, whose transactions are ended
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
     event.listen(engine, "begin", _begin)

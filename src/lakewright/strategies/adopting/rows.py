@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; what is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -148,14 +148,11 @@ class _Rows:
 
     def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
         """The hash of a table's row, its values turned back into the source's types."""
-        values = []
+        values: list[tuple[StructField, str]] = []
         for field in fields:
             own = types.get(self._silver(field.name).lower())
             if own is not None:
-                value = name_sql(own.name)
-                if value_class(own.dataType) != value_class(field.dataType):
-                    value = f"try_cast({value} as {field.dataType.simpleString()})"
-                values.append((field, value))
+                values += _counted_as(own, field)
         return hash_of(values)
 
     def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
@@ -166,8 +163,8 @@ class _Rows:
         counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
         keys = [silver[name] for name in self.prepared.key_columns]
         own_key, own_row, theirs_key, theirs_row = (
-            hash_of((f, _as_silver(types[f.name.lower()], f)) for f in keys),
-            hash_of((f, _as_silver(types[f.name.lower()], f)) for f in counted if f.name.lower() in types),
+            hash_of(_all_counted(types, keys)),
+            hash_of(_all_counted(types, counted)),
             hash_of((f, name_sql(f.name)) for f in keys),
             hash_of((f, name_sql(f.name)) for f in counted),
         )
@@ -322,11 +319,29 @@ def _is_same(source: DataType, own: DataType) -> bool:
     return source.simpleString() == own.simpleString() or all(name in whole for name in names)
 
 
-def _as_silver(own: StructField, wanted: StructField) -> str:
+def _counted_as(own: StructField, wanted: StructField) -> Iterator[tuple[StructField, str]]:
+    """A table's value by another name: in its own type, if equal values have equal hashes in both.
+
+    Else in the wanted type, or where it has no place in that, as a text: it is not the same as null.
+    """
+    from pyspark.sql.types import StringType, StructField
+
     value = name_sql(own.name)
-    if value_class(own.dataType) == value_class(wanted.dataType):
-        return value
-    return f"try_cast({value} as {wanted.dataType.simpleString()})"
+    if wanted.dataType.typeName() == "void" or value_class(own.dataType) == value_class(wanted.dataType):
+        yield StructField(wanted.name, own.dataType), value
+        return
+    cast = f"try_cast({value} as {wanted.dataType.simpleString()})"
+    yield wanted, cast
+    yield StructField(wanted.name, StringType()), f"if({cast} is null, cast({value} as string), null)"
+
+
+def _all_counted(
+    types: Mapping[str, StructField], wanted: Iterable[StructField]
+) -> Iterator[tuple[StructField, str]]:
+    for field in wanted:
+        own = types.get(field.name.lower())
+        if own is not None:
+            yield from _counted_as(own, field)
 
 
 def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:

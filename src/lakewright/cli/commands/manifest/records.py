@@ -27,13 +27,13 @@ __all__ = ["export", "import_file"]
 def export(call: Call, /, file: Path | None) -> None:
     """Write all of the manifest as lines of JSON, to FILE or to stdout; under `-o json` stdout gets a list.
 
-    That is every record, then watermarks, counters and the history of runs; leases are left out.
+    That is every readable record, then watermarks, counters and the history of runs; leases are left out.
     """
     from lakewright.manifest.transfer import export_manifest
 
     lines = export_manifest(call.app.store)
     if file is not None:
-        with file.open("w", encoding="utf-8") as target:
+        with file.open("w", encoding="utf-8", errors="backslashreplace") as target:
             count = sum(target.write(f"{text}\n") > 0 for text in lines)
         call.output.result({"file": str(file), "lines": count}, [line(f"{count} lines written to {file}")])
     elif call.output.is_json:
