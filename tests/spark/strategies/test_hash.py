@@ -41,7 +41,9 @@ SAME: Sequence[tuple[str, ...]] = (
     ("0.00000001BD a", "cast('0.0000000100' as decimal(38, 18)) a"),
     ("0D a", "-0D a", "cast(-0.0 as float) a"),
     ("double('NaN') a", "float('NaN') a", "-double('NaN') a"),
-    ("1 a", "1 a, cast(null as string) b", "1 a, null c"),
+    ("1 a", "1 a, cast(null as string) b", "1 a, null c", "1 a, cast(null as array<void>) d"),
+    ("'x' a, 'y' b", "'x' collate UNICODE_CI a, 'y' collate UTF8_LCASE b"),
+    ("array(true, null) a", "array(true, cast(null as boolean)) a"),
     ("map('x', 1, 'y', 2) a", "map('y', 2L, 'x', 1L) a"),
     (
         "named_struct('x', 1, 'y', 2) a",
@@ -73,6 +75,9 @@ DIFFERENT = (
     "'A' a",
     "'a' a",
     "X'61' a",
+    "X'' a",
+    "parse_json('1') a",
+    "parse_json('\"1\"') a",
     "10 a",
     "100 a",
     "1.5BD a",
@@ -135,11 +140,24 @@ ROWS: Sequence[dict[str, Any]] = (
     {"id": 0, "price": Decimal("-99999999.99"), "ratio": -0.0, "day": date(1500, 2, 28), "at": AT},
     {"id": 7, "a;\\b": 1, "ratio": 5e-324, "day": date(9999, 12, 31), "at": datetime(1, 1, 1, tzinfo=UTC)},
     {"id": 8, "ratio": -math.inf, "list": [1, None, -1], "inner": {"x": None, "y": "z"}},
+    {
+        "id": 6,
+        "deep": [
+            {"b": True, "d": date(1969, 12, 31), "t": AT, "f": -0.0, "x": b"\x00"},
+            None,
+            {"b": False},
+            {},
+        ],
+        "codes": Entries({1: [date(2024, 2, 29), None], -5: [], 10: None}),
+        "nested": [[[], [True, None]], None, []],
+    },
     {"id": 9, "ratio": 0.1, "list": [], "pairs": Entries({"b": 1.5, "é": None, "a": 1e22}), "inner": {}},
 )
 TYPES = (
     "id bigint, `a;\\b` int, Name string, price decimal(10,2), ratio double, flag boolean, raw binary, "
-    "day date, at timestamp, list array<int>, pairs map<string,double>, inner struct<y: string, x: bigint>"
+    "day date, at timestamp, list array<int>, pairs map<string,double>, inner struct<y: string, x: bigint>, "
+    "deep array<struct<b: boolean,d: date,t: timestamp,f: double,x: binary>>, codes map<int,array<date>>, "
+    "nested array<array<array<boolean>>>"
 )
 
 
@@ -149,7 +167,10 @@ def test_hashes_are_those_of_the_text_that_is_described(spark: SparkSession) -> 
     for key, value in STRICT.items():
         session.conf.set(key, value)
     names = [part.split()[0].strip("`") for part in TYPES.split(", ") if not part.startswith("x:")]
-    rows = [{**row, "pairs": None if "pairs" not in row else dict(row["pairs"])} for row in ROWS]
+    rows = [
+        {name: dict(value) if isinstance(value, Entries) else value for name, value in row.items()}
+        for row in ROWS
+    ]
     frame = session.createDataFrame([tuple(row.get(name) for name in names) for row in rows], TYPES)
     found = [row[0] for row in frame.selectExpr(hash_sql(frame.schema.fields)).collect()]
     assert found == [row_hash(row) for row in ROWS]
