@@ -126,7 +126,7 @@ def test_an_unreadable_record_is_left_out_of_an_export_and_said_when_shown(
     ledger: Ledger, edit: Edit
 ) -> None:
     edit(EDITS["a state that there is not"])
-    assert len(list(export_manifest(ledger.store))) == 3
+    assert sum("recordId" in line for line in export_manifest(ledger.store)) == 3
     with pytest.raises(ManifestCorrupt, match="'DONE' is not a valid State"):
         ledger.store.records(ITEM)
 
