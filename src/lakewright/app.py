@@ -197,6 +197,16 @@ class App:
             ),
         )
 
+    def manifest_settings(self) -> dict[str, Any]:
+        """Return what `manifest:` says with its defaults; relative places begin at the project."""
+        settings = {"kind": "sqlite", **self.project.manifest}
+        if settings["kind"] == "sqlite":
+            settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
+        location = settings.get("location")
+        if location and "://" not in str(location):
+            settings["location"] = str(self.project.basedir / str(location))
+        return settings
+
     @cached_property
     def store(self) -> Store:
         """The manifest's back end; where there is none yet, the first write makes it."""
@@ -516,16 +526,6 @@ class App:
 
     def _journal(self, store: Store) -> Journal:
         return Journal(store, redactor=self.redactor, is_dead=is_dead)
-
-    def manifest_settings(self) -> dict[str, Any]:
-        """Return what `manifest:` says with its defaults; relative places begin at the project."""
-        settings = {"kind": "sqlite", **self.project.manifest}
-        if settings["kind"] == "sqlite":
-            settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
-        location = settings.get("location")
-        if location and "://" not in str(location):
-            settings["location"] = str(self.project.basedir / str(location))
-        return settings
 
     def _state_folder(self) -> Path:
         """Return a folder of the user's for what Spark insists on keeping, one for each project."""

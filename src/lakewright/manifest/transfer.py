@@ -190,8 +190,8 @@ class _Importing:
 
     Attributes:
         refused: Items that were not taken in.
-        standings: Documents of watermarks, by key.
-        changes: Keys of documents of changes to watermarks, to whether they are new here.
+        standings: Watermarks that documents tell of, by key.
+        changes: What somebody did to watermarks, by key of the document, and whether that is new here.
         brought: The greatest watermark seen of each application and column, and the item that brought it.
         counters: The greatest number of a data commit seen of each counter.
     """
@@ -312,7 +312,8 @@ class _Importing:
     def _finish_watermarks(self) -> None:
         """Put watermarks where slices and people have them; what somebody did here goes before all else."""
         watermarks = Watermarks(self.store)
-        here = {change.watermark_key for change in watermarks.changes() if not self._is_brought(change)}
+        own = (each for each in self.store.documents(CHANGE) if each.key not in self.changes)
+        here = {Change.from_document(each).watermark_key for each in own}
         said = {change.watermark_key for change, _ in self.changes.values()}
         news = {change.watermark_key for change, is_new in self.changes.values() if is_new}
         brought = {watermark_key(*names): (names, found) for names, found in self.brought.items()}
@@ -330,9 +331,6 @@ class _Importing:
                 (application, column), (watermark, item_id) = brought[key]
                 puts = watermarks.advances(application, item_id, {column: watermark.as_json()})
                 self.store.write(Write(puts=puts))
-
-    def _is_brought(self, change: Change) -> bool:
-        return any(each == change for each, _ in self.changes.values())
 
 
 def _order(record: Record) -> tuple[int, datetime]:

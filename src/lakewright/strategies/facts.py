@@ -154,9 +154,10 @@ class _Questions:
         from pyspark.sql import functions
 
         keys = self.prepared.identity if self.prepared.has_key else ()
-        asked = list(self._questions())
-        of_keys = [each for each in asked if set(each.columns) <= set(keys)]
-        of_rows = [each for each in asked if not set(each.columns) <= set(keys)]
+        of_keys: list[_Question] = []
+        of_rows: list[_Question] = []
+        for question in self._questions():
+            (of_keys if set(question.columns) <= set(keys) else of_rows).append(question)
         inner = [f"count(1) {_RECORDS}", *(each.of_rows for each in of_rows)]
         outer = [
             f"sum({_RECORDS}) records",

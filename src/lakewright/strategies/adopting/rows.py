@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; what is re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -148,12 +148,7 @@ class _Rows:
 
     def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
         """The hash of a table's row, its values turned back into the source's types."""
-        values: list[tuple[StructField, str]] = []
-        for field in fields:
-            own = types.get(self._silver(field.name).lower())
-            if own is not None:
-                values += _counted_as(own, field)
-        return hash_of(values)
+        return hash_of(_counted(types, fields, self._silver))
 
     def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
         """The rows, with key and hash of the slice's record where the values in silver are the same."""
@@ -163,8 +158,8 @@ class _Rows:
         counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
         keys = [silver[name] for name in self.prepared.key_columns]
         own_key, own_row, theirs_key, theirs_row = (
-            hash_of(_all_counted(types, keys)),
-            hash_of(_all_counted(types, counted)),
+            hash_of(_counted(types, keys)),
+            hash_of(_counted(types, counted)),
             hash_of((f, name_sql(f.name)) for f in keys),
             hash_of((f, name_sql(f.name)) for f in counted),
         )
@@ -335,11 +330,12 @@ def _counted_as(own: StructField, wanted: StructField) -> Iterator[tuple[StructF
     yield StructField(wanted.name, StringType()), f"if({cast} is null, cast({value} as string), null)"
 
 
-def _all_counted(
-    types: Mapping[str, StructField], wanted: Iterable[StructField]
+def _counted(
+    types: Mapping[str, StructField], wanted: Iterable[StructField], silver: Callable[[str], str] = str
 ) -> Iterator[tuple[StructField, str]]:
+    """A table's values that count; `silver` gives the name there of a wanted column."""
     for field in wanted:
-        own = types.get(field.name.lower())
+        own = types.get(silver(field.name).lower())
         if own is not None:
             yield from _counted_as(own, field)
 
