@@ -50,7 +50,7 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
         seconds = time.monotonic() - begin
 
     assert run.returncode == 130, said + err
-    assert seconds < 10
+    assert seconds < 30
     assert "ABORTED=1" in out
     (told,) = lake.json("history")
     assert told["status"] == "FAILED"

@@ -115,10 +115,10 @@ def test_the_second_run_waits_if_it_is_told_to(lake: SmallLake) -> None:
 
 def test_a_run_that_stood_still_commits_nothing_after_another_took_over(lake: SmallLake) -> None:
     project = lake.folder / "project.yml"
-    project.write_text(project.read_text() + "manifest: {lease: 2s}\n")
+    project.write_text(project.read_text() + "manifest: {lease: 5s}\n")
     with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_read:stop") as zombie:
         until(lambda: stands_still(zombie))
-        time.sleep(2.5)
+        time.sleep(5.5)
         (stale,) = lake.json("manifest", "ls", "--stale")
         assert stale["slice"] == "1.parquet"
         done = lake.run(*build("customers"))

@@ -147,17 +147,17 @@ def eventually() -> Callable[[Callable[[], bool]], None]:
 
 def test_a_thread_beats_until_the_block_ends(eventually: Callable[[Callable[[], bool]], None]) -> None:
     store = Flaky()
-    duration = timedelta(seconds=0.06)
+    duration = timedelta(seconds=0.3)
     with Heartbeat(store, duration) as heartbeat:
         lease = Leases(store, holder(), numbered(), duration).claim(KEY)
         heartbeat.keep(lease)
         eventually(lambda: store.writes > 3)
         store.is_away = True
-        time.sleep(0.03)
+        time.sleep(0.15)
         store.is_away = False
         eventually(lambda: store.writes > 6)
     after = store.writes
-    time.sleep(0.08)
+    time.sleep(0.3)
     assert store.writes == after
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from lakewright.lake.jvm import is_jvm_failure
 from lakewright.lake.metastore import CATALOG, embedded_metastore
-from lakewright.lake.session import SessionSettings, build_session, is_jvm_gone
+from lakewright.lake.session import SessionSettings, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,7 +157,7 @@ class Lake:
         try:
             spark.sparkContext.removeJobTag(tag)
         except Exception as error:
-            if not is_jvm_gone(error):
+            if not is_jvm_failure(error):
                 raise
 
     def cancel(self, tag: str | None = None) -> None:

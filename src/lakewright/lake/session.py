@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,16 +20,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.errors import NotInstalled, SparkUnavailable, TargetError
+from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.lake.archive import archive_options
 from lakewright.lake.jars import Jar, fetch_jars
 from lakewright.lake.java import find_java, java_home_for_spark
+from lakewright.lake.jvm import is_jvm_failure
 from lakewright.lake.metastore import embedded_metastore, refuse_metastore_in_use
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings", "build_session", "is_jvm_gone", "jvm_gone", "session_conf", "throw_away_conf"]
+__all__ = ["SessionSettings", "build_session", "session_conf", "throw_away_conf"]
 
 log = logging.getLogger(__name__)
 
@@ -105,63 +105,6 @@ def _has_jvm() -> bool:
     """Whether a JVM of this process runs, which may have the metastore open from an earlier session."""
     pyspark = sys.modules.get("pyspark")
     return pyspark is not None and pyspark.SparkContext._gateway is not None
-
-
-def is_jvm_gone(error: BaseException) -> bool:
-    """Return whether an error was met because the JVM of this process has ended.
-
-    Whatever is met once it has ended comes of that: py4j then also says that classes don't exist.
-    """
-    for each in _chain(error):
-        names = {kind.__name__ for kind in type(each).__mro__}
-        if isinstance(each, ConnectionError) or "Py4JNetworkError" in names:
-            # Its connections are closed a moment before it has ended.
-            return _has_jvm_ended(patience=1)
-    return _has_jvm_ended(patience=0)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what led to it, each once: an error may have been raised from itself."""
-    met: set[int] = set()
-    each: BaseException | None = error
-    while each is not None and id(each) not in met:
-        met.add(id(each))
-        yield each
-        each = each.__cause__ or each.__context__
-
-
-def jvm_gone(what: str) -> TargetError:
-    """Return the error that `what` ends with once the JVM has ended."""
-    again = "Run again: what was not committed is done then."
-    process = _jvm_process()
-    code = None if process is None else process.poll()
-    if code in _OUT_OF_MEMORY:
-        return TargetError(
-            f"{what}: Spark's JVM ran out of memory",
-            remedy=f"Give it more, as in `config: {{spark.driver.memory: 8g}}`. {again}",
-        )
-    return TargetError(
-        f"{what}: Spark's JVM {'was killed' if code == -signal.SIGKILL else 'has ended'}",
-        remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
-        f"spark.driver.memory sets how much it uses. {again}",
-    )
-
-
-_OUT_OF_MEMORY = (52, 3)
-"""Exit codes of a JVM without memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
-
-
-def _jvm_process() -> subprocess.Popen[bytes] | None:
-    pyspark = sys.modules.get("pyspark")
-    return None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
-
-
-def _has_jvm_ended(*, patience: float) -> bool:
-    process = _jvm_process()
-    try:
-        return process is not None and process.wait(patience) is not None
-    except subprocess.TimeoutExpired:
-        return False
 
 
 def _drivers(jars: Sequence[Jar]) -> list[Path]:
@@ -312,7 +255,7 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
             remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
         ) from error
     except Exception as error:
-        if is_jvm_gone(error):
+        if is_jvm_failure(error):
             raise
         way = "reached" if "spark.remote" in conf else "started"
         told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__

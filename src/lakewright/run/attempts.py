@@ -16,8 +16,8 @@ from itertools import count
 from threading import Event, Thread
 
 from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
+from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
@@ -59,7 +59,7 @@ class Attempts:
 
         Raises:
             TargetTimeout: It took longer than the target's `timeout`.
-            TargetError: Spark's JVM has ended.
+            TargetError: Spark's JVM has ended, or has no memory.
             Exception: What its last attempt met.
         """
         context = self.contexts.of(instance)
@@ -67,8 +67,8 @@ class Attempts:
         try:
             return self._done(target, context, instance, step)
         except Exception as error:
-            if is_jvm_gone(error):
-                raise jvm_gone(f"{target.label}: {step.phase}") from error
+            if is_jvm_failure(error):
+                raise jvm_failure(f"{target.label}: {step.phase}", error) from error
             raise
 
     def _done(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:

@@ -27,7 +27,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import CommitFact, landed, strict_session
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.session import is_jvm_gone, jvm_gone
+from lakewright.lake.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
@@ -36,7 +36,7 @@ from lakewright.slices.read import read_slice
 from lakewright.slices.result import SliceResult
 from lakewright.slices.window import lower_ends
 from lakewright.strategies.apply import Applied, Order, apply
-from lakewright.strategies.failures import full_text, translated
+from lakewright.strategies.failures import translated
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.work import Leave
 
@@ -113,9 +113,9 @@ class Attempts:
             if self.bench.is_cut_off():
                 self._let_go(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
-            if is_jvm_gone(error):
-                self._let_go(claim, heartbeat, "Spark's JVM ended")
-                raise jvm_gone(name) from error
+            if is_jvm_failure(error):
+                self._let_go(claim, heartbeat, "Spark's JVM failed")
+                raise jvm_failure(name, error) from error
             heartbeat.drop(claim.lease)
             ours = translated(error, self.entity, name, table=self.places.silver.location or "")
             self.record_failure(claim, ours, error)

@@ -23,8 +23,8 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import strict_session
 from lakewright.lake.files import join, local_path
+from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.parquet import columns_mark
-from lakewright.lake.session import is_jvm_gone, jvm_gone
 from lakewright.lake.table import last_number
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
@@ -131,8 +131,8 @@ class _Foresight:
         except Exception as error:
             if self.bench.is_cut_off():
                 raise KeyboardInterrupt from error
-            if is_jvm_gone(error):
-                raise jvm_gone(slice_.name) from error
+            if is_jvm_failure(error):
+                raise jvm_failure(slice_.name, error) from error
             ours = translated(error, self.entity, slice_.name)
             if isinstance(ours, NotInstalled):
                 raise ours from error

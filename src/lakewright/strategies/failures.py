@@ -16,6 +16,7 @@ from lakewright.errors import (
     SliceError,
     TargetError,
 )
+from lakewright.lake.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
@@ -23,7 +24,7 @@ from lakewright.transform.steps import expression_error
 if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
 
-__all__ = ["full_text", "translated"]
+__all__ = ["translated"]
 
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
@@ -48,12 +49,6 @@ def translated(error: Exception, entity: Entity, slice_name: str, *, table: str 
         if match := pattern.search(text):
             return build(match, text, f"slice {slice_name} of {entity.name}")
     return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_said(text)}")
-
-
-def full_text(error: BaseException) -> str:
-    """Return all that an error says, with what the JVM says about its causes."""
-    stack = getattr(error, "_stackTrace", None)
-    return f"{error}\n{stack}" if isinstance(stack, str) else str(error)
 
 
 def _of_expression(text: str, entity: Entity) -> TargetError | None:

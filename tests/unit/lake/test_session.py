@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,24 +11,12 @@ from lakewright.lake.session import (
     GIB,
     SessionSettings,
     driver_memory_gib,
-    is_jvm_gone,
     local_cores,
     session_conf,
 )
 
 STATE = Path("/var/lib/a lake")
 JARS = [Path("/jars/delta.jar"), Path("/jars/storage.jar")]
-
-
-def caused_by_itself(error: Exception) -> Exception:
-    error.__cause__ = error
-    return error
-
-
-def caused_by(cause: Exception) -> Exception:
-    error = RuntimeError("the job was lost")
-    error.__cause__ = cause
-    return error
 
 
 def conf_of(master: str = "local[2]", **users: str) -> dict[str, str]:
@@ -127,29 +112,3 @@ def test_cores_of_a_master(master: str, cores: int | None) -> None:
 @pytest.mark.parametrize(("machine", "heap"), [(GIB, 1), (3 * GIB, 1), (8 * GIB, 2), (64 * GIB - 1, 15)])
 def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> None:
     assert driver_memory_gib(machine) == heap
-
-
-@pytest.mark.parametrize(
-    ("is_running", "error", "is_gone"),
-    [
-        (False, ConnectionRefusedError("refused"), True),
-        (False, caused_by(ConnectionResetError("reset")), True),
-        (False, caused_by_itself(ConnectionResetError("reset")), True),
-        (True, caused_by_itself(ValueError("wrong")), False),
-        (False, ValueError("functions does not exist in the JVM"), True),
-        (True, ValueError("wrong"), False),
-        (True, ConnectionRefusedError("refused"), False),
-        (None, ConnectionRefusedError("refused"), False),
-    ],
-)
-def test_what_is_met_once_the_jvm_has_ended_comes_of_that(
-    monkeypatch: pytest.MonkeyPatch, is_running: bool | None, error: Exception, is_gone: bool
-) -> None:
-    command = [sys.executable, "-c", "input()" if is_running else ""]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        if not is_running:
-            process.wait()
-        gateway = None if is_running is None else SimpleNamespace(proc=process)
-        pyspark = SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
-        monkeypatch.setitem(sys.modules, "pyspark", pyspark)
-        assert is_jvm_gone(error) is is_gone

@@ -1,0 +1,106 @@
+"""Whether an error came of the JVM that Spark runs in, not of what it was asked to do.
+
+A JVM that ends takes a moment for it, in which it still answers: that a job was cancelled, that its context
+is stopped, or that a task had no memory.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from lakewright.errors import TargetError
+
+__all__ = ["full_text", "is_jvm_failure", "jvm_failure"]
+
+_OUT_OF_MEMORY = re.compile(
+    # At the beginning of what a JVM or a task says: a value of a column may hold the same words.
+    r"^(?:Caused by: |: |[^'\"\n]*\([^()\n]* executor [^)\n]*\): )?"
+    r"(?:java\.lang\.|org\.apache\.spark\.memory\.Spark)OutOfMemoryError\b",
+    re.MULTILINE,
+)
+_ENDING = re.compile(r"SparkContext was shut down|on a stopped SparkContext|SparkContext has been shutdown")
+
+_EXIT_CODES_OUT_OF_MEMORY = (52, 3)
+"""Exit codes of a JVM without memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
+
+_SECONDS_TO_CLOSE = 1
+"""Its connections are closed this long before it has ended."""
+
+_SECONDS_TO_END = 10
+"""Its context is stopped this long before it has ended."""
+
+
+def full_text(error: BaseException) -> str:
+    """Return all that an error says, with what the JVM says about its causes."""
+    try:
+        said = str(error)
+    except Exception as failure:  # Py4J asks the JVM, which may have ended
+        said = f"{type(error).__name__}: {failure}"
+    stack = getattr(error, "_stackTrace", None)
+    return f"{said}\n{stack}" if isinstance(stack, str) else said
+
+
+def is_jvm_failure(error: BaseException) -> bool:
+    """Return whether an error was met because the JVM has ended, is about to, or has no memory.
+
+    Whatever is met once it has ended comes of that: Py4J then also says that classes don't exist.
+    """
+    patience = max(_seconds_to_wait(each) for each in _chain(error))
+    return _has_ended(patience) or _is_out_of_memory(error)
+
+
+def jvm_failure(what: str, error: BaseException) -> TargetError:
+    """Return the error that `what` ends with where `error` is a failure of the JVM."""
+    again = "Run again: what was not committed is done then."
+    process = _process()
+    code = None if process is None else process.poll()
+    if code in _EXIT_CODES_OUT_OF_MEMORY or _is_out_of_memory(error):
+        return TargetError(
+            f"{what}: Spark's JVM ran out of memory",
+            remedy=f"Give it more, as in `config: {{spark.driver.memory: 8g}}`. {again}",
+        )
+    return TargetError(
+        f"{what}: Spark's JVM {'was killed' if code == -signal.SIGKILL else 'has ended'}",
+        remedy="See whether somebody killed it, or the machine ran out of memory: `dmesg` tells; config: "
+        f"spark.driver.memory sets how much it uses. {again}",
+    )
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return any(_OUT_OF_MEMORY.search(full_text(each)) for each in _chain(error))
+
+
+def _seconds_to_wait(error: BaseException) -> float:
+    """How long it may take until the JVM has ended, should it be about to."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if isinstance(error, ConnectionError) or "Py4JNetworkError" in names:
+        return _SECONDS_TO_CLOSE
+    text = full_text(error)
+    return _SECONDS_TO_END if _OUT_OF_MEMORY.search(text) or _ENDING.search(text) else 0
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what led to it, each once: an error may have been raised from itself."""
+    met: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in met:
+        met.add(id(each))
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _process() -> subprocess.Popen[bytes] | None:
+    pyspark = sys.modules.get("pyspark")
+    return None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
+
+
+def _has_ended(patience: float) -> bool:
+    process = _process()
+    try:
+        return process is not None and process.wait(patience) is not None
+    except subprocess.TimeoutExpired:
+        return False

@@ -1,0 +1,145 @@
+"""Errors that come of the JVM, told from those of what it was asked to do; no JVM.
+
+A process of Python stands for it, which runs, has ended, or is about to.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from lakewright.lake.jvm import full_text, is_jvm_failure, jvm_failure
+
+Jvm = Callable[[str | None], "subprocess.Popen[bytes] | None"]
+
+NO_MEMORY = "java.lang.OutOfMemoryError: Java heap space"
+RUNNING = "input()"
+ENDING = "import sys, time; time.sleep(0.3); sys.exit(52)"
+
+
+def caused_by_itself(error: Exception) -> Exception:
+    error.__cause__ = error
+    return error
+
+
+def caused_by(cause: Exception) -> Exception:
+    error = RuntimeError("the job was lost")
+    error.__cause__ = cause
+    return error
+
+
+def captured(said: str, stack: str) -> Exception:
+    """An error as PySpark raises it, with what the JVM says of its causes beside it."""
+    error = RuntimeError(said)
+    error._stackTrace = stack  # type: ignore[attr-defined]
+    return error
+
+
+class Unreadable(Exception):
+    """Py4J asks the JVM for the text of its errors."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError("refused")
+
+
+@pytest.fixture
+def jvm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jvm]:
+    """Puts a process, which runs some code, in the place of the JVM; none for a session elsewhere."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(code: str | None) -> subprocess.Popen[bytes] | None:
+        process = None
+        if code is not None:
+            process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+            processes.append(process)
+        gateway = None if process is None else SimpleNamespace(proc=process)
+        pyspark = SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
+        monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError("refused"),
+        caused_by(ConnectionResetError("reset")),
+        caused_by_itself(ConnectionResetError("reset")),
+        ValueError("functions does not exist in the JVM"),
+        Unreadable(),
+    ],
+)
+def test_what_is_met_once_the_jvm_has_ended_comes_of_that(jvm: Jvm, error: Exception) -> None:
+    process = jvm("")
+    assert process is not None
+    process.wait()
+    assert is_jvm_failure(error)
+    assert "has ended" in jvm_failure("s1", error).message
+
+
+@pytest.mark.parametrize("code", [RUNNING, None])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("wrong"),
+        caused_by_itself(ValueError("wrong")),
+        captured(f"[CAST_INVALID_INPUT] The value '{NO_MEMORY}' can't be cast", "at org.apache.spark"),
+    ],
+)
+def test_while_it_runs_errors_are_of_what_was_asked(jvm: Jvm, code: str | None, error: Exception) -> None:
+    jvm(code)
+    assert not is_jvm_failure(error)
+
+
+def test_a_connection_that_fails_while_it_runs_is_another(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakewright.lake.jvm._SECONDS_TO_CLOSE", 0.1)
+    jvm(RUNNING)
+    assert not is_jvm_failure(ConnectionRefusedError("refused"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Job 3 cancelled because SparkContext was shut down"),
+        RuntimeError("Cannot call methods on a stopped SparkContext."),
+        ConnectionResetError("reset"),
+        captured("[TASK_WRITE_FAILED] Task failed.", f"at org.apache.spark\nCaused by: {NO_MEMORY}"),
+    ],
+)
+def test_one_that_is_about_to_end_is_waited_for(jvm: Jvm, error: Exception) -> None:
+    jvm(ENDING)
+    assert is_jvm_failure(error)
+    assert "ran out of memory" in jvm_failure("s1", error).message
+
+
+@pytest.mark.parametrize("code", [RUNNING, None])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError(f"An error occurred while calling o39.parquet.\n: {NO_MEMORY}"),
+        RuntimeError(f"Lost task 0.0 in stage 0.0 (TID 0) (10.0.0.2 executor driver): {NO_MEMORY}"),
+        caused_by(captured("[TASK_WRITE_FAILED] Task failed.", f"at x\nCaused by: {NO_MEMORY}")),
+        captured("no", "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] …"),
+    ],
+)
+def test_one_without_memory_that_goes_on_is_none_of_the_slices_fault(
+    jvm: Jvm, monkeypatch: pytest.MonkeyPatch, code: str | None, error: Exception
+) -> None:
+    monkeypatch.setattr("lakewright.lake.jvm._SECONDS_TO_END", 0)
+    jvm(code)
+    assert is_jvm_failure(error)
+    failure = jvm_failure("s1", error)
+    assert failure.message == "s1: Spark's JVM ran out of memory"
+    assert "spark.driver.memory" in str(failure.remedy)
+
+
+def test_an_error_that_can_no_longer_be_read_is_named() -> None:
+    assert full_text(Unreadable()) == "Unreadable: refused"
