@@ -1,7 +1,7 @@
 """Whether an error came of the JVM that Spark runs in, not of what it was asked to do.
 
-A JVM that ends takes a moment for it, in which it still answers: that a job was cancelled, that its context
-is stopped, or that a task had no memory.
+A JVM that ends takes a moment for it, in which it still answers: that a job was cancelled, that a task had no
+memory, or that Spark has a bug, as what was stopped already is missing.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ _OUT_OF_MEMORY = re.compile(
     r"(?:java\.lang\.|org\.apache\.spark\.memory\.Spark)OutOfMemoryError\b",
     re.MULTILINE,
 )
-_ENDING = re.compile(r"SparkContext was shut down|on a stopped SparkContext|SparkContext has been shutdown")
-
 _EXIT_CODES_OUT_OF_MEMORY = (52, 3)
 """Exit codes of a JVM without memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
 
 _SECONDS_TO_CLOSE = 1
 """Its connections are closed this long before it has ended."""
 
-_SECONDS_TO_END = 10
+_SECONDS_TO_END = 20
 """Its context is stopped this long before it has ended."""
 
 
@@ -49,8 +47,7 @@ def is_jvm_failure(error: BaseException) -> bool:
 
     Whatever is met once it has ended comes of that: Py4J then also says that classes don't exist.
     """
-    patience = max(_seconds_to_wait(each) for each in _chain(error))
-    return _has_ended(patience) or _is_out_of_memory(error)
+    return _has_ended(_seconds_to_wait(error)) or _is_out_of_memory(error)
 
 
 def jvm_failure(what: str, error: BaseException) -> TargetError:
@@ -76,11 +73,25 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _seconds_to_wait(error: BaseException) -> float:
     """How long it may take until the JVM has ended, should it be about to."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if isinstance(error, ConnectionError) or "Py4JNetworkError" in names:
-        return _SECONDS_TO_CLOSE
-    text = full_text(error)
-    return _SECONDS_TO_END if _OUT_OF_MEMORY.search(text) or _ENDING.search(text) else 0
+    if _is_out_of_memory(error) or _is_stopped():
+        return _SECONDS_TO_END
+    return _SECONDS_TO_CLOSE if any(map(_is_of_connection, _chain(error))) else 0
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    return isinstance(error, ConnectionError) or any(
+        kind.__name__ == "Py4JNetworkError" for kind in type(error).__mro__
+    )
+
+
+def _is_stopped() -> bool:
+    """Whether the JVM says that its context is stopped, which nobody here has done."""
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    try:
+        return context is not None and bool(context._jsc.sc().isStopped())
+    except Exception:  # it answers no more: whether it has ended is seen by its process
+        return False
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -132,7 +132,7 @@ def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[
         try:
             yield _line(json.loads(text), location)
         except KeyError as missing:
-            faults.append(Fault(f"the record has no {missing.args[0]!r}", location))
+            faults.append(Fault(f"the line has no {missing.args[0]!r}", location))
         except (
             ArithmeticError,
             AttributeError,
@@ -141,7 +141,7 @@ def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[
             ValueError,
             RecursionError,
         ) as error:
-            faults.append(Fault(f"this isn't a record of a manifest: {error}", location))
+            faults.append(Fault(f"this is neither a record nor a document of a manifest: {error}", location))
 
 
 def _line(content: Mapping[str, Any], location: Location) -> _Line:

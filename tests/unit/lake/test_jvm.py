@@ -14,7 +14,7 @@ import pytest
 
 from lakewright.lake.jvm import full_text, is_jvm_failure, jvm_failure
 
-Jvm = Callable[[str | None], "subprocess.Popen[bytes] | None"]
+Jvm = Callable[..., "subprocess.Popen[bytes] | None"]
 
 NO_MEMORY = "java.lang.OutOfMemoryError: Java heap space"
 RUNNING = "input()"
@@ -51,13 +51,15 @@ def jvm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jvm]:
     """Puts a process, which runs some code, in the place of the JVM; none for a session elsewhere."""
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(code: str | None) -> subprocess.Popen[bytes] | None:
+    def start(code: str | None, context: object = None) -> subprocess.Popen[bytes] | None:
         process = None
         if code is not None:
             process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
             processes.append(process)
         gateway = None if process is None else SimpleNamespace(proc=process)
-        pyspark = SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
+        pyspark = SimpleNamespace(
+            SparkContext=SimpleNamespace(_gateway=gateway, _active_spark_context=context)
+        )
         monkeypatch.setitem(sys.modules, "pyspark", pyspark)
         return process
 
@@ -95,7 +97,7 @@ def test_what_is_met_once_the_jvm_has_ended_comes_of_that(jvm: Jvm, error: Excep
     ],
 )
 def test_while_it_runs_errors_are_of_what_was_asked(jvm: Jvm, code: str | None, error: Exception) -> None:
-    jvm(code)
+    jvm(code, context(is_stopped=False))
     assert not is_jvm_failure(error)
 
 
@@ -105,17 +107,22 @@ def test_a_connection_that_fails_while_it_runs_is_another(jvm: Jvm, monkeypatch:
     assert not is_jvm_failure(ConnectionRefusedError("refused"))
 
 
+def context(*, is_stopped: bool) -> object:
+    scala = SimpleNamespace(isStopped=lambda: is_stopped)
+    return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: scala))
+
+
 @pytest.mark.parametrize(
-    "error",
+    ("error", "is_stopped"),
     [
-        RuntimeError("Job 3 cancelled because SparkContext was shut down"),
-        RuntimeError("Cannot call methods on a stopped SparkContext."),
-        ConnectionResetError("reset"),
-        captured("[TASK_WRITE_FAILED] Task failed.", f"at org.apache.spark\nCaused by: {NO_MEMORY}"),
+        (RuntimeError("Job 3 cancelled because SparkContext was shut down"), True),
+        (RuntimeError("[INTERNAL_ERROR] You hit a bug in Spark"), True),
+        (ConnectionResetError("reset"), False),
+        (captured("[TASK_WRITE_FAILED] Task failed.", f"at org.apache.spark\nCaused by: {NO_MEMORY}"), False),
     ],
 )
-def test_one_that_is_about_to_end_is_waited_for(jvm: Jvm, error: Exception) -> None:
-    jvm(ENDING)
+def test_one_that_is_about_to_end_is_waited_for(jvm: Jvm, error: Exception, is_stopped: bool) -> None:
+    jvm(ENDING, context(is_stopped=is_stopped))
     assert is_jvm_failure(error)
     assert "ran out of memory" in jvm_failure("s1", error).message
 

@@ -211,7 +211,9 @@ def test_a_jvm_that_was_killed_is_told_in_words_and_not_as_a_trace(
     with subprocess.Popen([sys.executable, "-c", ""]) as ended_process:
         gateway = SimpleNamespace(proc=ended_process)
         monkeypatch.setitem(
-            sys.modules, "pyspark", SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway))
+            sys.modules,
+            "pyspark",
+            SimpleNamespace(SparkContext=SimpleNamespace(_gateway=gateway, _active_spark_context=None)),
         )
         bench = bench_of(tmp_path)
         bench.world.act = failing(1, lambda: ConnectionRefusedError("refused"))
