@@ -353,6 +353,16 @@ class TestQuestions:
             (DB, Verdict.PROCESSED): 1,
         }
 
+    def test_tell_an_application_from_its_instances(self, store: Store) -> None:
+        ledger = Ledger(store, AUTHOR, ids=unique_id)
+        for application in (DB_2, DB):
+            ledger.skip(found("a-new").item_id, "x", application=application)
+        (item,) = store.select(Query(prefix=found("a-new").item_id))
+        assert item.verdicts() == {REGIONS: Verdict.READY, DB_2: Verdict.SKIPPED, DB: Verdict.SKIPPED}
+        counts = store.counts()
+        assert (counts[DB, Verdict.SKIPPED], counts[DB_2, Verdict.SKIPPED]) == (1, 1)
+        assert list(fsck(store)) == []
+
     def test_may_be_asked_while_items_change(self, store: Store) -> None:
         ledger = Ledger(store, AUTHOR, ids=unique_id)
         for item in store.select(Query(verdicts=frozenset({Verdict.READY}))):

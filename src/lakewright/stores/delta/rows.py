@@ -104,7 +104,8 @@ def batch_lines(batch: Batch, at: int) -> list[Line]:
 
 def item_line(item: Item, at: int) -> Line:
     """Return the line of an item."""
-    verdicts = json.dumps(sorted([*a.key, v] for a, v in item.verdicts().items())) if item.sequence else "[]"
+    of_each = ([*a.key, v] for a, v in item.verdicts().items()) if item.sequence else ()
+    verdicts = json.dumps(sorted(of_each, key=str))
     state = item.state.value if item.state else None
     return Line("item", "", item.item_id, item.sequence, at, state, verdicts, json.dumps(item.as_json()))
 
