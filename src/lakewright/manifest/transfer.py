@@ -13,6 +13,7 @@ from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 from lakewright.errors import Fault, LakewrightError, Location, StoreUnavailable
+from lakewright.manifest.brought import Brought
 from lakewright.manifest.journal import (
     ABORTED,
     BUILT,
@@ -25,16 +26,14 @@ from lakewright.manifest.journal import (
     Run,
 )
 from lakewright.manifest.ledger import COUNTER
-from lakewright.manifest.record import Application, Draft, Record, State
+from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.store import Append, Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import (
     CHANGE,
     WATERMARK,
     Change,
     Standing,
-    Watermark,
     Watermarks,
-    watermark_key,
 )
 
 __all__ = ["Imported", "export_manifest", "import_manifest"]
@@ -192,7 +191,7 @@ class _Importing:
         refused: Items that were not taken in.
         standings: Watermarks that documents tell of, by key.
         changes: What somebody did to watermarks, by key of the document, and whether that is new here.
-        brought: The greatest watermark seen of each application and column, and the item that brought it.
+        brought: The greatest watermark seen of each application and column.
         counters: The greatest number of a data commit seen of each counter.
     """
 
@@ -203,7 +202,7 @@ class _Importing:
     refused: set[str] = field(default_factory=set)
     standings: dict[str, Standing] = field(default_factory=dict)
     changes: dict[str, tuple[Change, bool]] = field(default_factory=dict)
-    brought: dict[tuple[Application, str], tuple[Watermark, str]] = field(default_factory=dict)
+    brought: Brought = field(default_factory=Brought)
     counters: dict[str, int] = field(default_factory=dict)
 
     def take(self, lines: Sequence[_Line]) -> Iterator[Fault]:
@@ -284,21 +283,10 @@ class _Importing:
         """Take note of the watermarks and numbers of data commits that records bring."""
         for record in (line.record for line in lines):
             content = record.content
-            if record.state is State.PROCESSED:
-                self._follow_watermarks(record, content.get("watermarks"))
+            self.brought.follow(record)
             token, counter = content.get("token"), content.get("counter")
             if record.state is State.PROCESSING and isinstance(token, int) and isinstance(counter, str):
                 self._count(counter, token)
-
-    def _follow_watermarks(self, record: Record, brought: object) -> None:
-        for column, value in brought.items() if isinstance(brought, Mapping) else ():
-            try:
-                watermark = Watermark.from_json(value)
-            except (LakewrightError, KeyError, TypeError):
-                continue  # another tool's payload may use the name for something else
-            best = self.brought.get((record.application, column))
-            if best is None or watermark.is_after(best[0]):
-                self.brought[record.application, column] = (watermark, record.item_id)
 
     def finish(self) -> None:
         """Move watermarks and counters on to where what was taken in has them."""
@@ -316,7 +304,7 @@ class _Importing:
         here = {Change.from_document(each).watermark_key for each in own}
         said = {change.watermark_key for change, _ in self.changes.values()}
         news = {change.watermark_key for change, is_new in self.changes.values() if is_new}
-        brought = {watermark_key(*names): (names, found) for names, found in self.brought.items()}
+        brought = self.brought.standings
         for key in sorted((brought.keys() | self.standings.keys() | news) - here):
             present = self.store.document(WATERMARK, key)
             standing = self.standings.get(key)
@@ -328,9 +316,7 @@ class _Importing:
                 self.documents += present is None and standing is not None
                 continue
             if key in brought:
-                (application, column), (watermark, item_id) = brought[key]
-                puts = watermarks.advances(application, item_id, {column: watermark.as_json()})
-                self.store.write(Write(puts=puts))
+                self.store.write(Write(puts=watermarks.moves([brought[key]])))
 
 
 def _order(record: Record) -> tuple[int, datetime]:

@@ -10,7 +10,7 @@ Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configura
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -182,14 +182,20 @@ class Change:
             "reason": self.reason,
             "at": format_instant(self.at),
         }
-        if self.watermark is None:
-            done = Put(WATERMARK, watermark_key(self.application, self.column), None, expected)
-        else:
-            standing = Standing(
-                self.application, self.column, self.watermark, None, self.author, self.reason, self.at
-            )
+        standing = self.standing
+        done = Put(WATERMARK, self.watermark_key, None, expected)
+        if standing is not None:
             done = standing.put(expected=expected)
         return done, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
+
+    @property
+    def standing(self) -> Standing | None:
+        """The last watermark as this leaves it; None where it was forgotten."""
+        if self.watermark is None:
+            return None
+        return Standing(
+            self.application, self.column, self.watermark, None, self.author, self.reason, self.at
+        )
 
     @property
     def watermark_key(self) -> str:
@@ -284,12 +290,17 @@ class Watermarks:
             item_id: The item that brought them.
             brought: Column to `{"type", "value"}`, as a PROCESSED payload holds them.
         """
-        if not brought:
+        return self.moves(
+            [
+                Standing(application, column, Watermark.from_json(document), item_id)
+                for column, document in brought.items()
+            ]
+        )
+
+    def moves(self, standings: Sequence[Standing]) -> tuple[Put, ...]:
+        """Return the puts that move watermarks on to those that lie after the last ones."""
+        if not standings:
             return ()
-        standings = [
-            Standing(application, column, Watermark.from_json(document), item_id)
-            for column, document in brought.items()
-        ]
         seen = self.store.look_up([], [(WATERMARK, standing.key) for standing in standings])
         puts = []
         for standing in standings:

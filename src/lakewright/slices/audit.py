@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt
+from lakewright.manifest.brought import lost_watermarks
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
-from lakewright.manifest.watermark import Watermarks
+from lakewright.manifest.watermark import Standing, Watermarks
 from lakewright.slices.inventory import Inventory
 from lakewright.spec.entity import Entity
 
@@ -90,6 +91,9 @@ def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]
             yield Repair(item.item_id, does, _requeueing(inventory, item, reason))
     for lease in _orphans(ledger.store):
         yield Repair(lease.key, f"remove the lease of {lease.holder}", _removal(ledger.store, lease))
+    for standing in lost_watermarks(ledger.store):
+        does = f"put down the watermark {_named(standing)}"
+        yield Repair(standing.item_id or ANSWERS, does, _restoring(ledger.store, standing))
 
 
 def _items(store: Store, damages: Iterable[Damage]) -> list[Item]:
@@ -107,6 +111,10 @@ def _removal(store: Store, lease: Lease) -> Callable[[], object]:
     return lambda: store.write(Write(puts=(put,)))
 
 
+def _restoring(store: Store, standing: Standing) -> Callable[[], object]:
+    return lambda: store.write(Write(puts=(standing.put(expected=0),)))
+
+
 def _orphans(store: Store) -> Iterator[Lease]:
     """Yield leases of items that nobody has locked; a lease and its PROCESSING come and go in one write."""
     leases = [Lease.from_document(document) for document in store.documents(LEASE)]
@@ -117,17 +125,26 @@ def _orphans(store: Store) -> Iterator[Lease]:
 
 
 def _watermarks(store: Store) -> Iterator[Damage]:
-    """Yield watermarks that the item isn't known to have brought; those that an operator set are his."""
+    """Yield watermarks that are gone, and those that the item isn't known to have brought.
+
+    What somebody set or reset is his.
+    """
+    for standing in lost_watermarks(store):
+        whose = "that it brought" if standing.author is None else f"that {standing.author} set"
+        problem = f"the watermark {_named(standing)} {whose} is gone"
+        yield Damage(standing.item_id or ANSWERS, None, problem)
     for standing in Watermarks(store).all():
         if standing.item_id is None:
             continue
         records = (record for record in store.records(standing.item_id) if record.state is State.PROCESSED)
         brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in records]
         if standing.watermark.as_json() not in brought:
-            value = f"{standing.column}={standing.watermark.value} of {standing.application}"
-            yield Damage(
-                standing.item_id, None, f"it is said to have brought the watermark {value}, and didn't"
-            )
+            problem = f"it is said to have brought the watermark {_named(standing)}, and didn't"
+            yield Damage(standing.item_id, None, problem)
+
+
+def _named(standing: Standing) -> str:
+    return f"{standing.column}={standing.watermark.value} of {standing.application}"
 
 
 def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:

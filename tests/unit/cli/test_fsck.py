@@ -18,7 +18,7 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.lease import LEASE, Holder, Lease
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Put, Write
-from lakewright.manifest.watermark import WATERMARK
+from lakewright.manifest.watermark import WATERMARK, Watermark
 from lakewright.spec.places import Address, Places
 from lakewright.stores.sql.sqlite import SqliteStore
 
@@ -140,6 +140,45 @@ def test_a_watermark_that_nobody_brought_is_told(app: FakeApp) -> None:
     app.store.write(Write(puts=(Put(WATERMARK, document.key, {**document.value, "value": 9}),)))
     (told,) = problems(app)
     assert "day=9" in told
+
+
+def test_watermarks_that_are_gone_are_put_down_again(app: FakeApp) -> None:
+    day = app.ledger.watermarks.last(ORDERS)
+    app.ledger.set_watermark(ORDERS, "hour", Watermark.of(7), "by hand")
+    app.ledger.set_watermark(ORDERS, "minute", Watermark.of(1), "by hand")
+    app.ledger.processed(taken(app, "2.csv"), {"watermarks": {"minute": {"type": "long", "value": 2}}})
+    commit(app, 2)
+    standings = list(app.ledger.watermarks.all())
+    edit(app, "DELETE FROM lakewright_documents WHERE kind = 'watermark'")
+    assert problems(app) == [
+        "the watermark day=3 of lakewright/shop/orders:orders that it brought is gone",
+        f"the watermark hour=7 of lakewright/shop/orders:orders that {standings[1].author} set is gone",
+        "the watermark minute=2 of lakewright/shop/orders:orders that it brought is gone",
+    ]
+    code, done = fsck(app, "--repair", "--yes")
+    assert (code, done["repaired"], done["repairs"][0]) == (
+        0,
+        3,
+        {
+            "item_id": item(app, "1.csv"),
+            "does": "put down the watermark day=3 of lakewright/shop/orders:orders",
+        },
+    )
+    assert list(app.ledger.watermarks.all()) == standings
+    assert day.items() <= app.ledger.watermarks.last(ORDERS).items()
+
+
+def test_a_watermark_that_somebody_reset_or_set_back_is_no_damage(app: FakeApp) -> None:
+    app.ledger.set_watermark(ORDERS, "day", Watermark.of(1), "read it again")
+    assert problems(app) == []
+    app.ledger.set_watermark(ORDERS, "day", None, "from the start")
+    assert problems(app) == []
+    app.ledger.processed(taken(app, "2.csv"), {"watermarks": {"day": {"type": "long", "value": 2}}})
+    commit(app, 2)
+    assert problems(app) == []
+    edit(app, "DELETE FROM lakewright_documents WHERE kind = 'watermark'")
+    (told,) = problems(app)
+    assert "day=2" in told
 
 
 def test_an_item_with_an_illegal_record_gets_a_new_revision(app: FakeApp) -> None:
