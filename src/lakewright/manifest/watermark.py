@@ -84,7 +84,9 @@ class Watermark:
         try:
             value: Value = _READERS[self.type](self.value)
         except (KeyError, ValueError, ArithmeticError) as error:
-            raise UsageError(f"{self.value!r} is no {self.type} of a watermark") from error
+            raise UsageError(
+                f"{self.value!r} is no {self.type} of a watermark", remedy=_FORMS.get(self.type)
+            ) from error
         return value
 
     def is_after(self, other: Watermark) -> bool:
@@ -319,6 +321,14 @@ _READERS: Mapping[str, Any] = {
     "date": date.fromisoformat,
     "timestamp": parse_instant,
     "string": str,
+}
+
+_FORMS: Mapping[str, str] = {
+    "long": "Write a whole number, such as 42.",
+    "double": "Write a number, such as 1.5 or 1e6.",
+    "decimal": "Write a number, such as 12.50.",
+    "date": "Write it as 2022-01-31.",
+    "timestamp": "Write it as 2022-01-31T12:00:00Z, or with another offset.",
 }
 
 _FAMILIES: tuple[Any, ...] = ((int, float, Decimal), datetime, date, str)

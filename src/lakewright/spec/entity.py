@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_vali
 
 from lakewright.errors import SpecError
 from lakewright.spec.adopt import AdoptionValue
-from lakewright.spec.column import Column, Injections, lower
+from lakewright.spec.column import Column, Injections, lower, normal_name
 from lakewright.spec.expression import has_expression, names_in, parse_template
 from lakewright.spec.lake import LakeSettings, Output, OutputText
 from lakewright.spec.maintenance import Maintenance
@@ -244,6 +244,11 @@ class Entity(Named):
     def watermarks(self) -> tuple[Watermark, ...]:
         """Its watermarks."""
         return self.watermark
+
+    def silver_name(self, name: str) -> str:
+        """Return the name in silver of a column that is given by its name in the source or its new one."""
+        found = (column.silver for column in self.columns if column.source.lower() == name.lower())
+        return next(found, normal_name(name))
 
     @cached_property
     def business_keys(self) -> tuple[str, ...]:

@@ -27,9 +27,11 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
-from lakewright.spec.entity import Strategy
+from lakewright.spec.column import Column
+from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.places import Address, Places
+from lakewright.spec.watermark import Watermark
 from lakewright.targets.doctor import Diagnosis
 from lakewright.testing import MemoryStore
 
@@ -91,12 +93,25 @@ class FakeApp:
         return Journal(self.store, redactor=self.redactor)
 
     def __post_init__(self) -> None:
+        days = Watermark(column_name="day", expression="${last_value}")
+        seen = Watermark(column_name="seen on", expression="${last_value}")
+        columns = (Column(name="seen on", newname="seen"),)
+        declared = Entity(
+            id="1",
+            name="orders",
+            connection="shop",
+            processtype="full",
+            columns=columns,
+            watermark=(days, seen),
+        )
         entity = SimpleNamespace(
             name="orders",
             destination="orders",
             enabled=True,
             strategy=Strategy.MERGE,
             late_slices="refuse",
+            watermarks=declared.watermarks,
+            silver_name=declared.silver_name,
             places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),
         )
         self.project = self.project or SimpleNamespace(

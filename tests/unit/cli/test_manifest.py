@@ -341,16 +341,27 @@ class TestWatermarks:
         assert printed.index("bob") < printed.index("ada")
 
     @pytest.mark.parametrize(
-        "arguments",
+        ("arguments", "why"),
         [
-            ("set", "orders", "new", "1"),
-            ("set", "orders", "day", "noon"),
-            ("set", "orders", "new", "noon", "--type", "date"),
-            ("reset", "orders", "new"),
+            (("set", "orders", "seen on", "1"), "so its type isn't known"),
+            (("set", "orders", "day", "noon"), "'noon' is no long of a watermark do: Write a whole number"),
+            (("set", "orders", "seen on", "noon", "--type", "date"), "Write it as 2022-01-31."),
+            (("set", "orders", "seen on", "noon", "--type", "timestamp"), "Write it as 2022-01-31T12:00:00Z"),
+            (
+                ("set", "orders", "new", "1", "--type", "long"),
+                "no watermark 'new' do: It declares day, seen on.",
+            ),
+            (("set", "orders", "Day", "1"), "no watermark 'Day' do: It declares that one as 'day'"),
+            (("set", "orders", "seen", "1"), "no watermark 'seen' do: It declares that one as 'seen on'"),
+            (("reset", "orders", "new"), "It has: day."),
         ],
     )
-    def test_what_can_not_be_meant_is_wrong_usage(self, arguments: tuple[str, ...]) -> None:
-        assert call_with(a_lake(), "watermark", *arguments).code == 2
+    def test_what_can_not_be_meant_is_wrong_usage(self, arguments: tuple[str, ...], why: str) -> None:
+        app = a_lake()
+        answered = call_with(app, "watermark", *arguments)
+        assert answered.code == 2
+        assert why in " ".join(answered.err.split())
+        assert document(app, "watermark", "history") == []
 
 
 MOVED = "file:///moved/bronze/orders/"

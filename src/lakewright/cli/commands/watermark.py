@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from lakewright.cli.page import Table, line
 from lakewright.errors import UsageError
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.watermark import Change, Standing, Watermark, Watermarks
+
+if TYPE_CHECKING:
+    from lakewright.spec.entity import Entity
 
 __all__ = ["watermark"]
 
@@ -56,6 +59,7 @@ def set_watermark(
 ) -> None:
     """Make VALUE the last watermark of an entity's column, also where that is a step back."""
     application = entity_application(call.app, entity)
+    _refuse_undeclared(call.app.project.entity(entity), column)
     present = Watermarks(call.app.store).last(application).get(column)
     if kind is None and present is None:
         raise UsageError(
@@ -98,6 +102,21 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
     table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
     call.output.result(rows, [table if rows else line("nobody has set or reset a watermark yet")])
+
+
+def _refuse_undeclared(entity: Entity, column: str) -> None:
+    """Return where an entity declares a watermark by this name; by another one nothing would read it."""
+    declared = [mark.column_name for mark in entity.watermarks]
+    if column in declared:
+        return
+    meant = [name for name in declared if column.lower() in (name.lower(), entity.silver_name(name).lower())]
+    if meant:
+        remedy = f"It declares that one as {meant[0]!r}: give that name."
+    elif declared:
+        remedy = f"It declares {', '.join(declared)}."
+    else:
+        remedy = "It declares none: add it to the entity's `watermark` first."
+    raise UsageError(f"{entity.name} has no watermark {column!r}", remedy=remedy)
 
 
 def _shown(value: object) -> str:
