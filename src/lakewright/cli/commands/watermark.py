@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,7 +52,12 @@ def list_watermarks(call: Call, /) -> None:
 @click.argument("entity")
 @click.argument("column")
 @click.argument("value")
-@click.option("--type", "kind", type=click.Choice(TYPES), help="Needed where there is no watermark yet.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(TYPES),
+    help="Needed where there is no watermark yet; else what that one has.",
+)
 @operator
 @click.pass_obj
 def set_watermark(
@@ -61,12 +67,7 @@ def set_watermark(
     application = entity_application(call.app, entity)
     _refuse_undeclared(call.app.project.entity(entity), column)
     present = Watermarks(call.app.store).last(application).get(column)
-    if kind is None and present is None:
-        raise UsageError(
-            f"{entity} has no watermark of {column} yet, so its type isn't known",
-            remedy=f"Give --type: {', '.join(TYPES)}.",
-        )
-    made = Watermark.of(Watermark(kind or (present.type if present else ""), value).python)
+    made = Watermark.of(Watermark(_type(entity, column, present, kind), value).python)
     change = ledger_of(call, author).set_watermark(application, column, made, reason)
     call.output.result(_change_row(change), [line(f"{entity} {column} is {made.value}")])
 
@@ -102,6 +103,23 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
     table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
     call.output.result(rows, [table if rows else line("nobody has set or reset a watermark yet")])
+
+
+def _type(entity: str, column: str, present: Watermark | None, wanted: str | None) -> str:
+    """Return the type of a new last value: that of the present one, or where there is none the wanted one."""
+    if wanted is not None and present is not None and wanted != present.type:
+        reset = f"`lakewright watermark reset {entity} {shlex.quote(column)}`"
+        raise UsageError(
+            f"the watermark {column!r} of {entity} is a {present.type}, not a {wanted}",
+            remedy=f"Leave --type out. If the column's type has changed, {reset} first.",
+        )
+    found = wanted if present is None else present.type
+    if found is None:
+        raise UsageError(
+            f"{entity} has no watermark of {column} yet, so its type isn't known",
+            remedy=f"Give --type: {', '.join(TYPES)}.",
+        )
+    return found
 
 
 def _refuse_undeclared(entity: Entity, column: str) -> None:
