@@ -382,8 +382,45 @@ def _is_alive(state: Path) -> bool:
         return False
 
 
-def test_an_address_is_shown_without_what_may_be_secret() -> None:
-    assert HttpCall("https://me:hunter22@host/a/b?token=x").label == "GET https://host/a/b"
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("https://me:hunter22@host/a/b?token=x", "GET https://host/a/b"),
+        ("http://me:hunter22@127.0.0.1:8765/lake", "GET http://127.0.0.1:8765/lake"),
+        ("http://me:hunt@er22@[::1]:80/lake#hunter22", "GET http://[::1]:80/lake"),
+        ("http://me:hunt/er22@host/lake", "GET"),
+        ("http://[::1/lake", "GET"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_secret(url: str, label: str) -> None:
+    assert HttpCall(url).label == label
+
+
+@pytest.mark.parametrize(
+    ("credentials", "headers", "sent"),
+    [
+        ("", {}, None),
+        ("me:hun%2Fter22@", {}, "Basic bWU6aHVuL3RlcjIy"),
+        ("me@", {}, "Basic bWU6"),
+        ("me:hunter22@", {"authorization": "Bearer x"}, "Bearer x"),
+    ],
+)
+def test_a_name_and_password_in_the_url_are_sent_as_basic_authentication(
+    server: Heard, credentials: str, headers: dict[str, str], sent: str | None
+) -> None:
+    url = server.url.replace("//", f"//{credentials}")
+
+    HttpCall(f"{url}/lake?token=x", headers=headers).make(10)
+
+    ((_, path, heard, _),) = server.requests
+    assert (path, heard.get("Authorization")) == ("/lake?token=x", sent)
+    assert heard["Host"] == server.url.removeprefix("http://")
+
+
+def test_an_url_that_can_not_be_read_is_told_without_its_password() -> None:
+    with pytest.raises(OSError, match="no readable host and port") as caught:
+        HttpCall("http://me:hunt/er22@host/lake").make(1)
+    assert "hunt" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
