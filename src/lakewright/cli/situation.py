@@ -12,13 +12,14 @@ from lakewright.cli.render.history import run_row
 from lakewright.cli.render.items import advice
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Run
+from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Situation", "resume_command", "situation_of"]
+__all__ = ["Situation", "hidden_parameters", "resume_command", "situation_of"]
 
 RECENT = 200
 """Runs that are looked at: a history may hold very many."""
@@ -86,9 +87,20 @@ def situation_of(app: App) -> Situation:
 
 
 def resume_command(run: Run) -> str:
-    """Return what to type to do what a run left undone."""
-    arguments = [f"{name}={value}" for name, value in run.parameters.items()]
-    return shlex.join(["lakewright", "job", run.job, run.phase.lower(), *arguments, "--resume"])
+    """Return what to type to do what a run left undone; for a hidden value `<name>`, which no shell takes."""
+    hidden = hidden_parameters(run)
+    arguments = [
+        f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")
+        for name, value in run.parameters.items()
+    ]
+    return " ".join(
+        [*map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower())), *arguments, "--resume"]
+    )
+
+
+def hidden_parameters(run: Run) -> tuple[str, ...]:
+    """Return the names of a run's parameters whose values, being secret, aren't kept."""
+    return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
 
 
 def _undone(newest_first: Iterable[Run]) -> Iterator[Run]:

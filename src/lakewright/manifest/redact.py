@@ -31,7 +31,8 @@ _URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]{0,30}://)[^\s
 _ASSIGNED = re.compile(
     r"(?P<name>(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|"
     r"signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token|\b(?:pwd|sig|token))"
-    r"\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
+    # `<name>` stands for a value that is to be filled in.
+    r"\s*=\s*)(?!<[\w:]+>(?:\s|$))(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
     re.IGNORECASE,
 )
 

@@ -14,9 +14,11 @@ from itertools import product
 from math import prod
 
 from lakewright.errors import Fault, SpecError
+from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.job import Parameter, Step
 from lakewright.spec.near import suggestion
 from lakewright.spec.scope import Scope
+from lakewright.spec.secrets import is_secret_name
 from lakewright.spec.values import Duration, Value, ValueType
 
 __all__ = ["MOST_INSTANCES", "expand", "floor_value", "sample_arguments"]
@@ -170,6 +172,8 @@ class _Choice:
         return _walk(start, stop, step, is_included=bound == "end")
 
     def _parse(self, text: str) -> Value:
+        if text == HIDDEN and is_secret_name(self.parameter.name):
+            raise ValueError(f"{HIDDEN} only stands where its value is hidden; give the value itself")
         try:
             return self._floored(self.parameter.parse(text))
         except ValueError as error:

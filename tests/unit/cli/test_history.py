@@ -106,6 +106,18 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
     assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
 
 
+def test_status_names_no_hidden_value_as_one_to_type() -> None:
+    app = a_history()
+    parameters = {"month": "2022 01", "token": "***"}
+    run = replace(next(app.journal.runs()), run_id="d3-run", started=NOW, parameters=parameters)
+    app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
+    resume = "lakewright job daily build 'month=2022 01' token=<token> --resume"
+    told = " ".join(call_with(app, "status").out.split())
+    assert f"then `{resume}`, with the value of token filled in, which isn't kept" in told
+    found = json.loads(call_with(app, "status", "-o", "json").out)
+    assert found["last_runs"][0]["do"] == resume
+
+
 def test_runs_are_chosen_by_their_age() -> None:
     assert [run["run_id"] for run in runs("--since", "90m")] == ["c2-run"]
     assert len(runs("--since", "P1D")) == 3

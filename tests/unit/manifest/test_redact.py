@@ -50,6 +50,8 @@ def test_names_tell_which_entries_are_secret(name: str, is_secret: bool) -> None
         ("https://x.blob/y?sv=1&sig=AbC%2B&se=2", "https://x.blob/y?sv=1&sig=***&se=2"),
         ("fs.s3a.secret.key = abc", "fs.s3a.secret.key = abc"),
         ("accountKey='a b'", "accountKey=***"),
+        ("type job token=<token> --resume", "type job token=<token> --resume"),
+        ("token=<a>bc", "token=***"),
         ("duplicate key=42 in column id", "duplicate key=42 in column id"),
         ("no secret here", "no secret here"),
     ],

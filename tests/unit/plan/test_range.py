@@ -113,6 +113,7 @@ def test_several_parameters_give_every_combination_in_their_order() -> None:
         (DAY, ["day=2022-01-01", "day:start=2022-01-02", "day:end=2022-01-03"], "both by value and by range"),
         (NUMBER, ["n:start=1", "n:end=3", "n:step=0"], "leads nowhere"),
         (Parameter(name="s"), ["s:start=a", "s:end=b"], "can't have a range"),
+        (Parameter(name="token"), ["token=***"], "only stands where its value is hidden"),
         (
             Parameter(name="t", type=ValueType.TIMESTAMP),
             ["t:start=2022-01-01T00:00:00Z", "t:end=2022-01-02T00:00:00Z"],

@@ -15,7 +15,7 @@ from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import advice, said_of
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
-from lakewright.cli.situation import Situation, resume_command, situation_of
+from lakewright.cli.situation import Situation, hidden_parameters, resume_command, situation_of
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
@@ -92,7 +92,9 @@ def _run(run: Run, now: datetime) -> Branch:
 
 def _undone(run: Run, now: datetime, at: str) -> Branch:
     why, resume = f"`lakewright history show {run.run_id}{at}`", f"`{resume_command(run)}{at}`"
-    return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}"),))
+    names = " and ".join(hidden_parameters(run))
+    filled = f", with the value of {names} filled in, which isn't kept" if names else ""
+    return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}{filled}"),))
 
 
 def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
