@@ -351,6 +351,10 @@ class TestWatermarks:
                 ("set", "orders", "new", "1", "--type", "long"),
                 "no watermark 'new' do: It declares day, seen on.",
             ),
+            (
+                ("set", "orders", "day", "5", "--type", "date"),
+                "'day' of orders is a long, not a date do: Leave",
+            ),
             (("set", "orders", "Day", "1"), "no watermark 'Day' do: It declares that one as 'day'"),
             (("set", "orders", "seen", "1"), "no watermark 'seen' do: It declares that one as 'seen on'"),
             (("reset", "orders", "new"), "It has: day."),
