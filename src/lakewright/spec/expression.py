@@ -24,6 +24,7 @@ __all__ = [
     "names_in",
     "parse_expression",
     "parse_template",
+    "parts_of",
 ]
 
 DEEPEST = 20
@@ -130,11 +131,15 @@ def names_in(node: Node) -> frozenset[str]:
     """Return the names that an expression looks up."""
     if isinstance(node, Name):
         return frozenset((node.name,))
+    return frozenset(name for part in parts_of(node) for name in names_in(part))
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """Return the expressions of which an expression is made."""
     if isinstance(node, Access):
-        inner: tuple[str | Node, ...] = (node.target, *(node.arguments or ()))
-    else:
-        inner = node.parts if isinstance(node, Template) else ()
-    return frozenset(name for part in inner if not isinstance(part, str) for name in names_in(part))
+        return (node.target, *(node.arguments or ()))
+    parts = node.parts if isinstance(node, Template) else ()
+    return tuple(part for part in parts if not isinstance(part, str))
 
 
 class _Parser:

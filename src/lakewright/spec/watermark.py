@@ -12,8 +12,18 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.errors import SpecError
-from lakewright.spec.expression import Access, Literal, Name, Node, Template, names_in, parse_expression
+from lakewright.spec.expression import (
+    Access,
+    Literal,
+    Name,
+    Node,
+    Template,
+    names_in,
+    parse_expression,
+    parts_of,
+)
 from lakewright.spec.function import Surroundings
+from lakewright.spec.functions import foreseen
 from lakewright.spec.model import SnakeModel, inconsistent
 from lakewright.spec.namespaces import NAMESPACES
 from lakewright.spec.scope import Scope
@@ -92,4 +102,15 @@ def _refusal(node: Node) -> str | None:
         return "is no value"
     if isinstance(node, Access) and node.arguments is None:
         return f"asks for the property {node.member!r}"
-    return None
+    why = _wrong_call(node)
+    return why and f"can't be computed: {why}"
+
+
+def _wrong_call(node: Node) -> str | None:
+    """What is wrong with a call in an expression, whatever the last value is."""
+    if isinstance(node, Access) and node.arguments is not None:
+        helper = node.target.name if isinstance(node.target, Name) else None
+        known = helper if helper in NAMESPACES else None
+        if why := foreseen(known, node.member, len(node.arguments)):
+            return why
+    return next(filter(None, map(_wrong_call, parts_of(node))), None)

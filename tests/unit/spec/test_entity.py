@@ -234,6 +234,13 @@ WRONG = [
         {"watermark": [{"column_name": "a", "expression": "${last_value}", "operation": "xor"}]},
         "'and' or 'or'",
     ),
+    (
+        {
+            "settings": {"delete_missing": True},
+            "watermark": [{"column_name": "a", "expression": "${last_value}"}] * 2,
+        },
+        "the watermark column 'a' is there twice",
+    ),
     ({"settings": {"max_delete_ratio": 2}}, "max_delete_ratio"),
     ({"settings": {"late_slices": "maybe"}}, "'refuse' or 'apply'"),
     ({"settings": {"bronze_format": "xls"}}, "bronze_format"),
@@ -495,6 +502,23 @@ def test_a_watermark_expression_gives_a_typed_value(expression: str, last_value:
 )
 def test_any_other_watermark_expression_is_refused(expression: str) -> None:
     with pytest.raises(ValidationError, match="last_value"):
+        Watermark(column_name="m", expression=expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("${LocalDate.addDays(${last_value})}", "LocalDate.addDays takes 2 arguments, not 1"),
+        ("LocalDate.addDay(last_value, 1)", "no LocalDate.addDay in expressions .did you mean 'addDays'"),
+        (
+            "String.concat('a', '${LocalDate.parse(last_value).minusDays()}')",
+            "minusDays takes 1 argument, not 0",
+        ),
+        ("${last_value.minusDay(1)}", "there is no minusDay in expressions"),
+    ],
+)
+def test_a_call_that_no_last_value_can_suit_is_refused(expression: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
         Watermark(column_name="m", expression=expression)
 
 
