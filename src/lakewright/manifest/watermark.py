@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -91,7 +91,7 @@ class Watermark:
 
     def is_after(self, other: Watermark) -> bool:
         """Return whether this one lies after `other`; of another family of types, the column has changed."""
-        mine, theirs = self.python, other.python
+        mine, theirs = _comparable(self.python), _comparable(other.python)
         for family in _FAMILIES:
             if isinstance(mine, family) and isinstance(theirs, family):
                 return bool(mine > theirs)
@@ -331,5 +331,12 @@ _FORMS: Mapping[str, str] = {
     "timestamp": "Write it as 2022-01-31T12:00:00Z, or with another offset.",
 }
 
-_FAMILIES: tuple[Any, ...] = ((int, float, Decimal), datetime, date, str)
-"""Types that compare with each other; a datetime, being a date to Python, comes first."""
+_FAMILIES: tuple[Any, ...] = ((int, float, Decimal), datetime, str)
+"""Types that compare with each other."""
+
+
+def _comparable(value: Value) -> Value:
+    """The value, a day as its first moment: a column may change from one to the other."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC)
+    return value

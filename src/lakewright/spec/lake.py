@@ -45,7 +45,11 @@ class LakeSettings(SnakeModel):
         default="",
         description="Folder or URI below which the lake lies; a relative one starts at the project.",
     )
-    timezone: str = Field(default="UTC", description="IANA name of the zone of times that have no offset.")
+    timezone: str = Field(
+        default="UTC",
+        description="IANA name of the zone of processing times without offset, and of such times in adopted "
+        "tables; those in slices are UTC.",
+    )
     raw_path: str = Field(
         default="${connection}/${entity}",
         description="Below `raw`: what was delivered, before it is a slice; only for what lands slices.",

@@ -6,11 +6,14 @@ Source: rules of entities, watermarks: "the value is bound typed".
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 from lakewright.transform.sql import text_sql
 from lakewright.transform.steps import instant_sql
 
 __all__ = ["value_sql"]
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def value_sql(value: object, kind: str) -> str:
@@ -23,6 +26,8 @@ def value_sql(value: object, kind: str) -> str:
     Example:
         >>> value_sql(1.5, "decimal(10,2)"), value_sql(date(2024, 5, 1), "timestamp")
         ("cast('1.5' as decimal(10,2))", "cast(cast('2024-05-01' as date) as timestamp)")
+        >>> value_sql(7.0, "bigint")
+        "cast(cast('7.0' as decimal(38,18)) as bigint)"
     """
     if isinstance(value, datetime):
         moment = (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
@@ -31,4 +36,7 @@ def value_sql(value: object, kind: str) -> str:
         return f"cast({instant_sql(moment)} as {kind})"
     if isinstance(value, date):
         return f"cast(cast({text_sql(value.isoformat())} as date) as {kind})"
+    if isinstance(value, (float, Decimal)) and kind in _INTEGERS:
+        # A text with a point isn't an integer's, whatever stands behind it.
+        return f"cast(cast({text_sql(str(value))} as decimal(38,18)) as {kind})"
     return f"cast({text_sql(str(value))} as {kind})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
 from lakewright.lake.table import remove_unborn
+from lakewright.spec.column import normal_name
 from lakewright.spec.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
@@ -37,6 +38,8 @@ __all__ = [
 STRATEGY_PROPERTY = "lakewright.strategy"
 HASH_VERSION_PROPERTY = "lakewright.hashVersion"
 KEY_PROPERTY = "lakewright.key"
+NAMES_PROPERTY = "lakewright.names"
+"""Holds the columns that have another name than in the source, in lower case, and that name."""
 
 _ANEW = "load the table anew with --strategy full --allow-data-loss"
 
@@ -64,11 +67,13 @@ def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
 
 def own_properties(prepared: Prepared) -> dict[str, str]:
     """Return the properties by which a table tells what its rows are."""
-    return {
+    properties = {
         STRATEGY_PROPERTY: prepared.shape.value,
         HASH_VERSION_PROPERTY: HASH_VERSION,
         KEY_PROPERTY: _key_text(prepared),
     }
+    renamed = {old.lower(): new for old, new in prepared.names.items() if new != normal_name(old)}
+    return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
 
 
 def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
@@ -94,7 +99,8 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
         MigrationError: The table's rows are of another strategy, or of another version of the hash.
-        SchemaDriftError: The business key isn't the one that the table's rows were keyed by.
+        SchemaDriftError: The business key isn't the one that the table's rows were keyed by, or a column has
+            another name than in the table.
     """
     if not state.exists:
         return
@@ -103,6 +109,7 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
         _refuse_other_columns(state, strategy, prepared)
         _refuse_other_hashes(state.properties)
         _refuse_other_key(state.properties, prepared)
+        _refuse_other_names(state, prepared.names)
 
 
 def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *, may_lose_rows: bool) -> None:
@@ -111,7 +118,8 @@ def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *,
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
         MigrationError: The table's rows are of another strategy, or of another version of the hash.
-        SchemaDriftError: The entity's business key isn't the one that the table's rows were keyed by.
+        SchemaDriftError: The entity's business key isn't the one that the table's rows were keyed by, or a
+            column has another name than in the table.
     """
     if not state.exists:
         return
@@ -123,6 +131,28 @@ def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *,
     declared = sorted({name.lower() for name in entity.business_keys})
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
+    _refuse_other_names(state, {column.source: column.silver for column in entity.columns})
+
+
+def _refuse_other_names(state: TableState, names: Mapping[str, str]) -> None:
+    """Refuse a column that was renamed: what doesn't change isn't written, so it would stay empty there.
+
+    Args:
+        state: The table.
+        names: Column of the source to its name in silver.
+    """
+    kept: Mapping[str, str] = json.loads(state.properties.get(NAMES_PROPERTY) or "{}")
+    given = {new.lower() for new in names.values()}
+    for source, new in names.items():
+        old = kept.get(source.lower(), normal_name(source))
+        is_gone = state.column(old) is not None and old.lower() not in given
+        if is_gone and (source.lower() in kept or not state.column(new)):
+            raise SchemaDriftError(
+                f"column {source!r} is called {old!r} in the table and {new!r} now: it would be empty in all "
+                "rows that don't change",
+                remedy=f"Call it {old!r} again, with `newname`; or {_ANEW}.",
+                details={"column": source, "table": old, "entity": new},
+            )
 
 
 def _refuse_other_strategy(state: TableState, strategy: Strategy, *, may_lose_rows: bool) -> None:

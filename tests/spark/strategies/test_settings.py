@@ -6,12 +6,12 @@ Headings are those of `processing-strategies.md`.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.strategies.bench import SmallLake, entity, pa, pq, table_of
+from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import SchemaDriftError
 from lakewright.slices.discover import _hadoop_slices, list_slices
@@ -65,6 +65,65 @@ def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) 
         ("k2", True, False),
     ]
     assert "gone" not in lake.table(crm).columns
+
+
+@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("renamed", ["id", "v"])
+def test_a_column_that_is_renamed_later_is_refused(lake: SmallLake, strategy: str, renamed: str) -> None:
+    """ "Common Processing Pipeline", renames: rows that don't change would lack it, keys match nothing."""
+    key, value = KEY, {"name": "v"}
+    new = {"id": [{**KEY, "newname": "new"}, value], "v": [key, {"name": "v", "newname": "new"}]}
+    plain, other = entity(strategy, columns=[key, value]), entity(strategy, columns=new[renamed])
+
+    lake.load(plain, "s1", [{"id": 1, "v": "a"}])
+    error = lake.fail(other, "s2", [{"id": 1, "v": "b"}])
+    assert isinstance(error, SchemaDriftError)
+    assert f"is called '{renamed}' in the table and 'new' now" in error.message
+
+    back = entity(strategy, "back", columns=[key, value])
+    lake.load(entity(strategy, "back", columns=new[renamed]), "s1", [{"id": 1, "v": "a"}])
+    error = lake.fail(back, "s2", [{"id": 1, "v": "b"}])
+    assert f"is called 'new' in the table and '{renamed}' now" in error.message
+
+
+def test_local_times_without_offset_are_converted_by_a_transformation(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline", transformations: times without offset are UTC otherwise."""
+    local = "to_utc_timestamp(at, 'Europe/Amsterdam')"
+    crm = entity(
+        columns=[KEY, {"name": "at", "datatype": "timestamp"}],
+        transformations=[{"column": "at", "expression": local}],
+    )
+    lake.load(crm, "s1", [{"id": 1, "at": "2025-07-01 12:00:00"}, {"id": 2, "at": "2025-01-01 12:00:00"}])
+    times = sorted(hours(count) for (count,) in lake.rows(crm, "at"))
+    assert times == [datetime(2025, 1, 1, 11, tzinfo=UTC), datetime(2025, 7, 1, 10, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ((pa.int64(), [4, 7, 9]), (pa.float64(), [9.0, 11.0])),
+        (
+            (pa.date32(), [date(2025, 1, day) for day in (1, 2, 3)]),
+            (pa.timestamp("us", "UTC"), [datetime(2025, 1, day, tzinfo=UTC) for day in (3, 4)]),
+        ),
+    ],
+    ids=["number", "day"],
+)
+def test_a_watermark_may_come_in_another_type(lake: SmallLake, before: Any, later: Any) -> None:
+    """ "Delete Inference": pandas makes floats of whole numbers as soon as one is null."""
+    mark = [{"column_name": "w", "expression": "${last_value}"}]
+    orders = entity(watermark=mark, settings={"delete_missing": True})
+
+    def rows(first: int, column: Any) -> list[dict[str, Any]]:
+        return [{"id": first + n, "w": value} for n, value in enumerate(column[1])]
+
+    lake.load(orders, "s1", rows(1, before), [("id", pa.int64()), ("w", before[0])])
+    summary = lake.load(orders, "s2", rows(4, later), [("id", pa.int64()), ("w", later[0])])
+
+    assert (summary.inserted, summary.inferred_deletes) == (2, 1)
+    assert [n for n, deleted in lake.rows(orders, "id", "dlf_deleted") if deleted] == [3]
+    ledger, application = lake.ledger, lake.bench(orders).application
+    assert ledger.watermarks.last(application)["w"].python in {11, datetime(2025, 1, 4, tzinfo=UTC)}
 
 
 def test_a_window_may_reach_further_back_than_the_last_value(lake: SmallLake) -> None:

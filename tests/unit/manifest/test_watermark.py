@@ -58,6 +58,14 @@ def test_order_is_that_of_the_type(later: Value, earlier: Value) -> None:
     assert not Watermark.of(later).is_after(Watermark.of(later))
 
 
+def test_a_day_is_its_first_moment_beside_a_time() -> None:
+    day, noon = Watermark.of(date(2025, 1, 2)), Watermark.of(datetime(2025, 1, 2, 12, tzinfo=UTC))
+    assert noon.is_after(day)
+    assert not day.is_after(noon)
+    assert Watermark.of(date(2025, 1, 3)).is_after(noon)
+    assert not Watermark.of(datetime(2025, 1, 2, tzinfo=UTC)).is_after(day)
+
+
 def test_of_a_column_that_changed_its_type_counts_the_new_one() -> None:
     assert Watermark.of("2022-01-01").is_after(Watermark.of(date(2023, 1, 1)))
 

@@ -220,7 +220,8 @@ def test_slices_that_were_processed_elsewhere_are_held_until_the_manifest_follow
 
 def lay_table(folder: Path, properties: dict[str, str]) -> None:
     """Write a table of no rows, with its properties."""
-    fields = [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]
+    field = {"type": "long", "nullable": True, "metadata": {}}
+    fields = [{"name": name, **field} for name in ("id", "ident")]
     schema = {"type": "struct", "fields": fields}
     actions: list[dict[str, Any]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
@@ -260,6 +261,15 @@ def lay_table(folder: Path, properties: dict[str, str]) -> None:
                 "lakewright.key": '{"id": "number"}',
             },
             None,
+        ),
+        (
+            {
+                "lakewright.strategy": "merge",
+                "lakewright.hashVersion": HASH_VERSION,
+                "lakewright.key": '{"id": "number"}',
+                "lakewright.names": '{"id": "ident"}',
+            },
+            "column 'id' is called 'ident' in the table and 'id' now",
         ),
     ],
 )
