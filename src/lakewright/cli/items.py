@@ -7,17 +7,29 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors import UsageError
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
 from lakewright.manifest.store import Query, Store
 from lakewright.slices.discover import natural_key
 from lakewright.slices.pending import sort_out
+from lakewright.spec.near import suggestion
 
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Choice", "Listing", "Row", "application_named", "choice_of", "entity_application", "slice_of"]
+__all__ = [
+    "Choice",
+    "Listing",
+    "Row",
+    "application_named",
+    "choice_of",
+    "entity_application",
+    "project_applications",
+    "recorded_application",
+    "slice_of",
+]
 
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
@@ -158,15 +170,40 @@ class Listing:
         return held.item_id
 
 
-def application_named(text: str) -> Application:
-    """Return the application that a text names: `name`, or `name:instance`.
+def application_named(text: str, known: Iterable[Application]) -> Application:
+    """Return the application that a text names: `name:instance`, or `name` for all its instances.
+
+    Raises:
+        UsageError: None of `known` is called so.
 
     Example:
-        >>> application_named("lakewright/shop/orders:orders").instance_id
-        'orders'
+        >>> orders = Application.named("lakewright/shop/orders", "orders")
+        >>> application_named("lakewright/shop/orders", [orders]).instance_id is None
+        True
     """
-    name, colon, instance = text.partition(":")
-    return Application.named(name, instance if colon else None)
+    among = {str(each): Application.named(*each.key) for each in known}
+    named = {each.name: Application.named(each.name) for each in among.values()} | among
+    if text not in named:
+        raise UsageError(f"there is no application {text!r}", remedy=suggestion(text, among))
+    return named[text]
+
+
+def recorded_application(app: App, text: str) -> Application:
+    """Return the application of the project or of its manifest that a text names.
+
+    Raises:
+        UsageError: There is none.
+    """
+    own = list(project_applications(app))
+    try:
+        return application_named(text, own)
+    except UsageError:
+        return application_named(text, [*own, *(application for application, _ in app.store.counts())])
+
+
+def project_applications(app: App) -> Iterator[Application]:
+    """Yield the applications under which the project's entities are processed."""
+    return (entity_application(app, name) for name in app.project.entities)
 
 
 def entity_application(app: App, entity: str) -> Application:

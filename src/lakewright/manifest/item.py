@@ -74,7 +74,8 @@ class Item:
         processed: Applications that processed this revision, by their PROCESSED.
         skipped: Applications that shall leave this revision alone.
         tokens: Number of the data commit for each application, the same for every attempt at a revision.
-        applications: Every application that ever had a record here, `*` left out.
+        applications: Every application that ever had a record here, `*` left out, and those that were never
+            more than skipped.
         problem: Why the history is illegal; such an item is never processed.
     """
 
@@ -98,9 +99,23 @@ class Item:
         """What tells the slice's content at its discovery, or as `resolve` adopted it; None where unknown."""
         return None if self.new is None else self.new.note.get("fingerprint") or None
 
+    @property
+    def concerned(self) -> tuple[Application, ...]:
+        """The item's applications, and others that a skip keeps away.
+
+        A skip for all instances of a name shows on those that are there.
+        """
+        others = {
+            mark.application.key: mark.application
+            for mark in self.skipped
+            if mark.application.name != ANYONE.name
+            and not any(map(mark.application.skips, self.applications))
+        }
+        return (*self.applications, *others.values())
+
     def verdicts(self) -> Mapping[Application, Verdict]:
-        """Return the verdict for each application that ever had a record here, or else for anyone."""
-        return {application: self.verdict(application) for application in self.applications or (ANYONE,)}
+        """Return the verdict for each application that has to do with the item, or else for anyone."""
+        return {application: self.verdict(application) for application in self.concerned or (ANYONE,)}
 
     def verdict(self, application: Application) -> Verdict:
         """Return what `application` may do with the item; a lock or failure counts for everyone."""
@@ -165,7 +180,8 @@ class Item:
 
     def _seen(self, record: Record) -> Item:
         known = self.applications
-        if record.application.name != ANYONE.name and all(a.key != record.application.key for a in known):
+        is_named = record.application.name != ANYONE.name and record.state is not State.SKIPPED
+        if is_named and all(a.key != record.application.key for a in known):
             known = (*known, record.application)
         is_next = record.state is State.NEW or self.revision == 0
         return replace(

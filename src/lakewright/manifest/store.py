@@ -90,8 +90,7 @@ class Query:
     """Which items to list; what isn't given doesn't restrict.
 
     Attributes:
-        application: Only items with a record of this application; without an instance, of any of its
-            instances.
+        application: Only items that concern this application; without an instance, any of its instances.
         verdicts: Only items on which that application, or else any, has one of these.
         states: Only items whose last record has one of these.
         prefix: Only item ids that start with this text.
@@ -122,14 +121,14 @@ class Query:
         return not self.verdicts or verdict in self.verdicts
 
     def _asked(self, item: Item) -> Sequence[Application]:
-        """The applications whose verdicts count; a record without instance concerns every instance."""
+        """The applications whose verdicts count; what has no instance concerns every instance."""
         wanted = self.application
         if wanted is None:
             return tuple(item.verdicts())
         if wanted.instance_id is None:
-            return [known for known in item.applications if known.name == wanted.name]
+            return [known for known in item.concerned if known.name == wanted.name]
         names = {(wanted.name, None), wanted.key}
-        return [wanted] if any(known.key in names for known in item.applications) else []
+        return [wanted] if any(known.key in names for known in item.concerned) else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.errors import UsageError
 from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command, failed_error, locked_error
-from lakewright.manifest.record import Application, Draft, State
+from lakewright.manifest.record import ANYONE, Application, Draft, State
 from lakewright.manifest.scribe import Scribe
 from lakewright.manifest.store import Append
 
@@ -91,9 +91,12 @@ def unskip(scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, applic
     """
     _refuse_held(item, lock)
     if not item.is_skipped_for(application):
+        named = " or ".join(dict.fromkeys(str(mark.application) for mark in item.skipped))
         raise UsageError(
-            f"{item.item_id} isn't skipped for {application}",
-            remedy=f"See where it stands with `{command('show', item.item_id)}`.",
+            f"{item.item_id} isn't skipped for {'everyone' if application == ANYONE else application}",
+            remedy=f"Give --for {named}."
+            if named
+            else f"See where it stands with `{command('show', item.item_id)}`.",
         )
     others = [mark.application for mark in item.skipped if not mark.application.skips(application)]
     kept = [

@@ -69,7 +69,6 @@ ALL = {"a": "processed", "b": "failed", "c": "locked", "d": "ready", "e": "skipp
         (("--state", "ready", "--state", "processing"), "cd"),
         (("--entity", "orders"), "abcde"),
         (("--application", "lakewright/shop/orders:orders", "--state", "processed"), "a"),
-        (("--application", "lakewright/shop/other"), ""),
         (("--stale",), ""),
         (("--limit", "2"), "ab"),
     ],
@@ -145,6 +144,54 @@ def test_verbs_are_records_with_author_and_reason(
     assert {row["verdict"] for row in done} == {becomes}
     last = app.store.records(ITEM + name)[-1]
     assert (last.author.agent.name, last.content["reason"]) == ("ada", "because")
+
+
+def of_each(app: FakeApp, name: str) -> dict[str, str]:
+    shown = document(app, "manifest", "show", ITEM + name)
+    return dict(shown["verdicts"])
+
+
+OWN, ALL_INSTANCES = "lakewright/shop/orders:orders", "lakewright/shop/orders"
+
+
+def test_a_skip_for_all_instances_shows_on_the_one_that_is_there() -> None:
+    app = a_lake()
+    document(app, "manifest", "skip", ITEM + "d", "--for", ALL_INSTANCES)
+    assert of_each(app, "d") == {OWN: "skipped"}
+    assert document(app, "manifest", "stats")[OWN] == {"failed": 1, "locked": 1, "processed": 1, "skipped": 2}
+    assert "Give --for lakewright/shop/orders." in call_with(app, "manifest", "unskip", ITEM + "d").err
+    document(app, "manifest", "unskip", ITEM + "d", "--for", ALL_INSTANCES)
+    assert of_each(app, "d") == {OWN: "ready"}
+    assert [row["slice"] for row in document(app, "status")["waiting"]] == ["d"]
+
+
+def test_who_was_never_more_than_skipped_does_not_wait_once_that_is_taken_back() -> None:
+    app = a_lake()
+    other = Application.named("snowplow/loader")
+    app.ledger.skip(ITEM + "d", "not mine", application=other)
+    assert of_each(app, "d") == {OWN: "ready", "snowplow/loader": "skipped"}
+    assert verdicts(app, "--application", "snowplow/loader") == {"d": "skipped"}
+    document(app, "manifest", "unskip", ITEM + "d", "--for", "snowplow/loader")
+    assert of_each(app, "d") == {OWN: "ready"}
+    assert list(fsck(app.store)) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("skip", ITEM + "d", "--for", "shop/orders"),
+        ("skip", ITEM + "d", "--for", "lakewright/shop/orders:other"),
+        ("unskip", ITEM + "e", "--for", "nope"),
+        ("ls", "--application", "nope"),
+        ("watch", "--application", "nope"),
+    ],
+)
+def test_an_unknown_application_is_refused_and_the_known_ones_are_named(arguments: tuple[str, ...]) -> None:
+    app = a_lake()
+    before = list(app.store.scan())
+    answered = call_with(app, "manifest", *arguments)
+    assert (answered.code, OWN in answered.err) == (2, True)
+    assert list(app.store.scan()) == before
 
 
 def refused(*arguments: str) -> Answered:

@@ -78,7 +78,7 @@ DEEDS: tuple[Deed, ...] = (
         (("--state", "failed", "--state", "SKIPPED"), ["FAILED a", "SKIPPED b"]),
         (("--entity", "orders", "--state", "new"), ["NEW a", "NEW b"]),
         (("--application", "lakewright/shop/orders:orders", "--state", "failed"), ["FAILED a"]),
-        (("--application", "lakewright/shop/prices"), []),
+        (("--application", "lakewright/shop/orders", "--state", "new"), ["NEW a", "NEW b"]),
     ],
 )
 def test_records_are_printed_as_they_come_those_that_are_asked_for(

@@ -11,7 +11,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.items import application_named, entity_application
+from lakewright.cli.items import entity_application, recorded_application
 from lakewright.cli.render.items import record_line, stale_lock_page
 from lakewright.cli.signals import Stopper, listening
 from lakewright.manifest.item import Verdict
@@ -62,7 +62,7 @@ def watch(
     from lakewright.manifest.watch import Watch
 
     wanted = frozenset(State(state.upper()) for state in states) or frozenset(State)
-    only = application_named(application) if application else None
+    only = recorded_application(call.app, application) if application else None
     if entity is not None:
         only = entity_application(call.app, entity)
     watched = Watch(call.app.store, only)

@@ -11,7 +11,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.lookup import inventory_of, known_item, listing_of
 from lakewright.cli.group import command
-from lakewright.cli.items import Choice, Row, application_named, choice_of, entity_application
+from lakewright.cli.items import Choice, Row, choice_of, entity_application, recorded_application
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
 from lakewright.errors import UsageError
 from lakewright.manifest.store import Query
@@ -55,7 +55,7 @@ def list_items(
             remedy="Verdicts: ready, locked, failed, skipped, processed, invalid. "
             "States: new, processing, processed, failed, resolved, skipped.",
         ) from None
-    only = application_named(application) if application else None
+    only = recorded_application(call.app, application) if application else None
     if entity is not None:
         only = entity_application(call.app, entity)
     found = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,7 +12,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.lookup import inventory_of, known_item, ledger_of, listing_of
 from lakewright.cli.group import command
-from lakewright.cli.items import application_named
+from lakewright.cli.items import application_named, project_applications
 from lakewright.cli.page import line
 from lakewright.cli.render.words import status
 from lakewright.errors import UsageError
@@ -83,8 +84,9 @@ def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) 
 @click.pass_obj
 def skip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Have an item left alone; what waited for it goes on."""
-    whom = _for(application)
-    _did(call, ledger_of(call, author).skip(known_item(call, item).item_id, reason, application=whom))
+    known = known_item(call, item)
+    whom = _for(call, known, application)
+    _did(call, ledger_of(call, author).skip(known.item_id, reason, application=whom))
 
 
 @command(name="unskip", examples=["lakewright manifest unskip ITEM"])
@@ -94,8 +96,9 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
 @click.pass_obj
 def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
     """Take a skip back: the item is ready again, as a new revision."""
-    whom = _for(application)
-    _did(call, ledger_of(call, author).unskip(known_item(call, item).item_id, reason, application=whom))
+    known = known_item(call, item)
+    whom = _for(call, known, application)
+    _did(call, ledger_of(call, author).unskip(known.item_id, reason, application=whom))
 
 
 @command(
@@ -144,5 +147,8 @@ def _did(call: Call, item: Item) -> None:
     )
 
 
-def _for(application: str | None) -> Application:
-    return ANYONE if application is None else application_named(application)
+def _for(call: Call, item: Item, application: str | None) -> Application:
+    """Return whom a skip is for: everyone, or an application of the project or the item."""
+    if application is None:
+        return ANYONE
+    return application_named(application, chain(project_applications(call.app), item.concerned))
