@@ -24,6 +24,7 @@ LakewrightError
 │   └── MetricError               a metric identity is broken
 ├── RetryableError                nobody: trying again may succeed
 │   ├── CommitConflict            another writer committed first
+│   │   └── CommitTooLate         the table has gone on, and doesn't tell whether this commit landed
 │   ├── StoreUnavailable          the manifest's back end doesn't answer
 │   ├── DatabaseUnavailable       a database that the project connects to doesn't answer
 │   └── LeaseLost                 the holder could not keep its lease and must not commit
@@ -44,6 +45,7 @@ from typing import Any, ClassVar
 __all__ = [
     "BackdatedError",
     "CommitConflict",
+    "CommitTooLate",
     "DataLossError",
     "DatabaseUnavailable",
     "DeleteBrakeError",
@@ -319,6 +321,12 @@ class CommitConflict(RetryableError):
     """Another writer committed to the table first."""
 
     code = "commit_conflict"
+
+
+class CommitTooLate(CommitConflict):
+    """The table has a later commit, and its log no longer tells whether the slice's own landed."""
+
+    code = "commit_too_late"
 
 
 class StoreUnavailable(RetryableError):

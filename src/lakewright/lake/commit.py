@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import CommitConflict
+from lakewright.errors import CommitTooLate
 from lakewright.lake.table import Address, ask_log, delta_table, last_number, local_place
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["Commit", "CommitFact", "Token", "commits", "committing", "landed", "strict_session"]
+__all__ = ["Commit", "CommitFact", "Token", "commits", "committing", "has_passed", "landed", "strict_session"]
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
@@ -113,7 +113,7 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
     """Return the commit with that number, or None where the table has none.
 
     Raises:
-        CommitConflict: The table holds a later number: a commit with this one would be left out silently.
+        CommitTooLate: The table holds a later number: a commit with this one would be left out silently.
     """
     last = last_number(lake, address, app_id)
     if last is None or last < number:
@@ -123,11 +123,29 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
         return found
     if last == number:
         return CommitFact(None, {})
-    raise CommitConflict(
-        f"{address} already holds commit {last} of {app_id}; {number} would come too late",
-        remedy="Look at what was processed meanwhile, then requeue the item: it gets a new number.",
+    raise CommitTooLate(
+        f"{address} already holds commit {last} of {app_id}; {number} would come too late, and the table's "
+        "log doesn't go back far enough to tell whether it has landed",
+        remedy="Look whether the slice's rows are in the table. If not, requeue the item: it gets a new "
+        "number; else resolve and skip it.",
         details={"address": str(address), "last": last, "number": number},
     )
+
+
+def has_passed(lake: Lake, address: Address, app_id: str, number: int) -> bool:
+    """Return whether no commit with that number is in the table, and for certain none ever will be.
+
+    Delta refuses it once there is a later one. An application's numbers grow with the table's versions: had
+    the commit landed, a log that goes back to a smaller number, or to the table's beginning, would have it.
+    A clone brings numbers without their commits, so that its beginning says nothing.
+    """
+    last = last_number(lake, address, app_id)
+    if last is None or last <= number:
+        return False
+    log = commits(lake, address)
+    numbers = {commit.content["number"] for commit in log if commit.content.get("app") == app_id}
+    is_whole = bool(log) and log[0].version == 0 and all(commit.operation != "CLONE" for commit in log)
+    return number not in numbers and (is_whole or min(numbers, default=number) < number)
 
 
 def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:

@@ -24,7 +24,7 @@ class Claim:
     Attributes:
         item: As the claim left it.
         token: The number of the data commit: given to the revision when it is first claimed, the same for
-            every further attempt at it.
+            every further attempt at it, unless the table went on without it and refuses it for ever.
         record_id: Of the PROCESSING.
         processed_id: Of the PROCESSED that may end the claim; fixed, so that a repeated one is known.
         failed_id: Of the FAILED that may end it.

@@ -144,6 +144,7 @@ class Ledger:
         duration: timedelta,
         token_counter: str,
         token_floor: int = 0,
+        refused: int | None = None,
         takeover: Takeover | str = Takeover.AUTO,
     ) -> Claim:
         """Return the claim on an item that is ready, or whose lock is stale and may be taken over.
@@ -155,6 +156,7 @@ class Ledger:
             duration: How long the lease lasts without a heartbeat.
             token_counter: Key of the counter that numbers the data commits of the table written to.
             token_floor: The number that the table already holds; a new one lies above it.
+            refused: A number that the table hasn't and will never take: an item that has it gets a new one.
             takeover: Whether a stale lock is taken over here.
 
         Raises:
@@ -175,7 +177,9 @@ class Ledger:
             refuse_unready(item, lock, application, may_take_over=may_take_over)
             lease = Lease(item_id, holder, lease_token, now, now + duration)
             last = seen.documents.get((COUNTER, token_counter))
-            token, counter = _token(item, application, token_counter, last, token_floor)
+            token, counter = _token(
+                item, application, token_counter, last, floor=token_floor, refused=refused
+            )
             drafts = claim_drafts(
                 self._scribe,
                 item,
@@ -377,11 +381,18 @@ class Ledger:
 
 
 def _token(
-    item: Item, application: Application, key: str, counter: Document | None, floor: int
+    item: Item,
+    application: Application,
+    key: str,
+    counter: Document | None,
+    *,
+    floor: int,
+    refused: int | None,
 ) -> tuple[int, Put | None]:
     """Return the number of the item's data commit, and what is to be put down if it is a new one."""
-    if application.key in item.tokens:
-        return item.tokens[application.key], None
+    given = item.tokens.get(application.key)
+    if given is not None and given != refused:
+        return given, None
     token = max(counter.value["last"] if counter else 0, floor) + 1
     return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakewright.errors import ItemFailed, ItemLocked, ManifestCorrupt
+from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, ManifestCorrupt
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import Holder, Lease
 from lakewright.manifest.record import format_instant
@@ -24,6 +24,7 @@ __all__ = [
     "invalid_error",
     "knows_of_no_death",
     "locked_error",
+    "way_out",
 ]
 
 IsDead = Callable[[Holder], bool]
@@ -113,7 +114,7 @@ def failed_error(item: Item) -> ItemFailed:
     since = format_instant(item.failed.since)
     return ItemFailed(
         f"{item.item_id} failed for {item.failed.application} at {since}: {message}",
-        remedy=f"Mend the cause, then `{command('resolve', item.item_id)}`.",
+        remedy=f"Mend the cause, then `{way_out(item)}`.",
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),
@@ -122,6 +123,18 @@ def failed_error(item: Item) -> ItemFailed:
             "error": error,
         },
     )
+
+
+def way_out(item: Item) -> str:
+    """Return what to type, once the cause is mended, to have a failed item processed after all."""
+    if item.failed is None:
+        raise ValueError(f"{item.item_id} has not failed")
+    error = item.failed.note.get("error")
+    if not item.failed.note.get("holds_back", True):
+        return f"{command('requeue', item.item_id)} --late"
+    if isinstance(error, dict) and error.get("code") == CommitTooLate.code:
+        return command("requeue", item.item_id)
+    return command("resolve", item.item_id)
 
 
 def invalid_error(item: Item) -> ManifestCorrupt:

@@ -21,7 +21,7 @@ from lakewright.errors import (
     SparkUnavailable,
     SpecError,
 )
-from lakewright.lake.commit import strict_session
+from lakewright.lake.commit import has_passed, strict_session
 from lakewright.lake.files import join, local_path
 from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.parquet import columns_mark
@@ -79,12 +79,12 @@ def fail_foreseeable(
 
 def _unprocessed(bench: Bench, entity: Entity, pending: Pending) -> Iterator[Item]:
     """The ready items but those whose commit has landed: they only wait to be told of."""
-    silver = entity.places(bench.lake.settings).silver
+    silver, app_id = entity.places(bench.lake.settings).silver, str(bench.application)
     repeated = any(item.tokens for item in pending.ready)
-    last = last_number(bench.lake, silver, str(bench.application)) if repeated else None
+    last = last_number(bench.lake, silver, app_id) if repeated else None
     for item in pending.ready:
         number = item.tokens.get(bench.application.key)
-        if number is None or last is None or last < number:
+        if number is None or last is None or last < number or has_passed(bench.lake, silver, app_id, number):
             yield item
 
 

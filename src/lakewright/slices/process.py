@@ -21,6 +21,7 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
+from lakewright.lake.commit import has_passed
 from lakewright.lake.table import last_number, latest_from, observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
@@ -115,8 +116,11 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
 def _has_landed(attempts: Attempts, item: Item) -> bool:
     """Whether an earlier attempt at an item committed."""
     number = item.tokens.get(attempts.bench.application.key)
-    last = last_number(attempts.bench.lake, attempts.places.silver, attempts.app_id)
-    return number is not None and last is not None and last >= number
+    if number is None:
+        return False
+    lake, silver = attempts.bench.lake, attempts.places.silver
+    last = last_number(lake, silver, attempts.app_id)
+    return last is not None and last >= number and not has_passed(lake, silver, attempts.app_id, number)
 
 
 def _process(attempts: Attempts, items: Sequence[Item]) -> ProcessResult:
@@ -154,6 +158,8 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
     """The lock on an item, or None where another run has done it meanwhile."""
     bench, silver = attempts.bench, attempts.places.silver
     floor = last_number(bench.lake, silver, attempts.app_id) or 0
+    number = item.tokens.get(bench.application.key)
+    is_refused = number is not None and has_passed(bench.lake, silver, attempts.app_id, number)
     while True:
         try:
             return bench.ledger.acquire(
@@ -163,6 +169,7 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
                 duration=bench.lease,
                 token_counter=f"table {silver}",
                 token_floor=floor,
+                refused=number if is_refused else None,
                 takeover=bench.takeover,
             )
         except SequenceConflict as conflict:

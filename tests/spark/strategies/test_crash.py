@@ -26,6 +26,9 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write, Written
+from lakewright.slices.discover import list_slices
+from lakewright.slices.foresee import fail_foreseeable
+from lakewright.slices.look import look_for_slices
 from lakewright.stores.memory import MemoryStore
 from lakewright.strategies import changes as changes_module
 
@@ -338,6 +341,39 @@ def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None
     assert first.content["item"].endswith("s1")
     with pytest.raises(CommitConflict):
         landed(lake.lake, silver, application, 0)
+
+
+def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved_and_applied(
+    lake: SmallLake,
+) -> None:
+    """ "State" (Resolved): VALIDATE numbers the broken slice first; the table then has a later number."""
+    things = entity()
+    lake.put(things, "s1", SLICES[0])
+    broken_slice = lake.put(things, "s2", SLICES[1])
+    broken_slice.write_bytes(b"PAR1garbagePAR1")
+    bench = lake.bench(things)
+    pending, slices = look_for_slices(bench, things)
+    assert [error.code for error in fail_foreseeable(bench, things, pending, slices)] == ["slice"]
+    assert [done.name for done in lake.process(things).slices] == ["s1"]
+
+    lake.put(things, "s2", SLICES[1])
+    (item,) = [item for item in lake.items() if item.failed is not None]
+    application = bench.application
+    assert item.tokens == {application.key: 1}
+    fingerprint = next(
+        s.fingerprint for s in list_slices(str(broken_slice.parent), lake.lake) if s.name == "s2"
+    )
+    lake.ledger.resolve(item.item_id, "sent anew", fingerprint=fingerprint)
+    with dying(pytest.MonkeyPatch(), "after_commit"):
+        lake.process(things)
+    assert lake.ledger.item(item.item_id).tokens == {application.key: 3}
+    expect_dead(lake)
+
+    result = lake.process(things)
+
+    assert [(done.name, done.is_adopted) for done in result.slices] == [("s2", True)]
+    assert lake.rows(things, "id", "v") == [(1, "a"), (2, "x"), (3, "c"), (4, "d")]
+    assert lake.version(things) == 1
 
 
 def test_a_writer_in_between_makes_the_slice_be_compared_anew(

@@ -22,9 +22,11 @@ from tests.records import (
 )
 
 from lakewright.errors import (
+    CommitTooLate,
     ItemFailed,
     ItemLocked,
     LakewrightError,
+    LateSliceError,
     LeaseLost,
     ManifestCorrupt,
     SequenceConflict,
@@ -34,6 +36,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import LEASE
 from lakewright.manifest.leases import find_lease
 from lakewright.manifest.ledger import COUNTER, Ledger
+from lakewright.manifest.lock import way_out
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redact import Redactor
@@ -228,6 +231,17 @@ class TestToken:
         stage.ledger.requeue(ITEM, "once more")
         third = claim(stage.ledger)
         assert (third.token, third.is_repeat) == (2, False)
+
+    def test_that_the_table_refuses_for_ever_gives_way_to_a_new_one(self) -> None:
+        stage = Stage()
+        first = claim(stage.ledger)
+        stage.ledger.failed(first, failure(ValueError("no")))
+        stage.ledger.resolve(ITEM, "mended")
+        again = claim(stage.ledger, token_floor=7, refused=first.token)
+        assert again.token == 8
+        stage.ledger.failed(again, failure(ValueError("no")))
+        stage.ledger.resolve(ITEM, "mended")
+        assert claim(stage.ledger, token_floor=9, refused=first.token).token == 8
 
     def test_lies_above_what_the_table_holds(self) -> None:
         stage = Stage()
@@ -584,6 +598,23 @@ class TestOperator:
         record = stage.store.records(ITEM)[-1]
         assert (record.author.agent.name, record.application) == ("lakewright", ANYONE)
         assert record.content == {"reason": "sent twice"}
+
+
+@pytest.mark.parametrize(
+    ("error", "holds_back", "typed"),
+    [
+        (ValueError("no"), True, f"resolve {ITEM}"),
+        (CommitTooLate("2 is there; 1 would come too late"), True, f"requeue {ITEM}"),
+        (LateSliceError("older"), False, f"requeue {ITEM} --late"),
+    ],
+)
+def test_what_to_type_about_a_failure_is_what_helps(error: Exception, holds_back: bool, typed: str) -> None:
+    stage = Stage()
+    failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=holds_back)
+    assert way_out(failed) == f"lakewright manifest {typed}"
+    with pytest.raises(ItemFailed) as raised:
+        claim(stage.ledger)
+    assert f"`{way_out(failed)}`" in (raised.value.remedy or "")
 
 
 def test_lock_tells_who_and_whether_anybody_is_there() -> None:

@@ -11,7 +11,7 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import Lock, command, locked_error
+from lakewright.manifest.lock import Lock, command, locked_error, way_out
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
@@ -79,12 +79,7 @@ def advice(row: Row) -> str | None:
         return command("release", row.item.item_id) if row.is_stale else None
     if row.item.problem is not None:
         return command("show", row.item.item_id)
-    failed = row.item.failed
-    if failed is None:
-        return None
-    if not failed.note.get("holds_back", True):
-        return f"{command('requeue', row.item.item_id)} --late"
-    return command("resolve", row.item.item_id)
+    return None if row.item.failed is None else way_out(row.item)
 
 
 def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record], at: str) -> Iterator[Block]:

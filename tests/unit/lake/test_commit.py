@@ -1,0 +1,71 @@
+"""What a table's log tells of the commits that an application numbered."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.projects import no_session
+
+from lakewright.errors import CommitTooLate
+from lakewright.lake.commit import has_passed, landed
+from lakewright.lake.lake import Lake
+from lakewright.lake.session import SessionSettings
+from lakewright.spec.lake import LakeSettings
+from lakewright.spec.places import Address
+
+# It brings no types.
+pa: Any = import_module("pyarrow")
+
+APP = "lakewright/shop/orders:orders"
+
+
+def commit(table: Path, number: int) -> None:
+    content = json.dumps({"app": APP, "number": number})
+    properties = CommitProperties({"userMetadata": content}, app_transactions=[Transaction(APP, number)])
+    write_deltalake(table, pa.table({"id": [number]}), mode="append", commit_properties=properties)
+
+
+def forget_before(table: Path, version: int) -> None:
+    """Remove old commits from the log, as its retention does."""
+    DeltaTable(table).create_checkpoint()
+    for file in (table / "_delta_log").glob("0*.json"):
+        if int(file.stem) < version:
+            file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("number", "kept_from", "passed"),
+    [
+        (1, 0, True),
+        (2, 0, False),
+        (4, 0, True),
+        (6, 0, False),
+        (7, 0, False),
+        (1, 1, False),
+        (4, 1, True),
+        (2, 2, False),
+        (4, 2, False),
+        (1, 3, False),
+    ],
+)
+def test_a_number_has_passed_only_where_the_log_goes_back_far_enough(
+    tmp_path: Path, number: int, kept_from: int, passed: bool
+) -> None:
+    """Versions 0 to 2 have the numbers 2, 3 and 6."""
+    table = tmp_path / "orders"
+    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), start=no_session)
+    address = Address(location=str(table))
+    assert not has_passed(lake, address, APP, number)
+    for each in (2, 3, 6):
+        commit(table, each)
+    forget_before(table, kept_from)
+
+    assert has_passed(lake, address, APP, number) is passed
+    if number in (1, 4):
+        with pytest.raises(CommitTooLate):
+            landed(lake, address, APP, number)
