@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definition import Definition
-from lakewright.spec.entity import Entity, SourceConnection, likely_meant
+from lakewright.spec.entity import OF_SETTINGS, Entity, SourceConnection, likely_meant
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.model import Named
+from lakewright.spec.near import suggestion
 from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Scope
 from lakewright.spec.sections import Declared
@@ -145,14 +146,34 @@ def _against_lake(
         why = f"{definition.subject}: the lake has no root_folder"
         return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")], None
     try:
-        if entity.unknown_names(lake, scope):
-            return faults, None
+        if unknown := entity.unknown_names(lake, scope):
+            return [*faults, *_missing_settings(definition, entity, unknown)], None
         places = entity.within(scope).places(lake)
     except SpecError as error:
         fault = error.faults[0]
         where = fault.location or definition.at("settings")
         return [*faults, Fault(f"{definition.subject}: {fault.message}", where, fault.remedy)], None
     return faults + _beyond_links(definition, places, lake.root_folder), places
+
+
+def _missing_settings(
+    definition: Definition, entity: Entity, unknown: Mapping[str, frozenset[str]]
+) -> Iterator[Fault]:
+    """Yield a fault for each setting that templates ask for in vain; other names may be given by a job."""
+    known = [
+        name.removeprefix(OF_SETTINGS) for name in entity.template_names() if name.startswith(OF_SETTINGS)
+    ]
+    for key, names in unknown.items():
+        for name in sorted(names):
+            if name.startswith(OF_SETTINGS):
+                message = (
+                    f"{definition.subject}: {key} asks for {name}, and no such setting is a text or number"
+                )
+                setting = name.removeprefix(OF_SETTINGS)
+                remedy = (
+                    suggestion(setting, known, shown=0) or f"Give the entity, or its connection, {setting!r}."
+                )
+                yield Fault(message, definition.at("settings", key), remedy)
 
 
 _NONE = object()

@@ -24,7 +24,7 @@ from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Entry, Scope
 from lakewright.spec.watermark import Watermark
 
-__all__ = ["Entity", "EntitySettings", "SourceConnection", "Strategy", "likely_meant"]
+__all__ = ["OF_SETTINGS", "Entity", "EntitySettings", "SourceConnection", "Strategy", "likely_meant"]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns, without the lake's prefix; `deleted` may come with the slice."""
@@ -32,6 +32,10 @@ FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source
 
 TEMPLATES = ("raw_path", "bronze_path", "silver_path", "bronze_table", "silver_table")
 """Settings in which an entity's own names may stand."""
+
+
+OF_SETTINGS = "settings_"
+"""What the names of an entity's own settings start with in those."""
 
 
 class Strategy(StrEnum):
@@ -346,37 +350,46 @@ class Entity(Named):
         """
         if not lake.root_folder:
             raise SpecError.of("the lake has no root_folder", remedy="Declare it: lake: {root_folder: …}.")
+        templates = self.templates(lake)
+        table, of_slices = templates.get("silver_table"), templates.get("bronze_table")
         return Places(
-            bronze=self._place("bronze", self.settings.bronze_path or lake.bronze_path, lake),
-            silver=self._silver(lake),
-            raw=self._place("raw", self.settings.raw_path or lake.raw_path, lake),
-            bronze_table=self._bronze_table(lake),
+            bronze=self._place("bronze", templates["bronze_path"], lake),
+            silver=Address(location=self._place("silver", templates["silver_path"], lake))
+            if table is None
+            else Address(name=self._table("silver_table", table)),
+            raw=self._place("raw", templates["raw_path"], lake),
+            bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),
         )
 
-    def _silver(self, lake: LakeSettings) -> Address:
+    def templates(self, lake: LakeSettings) -> dict[str, str]:
+        """Return the templates of its places by the keys of `TEMPLATES` that are in force."""
         own = self.settings
+        found = {
+            "raw_path": own.raw_path or lake.raw_path,
+            "bronze_path": own.bronze_path or lake.bronze_path,
+        }
         declared = (
             Output.CATALOG if own.silver_table else Output.PATHS if own.silver_path else own.output_method
         )
         if (declared or lake.silver_output or lake.output_method) is Output.PATHS:
-            return Address(location=self._place("silver", own.silver_path or lake.silver_path, lake))
-        return Address(name=self._table(own.silver_table or "silver_${connection}.${destination}"))
-
-    def _bronze_table(self, lake: LakeSettings) -> str | None:
-        if self.settings.bronze_table:
-            return self._table(self.settings.bronze_table)
-        is_catalog = lake.bronze_output is Output.CATALOG and not self.settings.bronze_path
-        return self._table("bronze_${connection}.${entity}") if is_catalog else None
+            found["silver_path"] = own.silver_path or lake.silver_path
+        else:
+            found["silver_table"] = own.silver_table or "silver_${connection}.${destination}"
+        if own.bronze_table:
+            found["bronze_table"] = own.bronze_table
+        elif lake.bronze_output is Output.CATALOG and not own.bronze_path:
+            found["bronze_table"] = "bronze_${connection}.${entity}"
+        return found
 
     def _place(self, layer: str, template: str, lake: LakeSettings) -> str:
         what = f"{layer}_path of entity {self.name!r}"
         # Datalake Foundation writes a leading slash before templates, and means the layer's folder.
         relative = template.removeprefix("/") if has_expression(template) else template
-        path = self._names().render(relative)
+        path = self._rendered(relative, what)
         return lake.place(lake.container(layer, is_secure=self.secure), path, what=what)
 
-    def _table(self, template: str) -> str:
-        name = self._names().render(template)
+    def _table(self, key: str, template: str) -> str:
+        name = self._rendered(template, f"{key} of entity {self.name!r}")
         parts = name.split(".")
         if not 1 <= len(parts) <= 3 or not all(part.strip() for part in parts):
             raise SpecError.of(
@@ -385,14 +398,22 @@ class Entity(Named):
             )
         return name
 
-    def unknown_names(self, lake: LakeSettings, scope: Scope) -> frozenset[str]:
-        """Return the names in the templates of its places that only a job can give."""
-        own = [getattr(self.settings, key) or getattr(lake, key, None) for key in TEMPLATES]
-        asked = frozenset(name for template in own if template for name in names_in(parse_template(template)))
-        return asked - scope.names - frozenset(self.template_names())
+    def _rendered(self, template: str, what: str) -> str:
+        try:
+            return (self._scope or Scope()).child(self.template_names()).render(template)
+        except SpecError as error:
+            fault = error.faults[0]
+            raise SpecError.of(
+                f"{what}: {fault.message}", location=fault.location, remedy=fault.remedy
+            ) from error
 
-    def _names(self) -> Scope:
-        return (self._scope or Scope()).child(self.template_names())
+    def unknown_names(self, lake: LakeSettings, scope: Scope) -> Mapping[str, frozenset[str]]:
+        """Return the names in templates of its places that are not in force yet, by the template's key."""
+        known = scope.names | frozenset(self.template_names())
+        asked = {
+            key: names_in(parse_template(template)) - known for key, template in self.templates(lake).items()
+        }
+        return {key: names for key, names in asked.items() if names}
 
     def template_names(self) -> dict[str, object]:
         """Return the names that belong to the entity, for its templates."""
@@ -403,7 +424,7 @@ class Entity(Named):
             "connection": self.connection,
             "today": Entry("${LocalDate.format($LocalDate.today(), 'yyyyMMdd')}"),
             **{
-                f"settings_{key}": value
+                f"{OF_SETTINGS}{key}": value
                 for key, value in given.items()
                 if isinstance(value, (str, int, float))
             },

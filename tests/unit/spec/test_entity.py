@@ -256,6 +256,17 @@ WRONG = [
     ({"settings": {"silver_table": "a.b.c.d"}}, "is no name of a table"),
     ({"settings": {"silver_table": "a..b"}}, "is no name of a table"),
     ({"settings": {"bronze_path": "${entity"}}, "'}' is missing"),
+    (
+        {"settings": {"silver_path": "${settings_foo}"}},
+        "silver_path asks for settings_foo, and no such setting is a text or number "
+        "(Give the entity, or its connection, 'foo'.)",
+    ),
+    (
+        {"settings": {"silver_table": "s.${job_s_own}_${settings_severs}"}},
+        "silver_table asks for settings_severs, and no such setting is a text or number "
+        "(did you mean 'server'?)",
+    ),
+    ({"settings": {"raw_path": "${settings_foo}", "foo": ["a"]}}, "raw_path asks for settings_foo"),
 ]
 
 
@@ -323,6 +334,24 @@ def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[st
     assert "Give each entity a destination" in found[0]
     project = load(tmp_path, foundation(entities=[stock, {**other, "enabled": False}]))
     assert not project.entities["other"].enabled
+
+
+def test_only_templates_in_force_ask_for_settings(tmp_path: Path) -> None:
+    lake = {**FOUNDATION["environment"], "silver_path": "${settings_area}/${entity}"}
+    entities = [
+        {**FOUNDATION["entities"][1], "id": place, "name": name, "destination": name, "settings": settings}
+        for place, (name, settings) in enumerate(
+            [("a", {"area": "x"}), ("b", {"silver_table": "b"}), ("c", {}), ("d", {"silver_path": "${day}"})]
+        )
+    ]
+    found = faults(tmp_path, foundation(environment=lake, entities=entities))
+    assert [fault.split(": ", 1)[1] for fault in found] == [
+        "entity 'c': silver_path asks for settings_area, and no such setting is a text or number"
+        " (Give the entity, or its connection, 'area'.)"
+    ]
+    project = load(tmp_path, foundation(environment=lake, entities=[entities[3]]))
+    with pytest.raises(SpecError, match="silver_path of entity 'd': unknown name 'day'"):
+        project.entities["d"].places(project.lake)
 
 
 ADOPTIONS = [
