@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 import click
@@ -141,10 +141,12 @@ def _results_alone(is_wanted: bool) -> Iterator[TextIO]:
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
+    out = os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace")
     try:
-        with os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace") as out:
-            yield out
+        yield out
     finally:
+        with suppress(BrokenPipeError):  # whoever read us has enough
+            out.close()
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +30,14 @@ def test_the_package_is_a_command() -> None:
         [sys.executable, "-m", "lakewright", "--version"], capture_output=True, text=True, check=False
     )
     assert ended.stdout.startswith("lakewright ")
+
+
+@pytest.mark.parametrize("options", [(), ("-o", "json"), ("-o", "json", "--state", "none")])
+def test_a_reader_that_has_enough_is_no_error_to_tell(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: []\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "lakewright", "manifest", "ls", "--project", str(tmp_path), *options]
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (ended.returncode, "Traceback" in ended.stderr, "Broken" in ended.stderr) == (1, False, False)
