@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,8 @@ from tests.records import ITEM, claim, draft, found, ledger_of, put_down
 from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query, Store
-from lakewright.stores.registry import read_store
-from lakewright.stores.sql.reading import TURNS, read_sqlite
+from lakewright.stores.registry import open_lazily, read_store
+from lakewright.stores.sql.reading import TURNS, looking_store, read_sqlite
 from lakewright.stores.sql.sqlite import SqliteStore
 
 
@@ -91,6 +93,64 @@ def test_what_was_edited_by_hand_is_folded_again_in_memory_alone(tmp_path: Path)
     assert bytes_of(tmp_path) == before
     with closing(SqliteStore(path)) as store:
         assert verdicts(store)["2022-01-01.csv"] == {Verdict.READY}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that others than root may look into."""
+    made = Path(tempfile.mkdtemp(prefix="lakewright-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@contextmanager
+def only_readable(folder: Path) -> Iterator[None]:
+    """A folder and its files as a user has them who may only look."""
+    rights = {place: place.stat().st_mode for place in (folder, *folder.rglob("*"))}
+    for place, mode in rights.items():
+        place.chmod(mode & 0o555 | 0o444)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+        for place, mode in rights.items():
+            place.chmod(mode)
+
+
+@pytest.mark.parametrize("leave", [*STATES, edited])
+def test_who_may_not_write_can_look_and_changes_no_byte(leave: Callable[[Path], None], folder: Path) -> None:
+    path = folder / "manifest.db"
+    leave(path)
+    shutil.rmtree(folder / "live", ignore_errors=True)
+    folder.chmod(0o755)
+    before = bytes_of(folder)
+    first = Verdict.READY if leave is edited else Verdict.PROCESSED
+
+    with only_readable(folder), closing(open_lazily({"path": str(path)})) as store:
+        assert verdicts(store) == {"2022-01-01.csv": {first}, "2022-02-01.csv": {Verdict.READY}}
+        assert len(list(store.scan())) == (2 if leave is edited else 4)
+        with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
+            put_down(store, draft("other", "NEW", item="file:///other"))
+        with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
+            store.rebuild()
+
+    assert bytes_of(folder) == before
+
+
+def test_who_may_not_write_sees_what_others_write_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.db"
+    closed(path)
+    with closing(looking_store(path)) as store:
+        assert len(list(store.select(Query()))) == 2
+        with closing(SqliteStore(path)) as writer:
+            for number in range(3):
+                put_down(writer, draft(f"new-{number}", "NEW", item=f"file:///{number}"))
+                assert len(list(store.select(Query()))) == 3 + number
+        assert len(list(store.select(Query()))) == 5
 
 
 def test_an_empty_file_is_an_empty_manifest_and_stays_empty(tmp_path: Path) -> None:

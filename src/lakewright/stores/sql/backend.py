@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from lakewright.errors import LakewrightError
 
-__all__ = ["Backend", "Collision"]
+__all__ = ["PATIENCE", "Backend", "Collision"]
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,10 @@ class Backend:
     def ask(self, work: Callable[[Connection], T], *, patience: float = PATIENCE) -> T:
         """Return what `work`, which only reads, returns."""
         return self._persist(lambda: self._outside_transactions(work), patience)
+
+    def close(self) -> None:
+        """Let go of connections and files."""
+        self.engine.dispose()
 
     def _in_transaction(self, work: Callable[[Connection], T]) -> T:
         with self.engine.begin() as connection:

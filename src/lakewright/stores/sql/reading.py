@@ -7,27 +7,30 @@ would have to be brought up to date is, in a copy in memory.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TypeVar, cast
 
-from sqlalchemy import create_engine, select
+from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from lakewright.errors import LakewrightError
-from lakewright.stores.sql.backend import Backend
-from lakewright.stores.sql.schema import is_current, suspects
+from lakewright.stores.sql.backend import PATIENCE, Backend
+from lakewright.stores.sql.schema import is_current, migrate, suspects
 from lakewright.stores.sql.sqlite import sqlite_backend
 from lakewright.stores.sql.store import SqlStore
+from lakewright.stores.sql.tables import settle
 
-__all__ = ["read_sqlite"]
+__all__ = ["is_writable", "looking_store", "read_sqlite"]
 
 T = TypeVar("T")
 
@@ -52,19 +55,78 @@ def read_sqlite(path: Path, ask: Callable[[SqlStore], T], *, clock: Callable[[],
     Raises:
         StoreUnavailable, ManifestCorrupt, NotInstalled: It can't be read.
     """
+
+    def reading() -> T:
+        with _reading(path, clock) as backend:
+            return ask(SqlStore(backend))
+
+    return _undisturbed(path, reading)
+
+
+def looking_store(path: Path, *, clock: Callable[[], datetime] = _utc_now) -> SqlStore:
+    """Return the manifest of a file that this user can only read; it shows what others write meanwhile.
+
+    Raises:
+        StoreUnavailable, ManifestCorrupt, NotInstalled: It can't be read.
+    """
+    given = sqlite_backend(path, clock, BUSY)
+    return SqlStore(_Looking(**{each.name: getattr(given, each.name) for each in fields(given)}))
+
+
+def is_writable(path: Path) -> bool:
+    """Return whether this user may write a file and what SQLite keeps beside it."""
+    aside = [Path(f"{path}{ending}") for ending in _ASIDE]
+    needed = aside if all(file.exists() for file in aside) else [path.parent]
+    as_effective = os.access in os.supports_effective_ids
+    return all(os.access(file, os.W_OK, effective_ids=as_effective) for file in (path, *needed))
+
+
+@dataclass(frozen=True)
+class _Looking(Backend):
+    """A file that is read from what is opened anew whenever others have written."""
+
+    _opened: list[tuple[object, ExitStack, Backend]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def ask(self, work: Callable[[Connection], T], *, patience: float = PATIENCE) -> T:
+        """Return what `work` returns."""
+        path = Path(self.where)
+        with self._lock:
+            return _undisturbed(path, lambda: self._now(path).ask(work, patience=patience))
+
+    def _now(self, path: Path) -> Backend:
+        """Return the file as it is now."""
+        stamp = (_stamp(path), *(Path(f"{path}{ending}").exists() for ending in _ASIDE))
+        if not self._opened or self._opened[0][0] != stamp:
+            self._let_go()
+            with ExitStack() as opening:
+                backend = opening.enter_context(_reading(path, lambda: self.now(None)))
+                self._opened.append((stamp, opening.pop_all(), backend))
+        return self._opened[0][2]
+
+    def _let_go(self) -> None:
+        while self._opened:
+            self._opened.pop()[1].close()
+
+    def close(self) -> None:
+        """Let go of connections and files."""
+        self._let_go()
+        super().close()
+
+
+def _undisturbed(path: Path, read: Callable[[], T]) -> T:
+    """Return what `read` finds, read again where the file changed meanwhile, but not for ever."""
     for _ in range(TURNS - 1):
         before = _stamp(path)
         try:
-            with _reading(path, clock) as store:
-                found = ask(store)
+            found = read()
         except LakewrightError:
             if _stamp(path) == before:
                 raise
         else:
             if _stamp(path) == before:
                 return found
-    with _reading(path, clock) as store:
-        return ask(store)
+    return read()
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -73,25 +135,23 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _reading(path: Path, clock: Callable[[], datetime]) -> Iterator[SqlStore]:
-    with TemporaryDirectory(prefix="lakewright-") as aside:
-        backend = _backend(_address(path, Path(aside)), path, clock)
+def _reading(path: Path, clock: Callable[[], datetime]) -> Iterator[Backend]:
+    with TemporaryDirectory(prefix="lakewright-") as aside, ExitStack() as opened:
+        found = _backend(_address(path, Path(aside)), path, clock)
+        opened.callback(found.close)
         try:
-            store = SqlStore(backend if _is_settled(backend) else _in_memory(backend))
-        except (LakewrightError, sqlite3.Error, DBAPIError) as error:
-            backend.engine.dispose()
-            raise error if isinstance(error, LakewrightError) else backend.translate(error) from error
-        try:
-            yield store
-        finally:
-            store.close()
-            backend.engine.dispose()
+            if not _is_settled(found):
+                found = _in_memory(found)
+                opened.callback(found.close)
+        except (sqlite3.Error, DBAPIError) as error:
+            raise found.translate(error) from error
+        yield found
 
 
 def _address(path: Path, aside: Path) -> str:
     """Return the URI by which SQLite reads the file and its log, and writes neither them nor a third one."""
     log, index = (Path(f"{path}{ending}") for ending in _ASIDE)
-    if index.exists():
+    if index.exists() and log.exists():
         return f"{path.absolute().as_uri()}?mode=ro&readonly_shm=1"
     if not log.exists() or log.stat().st_size == 0:
         return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -131,4 +191,11 @@ def _in_memory(backend: Backend) -> Backend:
     with backend.engine.connect() as source:
         cast("sqlite3.Connection", source.connection.driver_connection).backup(copy)
     engine = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool, hide_parameters=True)
-    return replace(backend, engine=engine)
+    copied = replace(backend, engine=engine)
+    copied.transact(lambda connection: _bring_up_to_date(connection, backend.where))
+    return copied
+
+
+def _bring_up_to_date(connection: Connection, where: str) -> None:
+    migrate(connection, where)
+    settle(connection)

@@ -57,9 +57,15 @@ class SqliteStore(SqlStore):
         return cls(cls.place(settings))
 
     @classmethod
-    def look(cls, settings: Mapping[str, Any]) -> SqliteStore | datetime:
-        """Return the store, or the time where there is no such file."""
-        return cls.open(settings) if cls.place(settings).exists() else datetime.now(UTC)
+    def look(cls, settings: Mapping[str, Any]) -> SqlStore | datetime:
+        """Return the store, only to be read where it can't be written; or the time without such a file."""
+        # It is made of what is in this module.
+        from lakewright.stores.sql.reading import is_writable, looking_store
+
+        place = cls.place(settings)
+        if not place.exists():
+            return datetime.now(UTC)
+        return cls.open(settings) if is_writable(place) else looking_store(place)
 
     @classmethod
     def place(cls, settings: Mapping[str, Any]) -> Path:

@@ -172,7 +172,7 @@ class SqlStore:
 
     def close(self) -> None:
         """Let go of connections and files; a closed store isn't used again."""
-        self._backend.engine.dispose()
+        self._backend.close()
 
     def _ask(self, query: Select[Any]) -> Sequence[Row[Any]]:
         return self._backend.ask(lambda connection: connection.execute(query).all())
