@@ -34,7 +34,8 @@ def test_the_package_is_a_command() -> None:
 
 @pytest.mark.parametrize("options", [(), ("-o", "json"), ("-o", "json", "--state", "none")])
 def test_a_reader_that_has_enough_is_no_error_to_tell(tmp_path: Path, options: tuple[str, ...]) -> None:
-    (tmp_path / "project.yml").write_text("name: shop\nmodules: []\n")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\n")
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "lakewright", "manifest", "ls", "--project", str(tmp_path), *options]
