@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from lakewright.lake.parquet import count_rows
 
-__all__ = ["has_rows"]
+__all__ = ["has_rows", "opened"]
 
 _OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _OTHER_COMPRESSIONS = frozenset({".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".lzo"})
@@ -28,7 +28,7 @@ def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
         return False
     if file_format == "parquet":
         return _has_parquet_rows(file)
-    if file_format not in _LINES or file.suffix in _OTHER_COMPRESSIONS:
+    if file_format not in _LINES:
         return True
     header = options.get("header", "false").strip().lower() == "true"
     try:
@@ -47,7 +47,10 @@ def _has_parquet_rows(file: Path) -> bool:
 def _has_lines(file: Path, wanted: int) -> bool:
     """Return whether there are that many lines with anything in them; long lines are not held in memory."""
     found, is_blank = 0, True
-    with _open(file) as stream:
+    stream = opened(file)
+    if stream is None:
+        return True
+    with stream:
         while block := stream.read(_BLOCK):
             *ended, rest = block.replace(b"\r", b"\n").split(b"\n")
             for line in ended:
@@ -59,6 +62,9 @@ def _has_lines(file: Path, wanted: int) -> bool:
     return False
 
 
-def _open(file: Path) -> IO[bytes]:
+def opened(file: Path) -> IO[bytes] | None:
+    """Return a file's content, unpacked as its name says, or None if it is packed in a way unknown here."""
+    if file.suffix in _OTHER_COMPRESSIONS:
+        return None
     opener = _OPENERS.get(file.suffix, open)
     return cast("IO[bytes]", opener(file, "rb"))

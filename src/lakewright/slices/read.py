@@ -5,11 +5,14 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakewright.errors import SliceError
 from lakewright.lake.files import join, local_path
 from lakewright.lake.parquet import nanosecond_columns
+from lakewright.lake.quotes import quoted_line_ends
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
 
@@ -33,7 +36,11 @@ _OPTIONS: dict[str, dict[str, str]] = {
 
 
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
-    """Return the rows of a slice, lazily; columns of several files are brought together by name."""
+    """Return the rows of a slice, lazily; columns of several files are brought together by name.
+
+    Raises:
+        SliceError: A CSV file's quotes leave open where its fields end.
+    """
     fine = _nanosecond_columns(slice_) if entity.bronze_format == "parquet" else {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
     frame = session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
@@ -43,8 +50,7 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
 def _nanosecond_columns(slice_: Slice) -> dict[str, bool]:
     """Columns with times in nanoseconds, which Spark reads as numbers; none where some are out of reach."""
     found: dict[str, bool] = {}
-    for file in slice_.files:
-        path = local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
+    for path in _local_files(slice_):
         if path is None:
             return {}
         try:
@@ -55,6 +61,12 @@ def _nanosecond_columns(slice_: Slice) -> dict[str, bool]:
             return {}
         found |= own
     return found
+
+
+def _local_files(slice_: Slice) -> Iterator[Path | None]:
+    """Yield the slice's files on this machine; None for one elsewhere."""
+    for file in slice_.files:
+        yield local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
 
 
 def _with_times(frame: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
@@ -70,6 +82,8 @@ def _with_times(frame: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
 def _options(slice_: Slice, entity: Entity) -> dict[str, str]:
     # Names with `*` or `[` are names, not patterns.
     options = {"__globPaths__": "false", **_OPTIONS[entity.bronze_format]}
+    if entity.bronze_format == "csv":
+        options |= _quote_options(slice_)
     if len(slice_.files) > 1 and entity.bronze_format in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
     if local_path(slice_.path) is not None and any(
@@ -78,3 +92,28 @@ def _options(slice_: Slice, entity: Entity) -> dict[str, str]:
         # Hadoop's checksums of local files can't do with a colon in a name.
         options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
     return options
+
+
+def _quote_options(slice_: Slice) -> dict[str, str]:
+    """Options to read line breaks inside quotes; none where there are no such breaks: files can be split."""
+    whole = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"}
+    ends: set[str] = set()
+    for path in _local_files(slice_):
+        try:
+            own = None if path is None else quoted_line_ends(path)
+        except ValueError as error:
+            raise SliceError(
+                f"the slice {slice_.name} can't be read: {path}: {error}",
+                remedy="Close its quotes, double those inside them, then resolve the item; or skip it.",
+            ) from error
+        if own is None:
+            return whole
+        ends |= own
+    if len(ends) > 1:
+        raise SliceError(
+            f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
+            f"{', '.join(sorted(map(repr, ends)))}",
+            remedy="Let its lines end alike, then resolve the item; or skip it.",
+        )
+    # Told how lines end, Spark leaves other line breaks inside quotes as they are.
+    return {**whole, "lineSep": ends.pop()} if ends else {}

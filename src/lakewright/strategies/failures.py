@@ -159,7 +159,8 @@ _MEANINGS = (
     (
         re.compile(
             r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"
-            r"is not a Parquet file|UNABLE_TO_INFER_SCHEMA|INVALID_PARQUET|ChecksumException|CORRUPT"
+            r"is not a Parquet file|UNABLE_TO_INFER_SCHEMA|INVALID_PARQUET|ChecksumException|CORRUPT|"
+            r"Unescaped quote character"
         ),
         _unreadable,
     ),

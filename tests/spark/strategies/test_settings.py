@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
-from lakewright.errors import SchemaDriftError
+from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.slices.discover import _hadoop_slices, list_slices
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
@@ -175,6 +175,31 @@ def test_slices_of_other_formats(lake: SmallLake, kind: str, text: str) -> None:
 
     assert lake.process(things).error is None
     assert lake.rows(things, "id", "v", "n") == [(1, 'a, "b"', 2), (2, None, 4)]
+
+
+def test_line_breaks_inside_quotes_of_csv(lake: SmallLake) -> None:
+    """ "Slices": a file's lines end as it says; other line breaks inside quotes are values."""
+    things = entity(name="broken_lines", settings={"bronze_format": "csv"})
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    (folder / "s1.csv").write_bytes(b'id,v\nA,"two\r\nb, lines"\nB,"5"" pipe"\n')
+    (folder / "s2.csv").write_bytes(b'\xef\xbb\xbfid,v\r\nB,"a\nb\r\nc"\r\nC,5" pipe\r\n')
+    (folder / "s3.csv").write_bytes(b'id,v\nD,"two\nE,x\nF,"y"\n')
+
+    error = lake.process(things).error
+
+    assert lake.rows(things, "id", "v") == [("A", "two\r\nb, lines"), ("B", "a\nb\r\nc"), ("C", '5" pipe')]
+    assert isinstance(error, SliceError)
+    assert "s3.csv: a quote that is opened in line 2 isn't closed" in error.message
+
+
+def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: SmallLake) -> None:
+    things = entity(name="mixed_lines", settings={"bronze_format": "csv"})
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    (folder / "s1.csv").write_bytes(b'id,v\nA,"two\nlines"\r\n')
+
+    assert "'\\n', '\\r\\n'" in str(lake.process(things).error)
 
 
 FEATURES = [

@@ -33,6 +33,7 @@ ENTITY = Entity.model_validate(
     [
         ("[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Could not read footer", SliceError, "s1"),
         ("java.io.FileNotFoundException: File file:/x does not exist", SliceError, "s1"),
+        ("TextParsingException: Unescaped quote character '\"' inside quoted", SliceError, "Unescaped quote"),
         (
             "io.delta.exceptions.ConcurrentAppendException: Files were added",
             CommitConflict,

@@ -1,0 +1,59 @@
+"""Line breaks inside the quotes of CSV files."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from lakewright.lake.quotes import quoted_line_ends
+
+
+@pytest.mark.parametrize(
+    ("content", "ends"),
+    [
+        (b"", set()),
+        (b"id,v\nA,b\r\nC,d\r", set()),
+        (b'id,v\nA,"b, ""c"""\nD,""\nE,"" \nF,""""', set()),
+        (b'id,v\nA,5" pipe\nB,6" x 7"\nC,"d"\n', set()),
+        (b'id,v\nA,"b" and "c"\nD, "e\n', set()),
+        (b'id,v\nA,"two\nlines"\n', {"\n"}),
+        (b'id,v\r\nA,"two\nlines"\r\n', {"\r\n"}),
+        (b'id,v\rA,"two\r\nlines"\r', {"\r"}),
+        (b'id,v\rA,"two\rlines"\r', {"\r"}),
+        (b'id,v\nA,"two\nlines"\r\n', {"\n", "\r\n"}),
+        (b'\xef\xbb\xbf"a\nb",v\r\n', {"\r\n"}),
+        (b'id,v\n"a ""\n"" b" ,"c"', {"\n"}),
+    ],
+)
+def test_line_ends_where_quoted_fields_have_line_breaks(
+    tmp_path: Path, content: bytes, ends: set[str]
+) -> None:
+    (tmp_path / "s.csv").write_bytes(content)
+    (tmp_path / "s.csv.gz").write_bytes(gzip.compress(content))
+
+    assert quoted_line_ends(tmp_path / "s.csv") == frozenset(ends)
+    assert quoted_line_ends(tmp_path / "s.csv.gz") == frozenset(ends)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('id,v\nA,"b\nC,d\n', 2),
+        ('id,v\nA,"b\nb"\nC,"d', 4),
+        ('id,v\nA,"two\nB,"y"\n', 2),
+        ('id,v\nA,"', 2),
+    ],
+)
+def test_quotes_that_are_not_closed_are_named(tmp_path: Path, content: str, line: int) -> None:
+    (tmp_path / "s.csv").write_text(content)
+    with pytest.raises(ValueError, match=rf"in line {line} isn't closed"):
+        quoted_line_ends(tmp_path / "s.csv")
+
+
+def test_files_that_cannot_be_looked_into(tmp_path: Path) -> None:
+    for name in ("s.csv.zst", "s.csv.gz", "s.csv.xz"):
+        (tmp_path / name).write_bytes(b'a\n"b\n')
+        assert quoted_line_ends(tmp_path / name) is None
+    assert quoted_line_ends(tmp_path / "gone.csv") is None
