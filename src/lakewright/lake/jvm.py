@@ -85,13 +85,13 @@ def _is_of_connection(error: BaseException) -> bool:
 
 
 def _is_stopped() -> bool:
-    """Whether the JVM says that its context is stopped, which nobody here has done."""
+    """Whether the JVM says no more that its context goes on, which nobody here has stopped."""
     pyspark = sys.modules.get("pyspark")
     context = None if pyspark is None else pyspark.SparkContext._active_spark_context
     try:
         return context is not None and bool(context._jsc.sc().isStopped())
-    except Exception:  # it answers no more: whether it has ended is seen by its process
-        return False
+    except Exception:  # it answers no more
+        return True
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

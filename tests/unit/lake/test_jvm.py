@@ -112,6 +112,11 @@ def context(*, is_stopped: bool) -> object:
     return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: scala))
 
 
+def silent() -> object:
+    """The context of a JVM that answers no more."""
+    raise ConnectionRefusedError("refused")
+
+
 @pytest.mark.parametrize(
     ("error", "is_stopped"),
     [
@@ -125,6 +130,11 @@ def test_one_that_is_about_to_end_is_waited_for(jvm: Jvm, error: Exception, is_s
     jvm(ENDING, context(is_stopped=is_stopped))
     assert is_jvm_failure(error)
     assert "ran out of memory" in jvm_failure("s1", error).message
+
+
+def test_one_that_answers_no_more_is_waited_for(jvm: Jvm) -> None:
+    jvm(ENDING, SimpleNamespace(_jsc=SimpleNamespace(sc=silent)))
+    assert is_jvm_failure(Unreadable())
 
 
 @pytest.mark.parametrize("code", [RUNNING, None])
