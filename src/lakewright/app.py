@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -42,6 +41,7 @@ from lakewright.manifest.leases import Leases
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
+from lakewright.manifest.settings import kept_since, lease_duration, takeover
 from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
@@ -53,17 +53,15 @@ from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
 from lakewright.slices.process import Bench, Wishes, process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.age import before_now
 from lakewright.spec.entity import Entity, Strategy
 from lakewright.spec.files import PROJECT_FILE
 from lakewright.spec.load import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.registry import Registry
 from lakewright.spec.stage import make_stage
-from lakewright.spec.values import Duration
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
-from lakewright.stores.registry import open_lazily, read_store
+from lakewright.stores.registry import check_manifest, open_lazily, read_store
 from lakewright.stores.unmade import UnmadeStore
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
@@ -76,8 +74,6 @@ log = logging.getLogger(__name__)
 __all__ = ["App", "JobRequest", "find_project", "registry"]
 
 _MANIFEST_PATH = ".lakewright/manifest.db"
-_SHORT_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h)")
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
 def registry() -> Registry:
@@ -165,6 +161,7 @@ class App:
             config=config,
             environ=environ,
             clock=_utc_now,
+            check_manifest=check_manifest,
         )
         return cls(project, environ, say=say)
 
@@ -225,18 +222,12 @@ class App:
     @property
     def lease_duration(self) -> timedelta:
         """How long a lease lasts without a heartbeat."""
-        return _duration(str(self.project.manifest.get("lease", "60s")))
+        return lease_duration(self.project.manifest)
 
     @property
     def takeover(self) -> Takeover:
         """Who may take over a stale lock: the next run, or only an operator."""
-        text = str(self.project.manifest.get("takeover", "auto")).lower()
-        try:
-            return Takeover(text)
-        except ValueError:
-            raise SpecError.of(
-                f"manifest: takeover: {text!r} is neither auto nor operator", remedy="Write one of the two."
-            ) from None
+        return takeover(self.project.manifest)
 
     def check(self) -> None:
         """Return where nothing is wrong with the project as far as shows without Spark or data.
@@ -410,7 +401,7 @@ class App:
             SpecError: The job, its arguments or a definition are wrong; nothing ran.
             StoreUnavailable: The manifest's back end doesn't answer; nothing ran.
         """
-        kept_since = self._kept_since()
+        since = kept_since(self.project.manifest, self.store.now)
         self._make_store()
         result = self._job_run(request, self.store, interruption).run(
             run_id=self.run_id,
@@ -419,24 +410,14 @@ class App:
             interruption=interruption,
             facts=_versions(),
         )
-        if kept_since is not None:
-            self._prune(kept_since)
+        if since is not None:
+            self._prune(since)
         return result
 
     def _make_store(self) -> None:
         """Have the manifest made before it is asked many things, which costs a connection each until then."""
         if isinstance(self.store, UnmadeStore):
             self.store.made()
-
-    def _kept_since(self) -> datetime | None:
-        """Return since when the history is kept, or None for ever."""
-        retention = self.project.manifest.get("retention")
-        if retention is None:
-            return None
-        try:
-            return before_now(self.store.now(), str(retention))
-        except UsageError as error:
-            raise SpecError.of(f"manifest: retention: {error.message}", remedy=error.remedy) from None
 
     def _prune(self, before: datetime) -> None:
         """Remove what is old from the history; the run that has just ended doesn't fail by that."""
@@ -532,17 +513,6 @@ class App:
         base = self.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         digest = sha256(str(self.project.basedir.resolve()).encode()).hexdigest()[:12]
         return Path(base) / "lakewright" / f"{self.project.name}-{digest}"
-
-
-def _duration(text: str) -> timedelta:
-    short = _SHORT_DURATION.fullmatch(text.strip())
-    try:
-        found = timedelta(seconds=int(short[1]) * _UNITS[short[2]]) if short else Duration.parse(text).exact
-    except ValueError as error:
-        raise SpecError.of(f"manifest: lease: {error}", remedy="Write 60s, 5m or PT1M.") from error
-    if found < timedelta(seconds=1):
-        raise SpecError.of(f"manifest: lease: {text} is too short", remedy="Give a second or more.")
-    return found
 
 
 def _versions() -> dict[str, Any]:

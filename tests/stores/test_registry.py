@@ -15,7 +15,7 @@ import pytest
 from lakewright.errors import NotInstalled, SpecError
 from lakewright.manifest.store import Put, Query, Store, Write
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import KINDS, open_lazily, open_store, read_store
+from lakewright.stores.registry import KINDS, OPTIONS, open_lazily, open_store, read_store
 from lakewright.stores.unmade import UnmadeStore
 
 
@@ -29,6 +29,10 @@ def test_sqlite_is_the_default_below_the_current_folder(
 
 def test_settings_of_locks_are_not_the_back_ends() -> None:
     assert isinstance(open_store({"kind": "memory", "lease": "60s", "takeover": "auto"}), MemoryStore)
+
+
+def test_the_settings_of_every_kind_are_known() -> None:
+    assert OPTIONS.keys() == KINDS.keys()
 
 
 @pytest.mark.parametrize(

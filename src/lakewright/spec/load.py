@@ -31,11 +31,13 @@ from lakewright.spec.registry import Registry
 from lakewright.spec.scope import Entry, Scope
 from lakewright.spec.sections import CATEGORIES, Profile, Sections
 from lakewright.spec.settings import (
+    Check,
     active_profiles,
     merged_environment,
     read_lake,
     read_manifest,
     read_own_config,
+    unchecked,
 )
 
 __all__ = ["ProjectFile", "load_project"]
@@ -73,6 +75,7 @@ class Given:
     profiles: Sequence[str] = ()
     definitions: Mapping[str, str]
     config: Mapping[str, str]
+    check_manifest: Check
     importing: tuple[Path, ...] = ()
 
 
@@ -85,6 +88,7 @@ def load_project(
     config: Mapping[str, str] | None = None,
     environ: Mapping[str, str],
     clock: Callable[[], datetime] | None = None,
+    check_manifest: Check = unchecked,
 ) -> Project:
     """Return the project of a folder, read and checked, but with nothing of the lake looked at.
 
@@ -96,6 +100,7 @@ def load_project(
         config: `--conf`: configuration that wins over the project's.
         environ: The process's environment, for `System.getenv`.
         clock: Tells the present instant to `LocalDate.today()` and its like.
+        check_manifest: Tells what is wrong with the `manifest:` section, whose kinds aren't known here.
 
     Raises:
         SpecError: Something is wrong; it has every fault of the load, with file and line.
@@ -106,6 +111,7 @@ def load_project(
         profiles=profiles,
         definitions=definitions or {},
         config=config or {},
+        check_manifest=check_manifest,
     )
     return _Load(folder.absolute(), given).project()
 
@@ -149,7 +155,7 @@ class _Load:
             top, {key: Entry(found.text, found.location) for key, found in environment.items()}
         )
         config = read_own_config(profiles, self.given.config, scope, self.sections)
-        manifest = read_manifest(profiles, scope, self.sections)
+        manifest = read_manifest(profiles, scope, self.sections, self.given.check_manifest)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
         self.define(profiles)
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
@@ -305,7 +311,14 @@ class _Load:
         importing = (*self.given.importing, self.basedir.resolve())
         if folder in importing or len(importing) > DEEPEST_IMPORT:
             raise SpecError.of("projects import each other in a circle", remedy="Remove one of the imports.")
-        given = replace(self.given, profiles=(), definitions={}, config={}, importing=importing)
+        given = replace(
+            self.given,
+            profiles=(),
+            definitions={},
+            config={},
+            check_manifest=unchecked,
+            importing=importing,
+        )
         project = _Load(folder, given).project()
         job = project.job(scope.render(spec.job)) if spec.job else None
         arguments = {name: scope.render(text) for name, text in spec.arguments.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,23 @@ from lakewright.spec.near import suggestion
 from lakewright.spec.scope import Scope
 from lakewright.spec.sections import Profile, Sections, Setting
 
-__all__ = ["active_profiles", "merged_environment", "read_lake", "read_manifest", "read_own_config"]
+Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
+"""Tells what is wrong with settings: the key at which it shows, and the fault."""
+
+__all__ = [
+    "Check",
+    "active_profiles",
+    "merged_environment",
+    "read_lake",
+    "read_manifest",
+    "read_own_config",
+    "unchecked",
+]
+
+
+def unchecked(_: Mapping[str, Any]) -> Iterable[tuple[str, Fault]]:
+    """Return that nothing is wrong with settings."""
+    return ()
 
 
 def active_profiles(sections: Sections, wanted: Sequence[str]) -> tuple[Profile, ...]:
@@ -57,10 +74,18 @@ def read_own_config(
     return whole
 
 
-def read_manifest(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> dict[str, Any]:
-    """Return the `manifest:` section with its expressions evaluated."""
+def read_manifest(
+    profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check
+) -> dict[str, Any]:
+    """Return the `manifest:` section with its expressions evaluated, checked where they could be."""
     settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
-    return {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
+    present = len(sections.faults)
+    found = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
+    if len(sections.faults) == present:
+        for key, fault in check(found):
+            place = settings[key][1].location if key in settings else Location(PROJECT_FILE)
+            sections.faults.append(replace(fault, location=place))
+    return found
 
 
 def read_lake(

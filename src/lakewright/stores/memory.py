@@ -25,9 +25,6 @@ class MemoryStore:
         clock: Gives the store's time, in UTC.
     """
 
-    options = frozenset[str]()
-    """Settings beside `kind`."""
-
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
         self._lock = Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
 from lakewright.errors import Fault, NotInstalled, SpecError
+from lakewright.manifest.settings import SETTINGS, check_locks_and_history
 from lakewright.manifest.store import Store
 from lakewright.spec.near import suggestion
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.unmade import UnmadeStore
 
-__all__ = ["KINDS", "open_lazily", "open_store", "read_store"]
+__all__ = ["COMMON", "KINDS", "OPTIONS", "check_manifest", "open_lazily", "open_store", "read_store"]
 
 T = TypeVar("T")
 
@@ -28,14 +29,29 @@ KINDS: Mapping[str, str] = {
 }
 """Class of each kind, imported when it is asked for."""
 
-OF_THE_LEDGER = frozenset({"kind", "lease", "retention", "takeover"})
-"""Settings of a manifest that don't concern its back end."""
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "delta": frozenset({"location"}),
+    "dynamodb": frozenset({"table", "region", "endpoint_url"}),
+    "memory": frozenset(),
+    "postgres": frozenset({"url"}),
+    "sqlite": frozenset({"path"}),
+}
+"""Settings of each kind beside `kind`; they are known before the class is imported."""
+
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "delta": {"location": "Give its table's folder, or a place in object storage."},
+    "postgres": {
+        "url": "Give url: postgresql://host/database; libpq's environment tells what it leaves out."
+    },
+}
+"""Settings that a project has to give, with the remedy where one doesn't."""
+
+COMMON = SETTINGS | {"kind"}
+"""Settings of every kind."""
 
 
 class StoreKind(Protocol):
     """A class of back end."""
-
-    options: frozenset[str]
 
     def open(self, settings: Mapping[str, Any]) -> Store:
         """Return the back end, ready to be used."""
@@ -82,18 +98,13 @@ def open_lazily(settings: Mapping[str, Any]) -> Store:
 @contextmanager
 def _known(settings: Mapping[str, Any]) -> Iterator[tuple[StoreKind, dict[str, Any]]]:
     """Yield the class of back end that settings name, and the settings that are its own."""
-    kind = str(settings.get("kind", "sqlite"))
-    if kind not in KINDS:
-        remedy = suggestion(kind, KINDS)
-        raise SpecError(
-            [Fault(f"unknown kind {kind!r} of manifest; known: {', '.join(KINDS)}", remedy=remedy)]
-        )
+    if wrong := [fault for _, fault in _unknown(settings)]:
+        raise SpecError(wrong)
+    kind = _kind(settings)
     module, _, name = KINDS[kind].partition(":")
-    given = {option: value for option, value in settings.items() if option not in OF_THE_LEDGER}
+    given = {option: value for option, value in settings.items() if option not in COMMON}
     try:
-        found = cast("StoreKind", getattr(import_module(module), name))
-        _check_options(kind, given, found.options)
-        yield found, given
+        yield cast("StoreKind", getattr(import_module(module), name)), given
     except ModuleNotFoundError as missing:
         raise NotInstalled(
             f"a manifest of kind {kind} needs the Python package {missing.name}",
@@ -126,10 +137,34 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
         store.close()
 
 
-def _check_options(kind: str, given: Iterable[str], known: frozenset[str]) -> None:
-    unknown = sorted(set(given) - known)
-    if unknown:
-        raise SpecError(
-            Fault(f"a manifest of kind {kind} has no setting {option!r}", remedy=suggestion(option, known))
-            for option in unknown
-        )
+def check_manifest(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
+    """Yield what is wrong with a project's `manifest:`, as far as shows without its back end.
+
+    Args:
+        settings: As the project gives them, expressions evaluated.
+
+    Yields:
+        The key at which it shows, and the fault.
+    """
+    yield from _unknown(settings)
+    kind = _kind(settings)
+    for option, remedy in NEEDED.get(kind, {}).items():
+        if settings.get(option) is None:
+            yield "kind", Fault(f"a manifest of kind {kind} needs {option!r}", remedy=remedy)
+    yield from check_locks_and_history(settings)
+
+
+def _kind(settings: Mapping[str, Any]) -> str:
+    return str(settings.get("kind", "sqlite"))
+
+
+def _unknown(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
+    """Yield an unknown kind, or settings that the kind doesn't have, each with its key."""
+    kind = _kind(settings)
+    if kind not in KINDS:
+        why = f"unknown kind {kind!r} of manifest; known: {', '.join(KINDS)}"
+        yield "kind", Fault(why, remedy=suggestion(kind, KINDS))
+        return
+    for option in sorted(settings.keys() - OPTIONS[kind] - COMMON):
+        why = f"a manifest of kind {kind} has no setting {option!r}"
+        yield option, Fault(why, remedy=suggestion(option, OPTIONS[kind] | COMMON))

@@ -57,6 +57,48 @@ def document(project: Path, *arguments: str) -> Any:
     return json.loads(answered.out)
 
 
+WRONG_MANIFESTS = [
+    (
+        "{kind: postgres}",
+        "a manifest of kind postgres needs 'url' (Give url: postgresql://host/database; libpq",
+    ),
+    ("{kind: delta, location: }", "a manifest of kind delta needs 'location' (Give its table's folder"),
+    ("{kind: sqlit}", "unknown kind 'sqlit' of manifest; known: delta, dynamodb, memory, postgres, sqlite"),
+    ("{pth: x}", "a manifest of kind sqlite has no setting 'pth' (did you mean 'path'?)"),
+    ("{leese: 5s}", "a manifest of kind sqlite has no setting 'leese' (did you mean 'lease'?)"),
+    ("{lease: bogus}", "manifest: lease: 'bogus' is not a duration"),
+    ("{lease: 10ms}", "manifest: lease: 10ms is too short (Give a second or more.)"),
+    ("{lease: 99999999999999h}", "manifest: lease: "),
+    ("{takeover: never}", "manifest: takeover: 'never' is neither auto nor operator (Write one of the two.)"),
+    ("{retention: long}", "manifest: retention: 'long' is no age: "),
+    ("{path: $nix, lease: $nix}", "unknown name 'nix'"),
+]
+
+
+@pytest.mark.parametrize(("section", "why"), WRONG_MANIFESTS)
+def test_what_is_wrong_with_a_manifest_is_told_with_its_place(project: Path, section: str, why: str) -> None:
+    (project / "project.yml").write_text(f"name: small\nmodules: [model.yml]\nmanifest:\n  {section}\n")
+    answered = lakewright(project, "validate", "-o", "json")
+    assert answered.code == 2
+    errors = json.loads(answered.out)["errors"]
+    assert {error["location"] for error in errors} == {"project.yml:4"}
+    assert f"{errors[0]['message']} ({errors[0]['remedy']})".startswith(why)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "{kind: postgres, url: postgresql://, lease: 5m, takeover: Operator, retention: 90d}",
+        "{kind: delta, location: \"$System.getenv('PLACE')\"}",
+        "{kind: dynamodb}",
+        "{lease: PT1M, retention: }",
+    ],
+)
+def test_a_manifest_is_judged_without_its_back_end(project: Path, section: str) -> None:
+    (project / "project.yml").write_text(f"name: small\nmodules: [model.yml]\nmanifest: {section}\n")
+    assert document(project, "validate")["errors"] == []
+
+
 def test_a_valid_project_is_said_to_be_so(project: Path) -> None:
     found = document(project, "validate")
     assert (found["errors"], found["counts"]["targets"]) == ([], 2)

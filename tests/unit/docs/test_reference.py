@@ -15,13 +15,7 @@ from lakewright.spec.config import SETTINGS
 from lakewright.spec.load import load_project
 from lakewright.spec.model import Model
 from lakewright.spec.project import Project
-from lakewright.stores.delta.store import DeltaStore
-from lakewright.stores.dynamodb.store import DynamoDbStore
-from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import KINDS as STORES
-from lakewright.stores.registry import OF_THE_LEDGER
-from lakewright.stores.sql.postgres import PostgresStore
-from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.registry import COMMON, OPTIONS
 from lakewright.targets.target import Target
 
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.yml"))
@@ -113,8 +107,6 @@ def test_every_configuration_is_described() -> None:
 
 def test_every_setting_of_a_manifest_is_described() -> None:
     section = PAGES["project.md"].read_text().partition("\n## manifest\n")[2].partition("\n## ")[0]
-    stores = (DeltaStore, DynamoDbStore, MemoryStore, PostgresStore, SqliteStore)
-    assert len(stores) == len(STORES)
-    settings = OF_THE_LEDGER.union(*(store.options for store in stores))
+    settings = COMMON.union(*OPTIONS.values())
     assert {f"| `{setting}` |" for setting in settings if f"| `{setting}` |" not in section} == set()
-    assert all(f"`{kind}`" in section for kind in STORES)
+    assert all(f"`{kind}`" in section for kind in OPTIONS)

@@ -58,9 +58,6 @@ class DeltaStore:
         clock: Gives the store's time, in UTC; object storage has no clock to ask, so it is the writer's.
     """
 
-    options = frozenset({"location"})
-    """Settings beside `kind`."""
-
     def __init__(self, location: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
         self._table = Table(location, [_layout(len(MIGRATIONS), 0)])

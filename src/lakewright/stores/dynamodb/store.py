@@ -52,9 +52,6 @@ class DynamoDbStore:
         clock: Gives the store's time, in UTC; by default the server's.
     """
 
-    options = frozenset({"table", "region", "endpoint_url"})
-    """Settings beside `kind`."""
-
     def __init__(self, table: Table, *, clock: Callable[[], datetime] | None = None) -> None:
         self._table = table
         self._clock = clock or self._table.clock.now

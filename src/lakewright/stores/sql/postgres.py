@@ -25,9 +25,6 @@ SCHEMA_LOCK = 0x1A4E_0001
 class PostgresStore(SqlStore):
     """A manifest on a server, of which libpq's environment tells what its url leaves out."""
 
-    options = frozenset({"url"})
-    """Settings beside `kind`."""
-
     @classmethod
     def open(cls, settings: Mapping[str, Any]) -> PostgresStore:
         """Return the store on the server that `url` names."""

@@ -39,9 +39,6 @@ class SqliteStore(SqlStore):
         clock: Gives the store's time, in UTC.
     """
 
-    options = frozenset({"path"})
-    """Settings beside `kind`."""
-
     def __init__(
         self,
         path: str | Path,

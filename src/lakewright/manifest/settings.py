@@ -1,0 +1,86 @@
+"""What `manifest:` says of locks and of the history, whatever the back end is.
+
+Source: the manifest's rules, "Locks".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.manifest.ledger import Takeover
+from lakewright.spec.age import before_now
+from lakewright.spec.values import Duration
+
+__all__ = ["SETTINGS", "check_locks_and_history", "kept_since", "lease_duration", "takeover"]
+
+SETTINGS = frozenset({"lease", "retention", "takeover"})
+"""Keys of `manifest:` that are told here."""
+
+_SHORT_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h)")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_SOME_DAY = datetime(2022, 1, 1, tzinfo=UTC)
+
+
+def lease_duration(settings: Mapping[str, Any]) -> timedelta:
+    """Return how long a lease lasts without a heartbeat; 60 seconds unless `lease` says otherwise.
+
+    Raises:
+        SpecError: The text is no duration, or one of less than a second.
+    """
+    text = str(settings.get("lease", "60s"))
+    short = _SHORT_DURATION.fullmatch(text.strip())
+    try:
+        found = timedelta(seconds=int(short[1]) * _UNITS[short[2]]) if short else Duration.parse(text).exact
+    except (ValueError, OverflowError) as error:
+        raise SpecError.of(f"manifest: lease: {error}", remedy="Write 60s, 5m or PT1M.") from error
+    if found < timedelta(seconds=1):
+        raise SpecError.of(f"manifest: lease: {text} is too short", remedy="Give a second or more.")
+    return found
+
+
+def takeover(settings: Mapping[str, Any]) -> Takeover:
+    """Return who may take over a stale lock: the next run, unless `takeover` says only an operator.
+
+    Raises:
+        SpecError: The text is neither of the two words.
+    """
+    text = str(settings.get("takeover", "auto")).lower()
+    try:
+        return Takeover(text)
+    except ValueError:
+        raise SpecError.of(
+            f"manifest: takeover: {text!r} is neither auto nor operator", remedy="Write one of the two."
+        ) from None
+
+
+def kept_since(settings: Mapping[str, Any], now: Callable[[], datetime]) -> datetime | None:
+    """Return since when the history is kept by `retention`, or None for ever.
+
+    Raises:
+        SpecError: The text is no age.
+    """
+    retention = settings.get("retention")
+    if retention is None:
+        return None
+    try:
+        return before_now(now(), str(retention))
+    except UsageError as error:
+        raise SpecError.of(f"manifest: retention: {error.message}", remedy=error.remedy) from None
+
+
+def check_locks_and_history(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
+    """Yield what is wrong with these settings, each with its key."""
+    readers: Mapping[str, Callable[[], object]] = {
+        "lease": lambda: lease_duration(settings),
+        "takeover": lambda: takeover(settings),
+        "retention": lambda: kept_since(settings, lambda: _SOME_DAY),
+    }
+    for key, read in readers.items():
+        try:
+            read()
+        except SpecError as error:
+            yield key, error.faults[0]
