@@ -122,7 +122,7 @@ def choice_of(words: Iterable[str]) -> Choice:
     Some words are both: `failed` is the verdict, which an item that was FAILED and resolved hasn't.
 
     Raises:
-        ValueError: A word is neither; its argument is the word.
+        UsageError: A word is neither, or says that there is no record.
     """
     verdicts: set[Verdict] = set()
     states: set[State] = set()
@@ -132,7 +132,16 @@ def choice_of(words: Iterable[str]) -> Choice:
         elif word.lower() in STATES:
             states.add(STATES[word.lower()])
         else:
-            raise ValueError(word)
+            raise UsageError(
+                f"{word!r} is neither a verdict nor a state",
+                remedy="Verdicts: ready, locked, failed, skipped, processed, invalid. "
+                "States: new, processing, processed, failed, resolved, skipped.",
+            )
+    if Verdict.UNKNOWN in verdicts:
+        raise UsageError(
+            "of what is unknown there is no record to list",
+            remedy="`lakewright plan JOB` counts such slices, `lakewright manifest discover` records them.",
+        )
     return Choice(frozenset(verdicts), frozenset(states))
 
 

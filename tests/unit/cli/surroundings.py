@@ -121,6 +121,7 @@ class FakeApp:
             lake=str(self.bronze),
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,
+            jobs={"other": None},
         )
 
     def plan(self, request: Any) -> Plan:

@@ -52,6 +52,7 @@ def runs(*options: str) -> list[dict[str, Any]]:
         ((), ["c2-run", "b1-run", "a0-run"]),
         (("--limit", "1"), ["c2-run"]),
         (("--status", "failed"), ["a0-run"]),
+        (("--status", "success_with_errors"), []),
         (("--job", "other"), []),
     ],
 )
@@ -90,6 +91,20 @@ def test_an_unknown_run_is_wrong_usage(run: str) -> None:
 
 def test_an_empty_history_says_so() -> None:
     assert call_with(FakeApp(), "history").out == "nothing has run yet\n"
+
+
+def test_a_choice_that_no_run_meets_is_told_as_that() -> None:
+    assert call_with(a_history(), "history", "--status", "skipped").out == "no run is like that\n"
+    assert call_with(a_history(), "history", "--job", "other").out == "no run is like that\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [(("--status", "bogus"), "'running'"), (("--job", "nope"), "there are: daily, other")],
+)
+def test_a_choice_that_can_not_be_meant_is_wrong_usage(options: tuple[str, ...], known: str) -> None:
+    answered = call_with(a_history(), "history", *options)
+    assert (answered.code, known in answered.err) == (2, True)
 
 
 def test_status_names_runs_that_no_later_one_made_good() -> None:

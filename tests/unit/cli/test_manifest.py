@@ -83,6 +83,11 @@ def test_an_unknown_word_is_wrong_usage_that_lists_the_known_ones() -> None:
     assert "Verdicts: ready" in answered.err
 
 
+def test_what_is_unknown_has_no_record_to_list() -> None:
+    answered = call_with(a_lake(), "manifest", "ls", "--state", "Unknown")
+    assert (answered.code, "manifest discover" in answered.err) == (2, True)
+
+
 def test_a_row_has_the_keys_that_are_documented() -> None:
     """Rules of the command line, `manifest ls -o json`."""
     rows = {row["slice"]: row for row in document(a_lake(), "manifest", "ls")}

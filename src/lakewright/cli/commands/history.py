@@ -7,15 +7,20 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
-from lakewright.cli.page import line
+from lakewright.cli.page import Line, line
 from lakewright.cli.render.history import diff_page, run_document, run_page, run_row, runs_table
 from lakewright.cli.render.words import counted
 from lakewright.errors import UsageError
 from lakewright.manifest.compare import compare
-from lakewright.manifest.journal import Run
+from lakewright.manifest.journal import RUNNING, Run
+from lakewright.plan.status import Status
 from lakewright.spec.age import before_now
+from lakewright.spec.near import suggestion
 
 __all__ = ["history"]
+
+STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Status.BLOCKED]
+"""How runs end; what blocks a target fails its run."""
 
 
 @click.group(
@@ -31,7 +36,9 @@ __all__ = ["history"]
 )
 @click.option("--job", metavar="NAME", help="Only runs of this job.")
 @click.option(
-    "--status", metavar="WORD", help="Only runs that ended so: success, failed, skipped, running, …"
+    "--status",
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="Only runs that ended so, or that run.",
 )
 @click.option("--since", "age", metavar="AGE", help="Only runs that began so long ago or less: 2h, 7d, P1M.")
 @click.option(
@@ -52,8 +59,20 @@ def history(
             limit, project=call.app.project.name, job=job, status=wanted, since=since
         )
         runs = list(found)
-        page = runs_table(runs, call.app.store.now()) if runs else line("nothing has run yet")
+        page = runs_table(runs, call.app.store.now()) if runs else _none(call, job)
         call.output.result([run_row(run) for run in runs], [page])
+
+
+def _none(call: Call, job: str | None) -> Line:
+    """Return why no run is listed.
+
+    Raises:
+        UsageError: The project has no such job, and none has run.
+    """
+    jobs = {run.job for run in call.app.journal.runs(project=call.app.project.name)}
+    if job is not None and job not in (known := {*jobs, *call.app.project.jobs}):
+        raise UsageError(f"there is no job {job!r}", remedy=suggestion(job, known))
+    return line("no run is like that" if jobs else "nothing has run yet")
 
 
 @history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])

@@ -13,7 +13,6 @@ from lakewright.cli.commands.manifest.lookup import inventory_of, known_item, li
 from lakewright.cli.group import command
 from lakewright.cli.items import Choice, Row, choice_of, entity_application, recorded_application
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
-from lakewright.errors import UsageError
 from lakewright.manifest.store import Query
 
 if TYPE_CHECKING:
@@ -46,15 +45,8 @@ def list_items(
     stale: bool,
     limit: int | None,
 ) -> None:
-    """List items with their verdicts: unknown, ready, locked, failed, skipped, processed, invalid."""
-    try:
-        choice = choice_of(states)
-    except ValueError as unknown:
-        raise UsageError(
-            f"{unknown.args[0]!r} is neither a verdict nor a state",
-            remedy="Verdicts: ready, locked, failed, skipped, processed, invalid. "
-            "States: new, processing, processed, failed, resolved, skipped.",
-        ) from None
+    """List items with their verdicts: ready, locked, failed, skipped, processed, invalid."""
+    choice = choice_of(states)
     only = recorded_application(call.app, application) if application else None
     if entity is not None:
         only = entity_application(call.app, entity)
