@@ -202,6 +202,15 @@ def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: Sma
     assert "'\\n', '\\r\\n'" in str(lake.process(things).error)
 
 
+def test_a_name_that_a_header_of_csv_has_twice(lake: SmallLake) -> None:
+    things = entity(name="doubled_names", settings={"bronze_format": "csv"})
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    (folder / "s1.csv").write_text("id,name,name\n1,a,b\n")
+
+    assert "has a name more than once: 'name'" in str(lake.process(things).error)
+
+
 FEATURES = [
     ("merge", {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}),
     ("historic", {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}),
