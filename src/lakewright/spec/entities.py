@@ -9,7 +9,15 @@ from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definition import Definition
-from lakewright.spec.entity import OF_SETTINGS, Entity, SourceConnection, likely_meant
+from lakewright.spec.entity import (
+    OF_SETTINGS,
+    TEMPLATES,
+    Entity,
+    EntitySettings,
+    SourceConnection,
+    Strategy,
+    likely_meant,
+)
 from lakewright.spec.lake import LakeSettings
 from lakewright.spec.model import Named
 from lakewright.spec.near import suggestion
@@ -55,7 +63,7 @@ def check_entities(
     first_with_id: dict[str, Definition] = {}
     filled: dict[str, Definition] = {}
     for name, definition in definitions.items():
-        entity = cast("Entity | None", models.get(name))
+        entity = cast("Entity | None", models.get(name)) or _readable(definition)
         if entity is None:
             continue
         other = first_with_id.setdefault(entity.id, definition)
@@ -69,6 +77,21 @@ def check_entities(
         faults.extend(found)
         if places is not None and entity.enabled:
             faults.extend(_filled_twice(definition, places.silver, filled))
+
+
+def _readable(definition: Definition) -> Entity | None:
+    """Return id and places of an entity that is wrong elsewhere; None where these can't be told either."""
+    if not isinstance(definition.raw.get("settings") or {}, Mapping):
+        return None
+    own = _settings_of(definition)
+    raw = {key: definition.raw[key] for key in _IDENTITY if key in definition.raw}
+    settings = {key: own[key] for key in own if key in _PLACING or key not in EntitySettings.model_fields}
+    part = replace(definition, raw={**raw, "processtype": Strategy.FULL.value, "settings": settings})
+    return cast("Entity | None", part.check()[0])
+
+
+_IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
+_PLACING = frozenset((*TEMPLATES, "output_method"))
 
 
 def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:

@@ -24,7 +24,15 @@ from lakewright.spec.places import Address, Places
 from lakewright.spec.scope import Entry, Scope
 from lakewright.spec.watermark import Watermark
 
-__all__ = ["OF_SETTINGS", "Entity", "EntitySettings", "SourceConnection", "Strategy", "likely_meant"]
+__all__ = [
+    "OF_SETTINGS",
+    "TEMPLATES",
+    "Entity",
+    "EntitySettings",
+    "SourceConnection",
+    "Strategy",
+    "likely_meant",
+]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns, without the lake's prefix; `deleted` may come with the slice."""

@@ -336,6 +336,33 @@ def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[st
     assert not project.entities["other"].enabled
 
 
+BROKEN = [
+    ({"colums": []}, ["unknown key 'colums'"]),
+    ({"processtype": "upsert"}, ["processtype: Input should be"]),
+    ({"settings": {"null_keys": "perhaps"}}, ["null_keys: Input should be"]),
+    ({"settings": {"null_keys": "perhaps", "silver_path": "elsewhere"}}, None),
+    ({"enabled": "perhaps"}, None),
+    ({"settings": ["silver_path"]}, None),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BROKEN)
+def test_what_two_entities_share_is_told_beside_their_other_faults(
+    tmp_path: Path, change: dict[str, Any], why: list[str] | None
+) -> None:
+    stock = FOUNDATION["entities"][1]
+    found = faults(
+        tmp_path,
+        foundation(
+            entities=[{**stock, **change}, {**stock, "id": 3, "name": "other", "destination": "stock"}]
+        ),
+    )
+    both = [fault for fault in found if "silver table /DatalakeData/silver/Shop/stock is also" in fault]
+    assert len(both) == (why is not None)
+    assert len(found) == 1 + len(both)
+    assert all(any(each in fault for fault in found) for each in why or ())
+
+
 def test_only_templates_in_force_ask_for_settings(tmp_path: Path) -> None:
     lake = {**FOUNDATION["environment"], "silver_path": "${settings_area}/${entity}"}
     entities = [
