@@ -161,7 +161,7 @@ class Listing:
 
     def rows(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that has to do with the item, or for those `only` stands for."""
-        lock = self._find_lock(item)
+        lock = self._find_lock(item) if item.problem is None else None
         for application, verdict in item.verdicts().items():
             if only is None or application == ANYONE or only.covers(application):
                 row = Row(item, application, verdict, lock)

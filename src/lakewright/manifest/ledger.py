@@ -324,6 +324,7 @@ class Ledger:
         item_id: str,
         reason: str,
         *,
+        names: Mapping[str, str] | None = None,
         fingerprint: Mapping[str, Any] | None = None,
         allow_late: bool = False,
         cascade: Sequence[str] = (),
@@ -333,6 +334,7 @@ class Ledger:
         Args:
             item_id: The item.
             reason: Why.
+            names: Its `entity` and `slice`; by default as they were.
             fingerprint: Its slice as it is now; by default as it was.
             allow_late: Whether it may be applied though later slices are processed.
             cascade: Later items that are to be processed anew after it.
@@ -342,7 +344,9 @@ class Ledger:
         """
         item, lock = self._known(item_id)
         appends = [
-            verbs.requeue(self._scribe, item, lock, reason, fingerprint=fingerprint, allow_late=allow_late),
+            verbs.requeue(
+                self._scribe, item, lock, reason, names=names, fingerprint=fingerprint, allow_late=allow_late
+            ),
             *(verbs.requeue(self._scribe, *self._known(other), reason) for other in cascade),
         ]
         return self._apply(*appends)

@@ -112,6 +112,7 @@ def requeue(
     lock: Lock | None,
     reason: str,
     *,
+    names: Mapping[str, str] | None = None,
     fingerprint: Mapping[str, Any] | None = None,
     allow_late: bool = False,
 ) -> Append:
@@ -122,6 +123,7 @@ def requeue(
         item: A processed, failed, skipped, ready or invalid item.
         lock: The item's, if it has one.
         reason: Why.
+        names: The slice's `entity` and `slice`; by default as they were.
         fingerprint: The slice as it is now; by default as it was.
         allow_late: Whether it may be applied though later slices are processed.
 
@@ -129,7 +131,9 @@ def requeue(
         ItemLocked: It is being processed.
     """
     _refuse_locked(item, lock)
-    extra: dict[str, Any] = {} if fingerprint is None else {"fingerprint": fingerprint}
+    extra: dict[str, Any] = dict(names or {})
+    if fingerprint is not None:
+        extra["fingerprint"] = fingerprint
     if allow_late:
         extra["allow_late"] = True
     if item.problem is not None:

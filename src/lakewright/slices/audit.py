@@ -102,8 +102,8 @@ def _items(store: Store, damages: Iterable[Damage]) -> list[Item]:
 
 
 def _requeueing(inventory: Inventory, item: Item, reason: str) -> Callable[[], object]:
-    fingerprint = inventory.fingerprint_now(item)
-    return lambda: inventory.ledger.requeue(item.item_id, reason, fingerprint=fingerprint)
+    fingerprint, names = inventory.fingerprint_now(item), inventory.names(item)
+    return lambda: inventory.ledger.requeue(item.item_id, reason, names=names, fingerprint=fingerprint)
 
 
 def _removal(store: Store, lease: Lease) -> Callable[[], object]:
@@ -136,8 +136,12 @@ def _watermarks(store: Store) -> Iterator[Damage]:
     for standing in Watermarks(store).all():
         if standing.item_id is None:
             continue
-        records = (record for record in store.records(standing.item_id) if record.state is State.PROCESSED)
-        brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in records]
+        try:
+            records = store.records(standing.item_id)
+        except ManifestCorrupt:
+            continue  # the item is told of by itself, and what it brought can't be known
+        done = (record for record in records if record.state is State.PROCESSED)
+        brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in done]
         if standing.watermark.as_json() not in brought:
             problem = f"it is said to have brought the watermark {_named(standing)}, and didn't"
             yield Damage(standing.item_id, None, problem)

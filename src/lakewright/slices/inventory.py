@@ -121,6 +121,11 @@ class Inventory:
         found = find_slice(self.places_of(entity).bronze, name, self.lake)
         return None if found is None else found.fingerprint
 
+    def names(self, item: Item) -> dict[str, str]:
+        """Return what a NEW calls an item's slice: `entity` and `slice`, as far as that is known."""
+        entity, name = self._place(item)
+        return {} if entity is None or name is None else {"entity": entity.name, "slice": name}
+
     def later_items(self, item: Item) -> tuple[Entity | None, tuple[str, ...]]:
         """Return an item's entity, and the ids of later items that it has processed, in their order."""
         entity, name = self._place(item)
@@ -133,8 +138,22 @@ class Inventory:
 
     def _place(self, item: Item) -> tuple[Entity | None, str | None]:
         note = item.new.note if item.new is not None else {}
-        entity, name = note.get("entity"), note.get("slice")
-        return self.entities.get(str(entity)), None if name is None else str(name)
+        if "entity" not in note or "slice" not in note:
+            return self._found(item)
+        return self.entities.get(str(note["entity"])), str(note["slice"])
+
+    def _found(self, item: Item) -> tuple[Entity | None, str | None]:
+        """The entity that has an item's slice in bronze, preferably one that has used it, and its name."""
+        used = {application.key for application in item.applications}
+        for entity in sorted(
+            self.entities.values(), key=lambda each: self.application_of(each).key not in used
+        ):
+            bronze = self.places_of(entity).bronze
+            slices = list_slices(bronze, self.lake) if item.item_id.startswith(item_id(bronze)) else ()
+            for slice_ in slices:
+                if item_id(slice_.path) == item.item_id:
+                    return entity, slice_.name
+        return None, None
 
 
 def _changed(known: Iterable[Item], present: Mapping[str, Slice]) -> Iterator[Item]:

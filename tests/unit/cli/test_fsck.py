@@ -198,6 +198,27 @@ def test_an_item_with_an_illegal_record_gets_a_new_revision(app: FakeApp) -> Non
     assert str(last.content["reason"]).startswith("fsck: ")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE lakewright_records SET payload = 'no json' WHERE state = 'PROCESSED'",
+        "UPDATE lakewright_records SET payload = 'no json' WHERE item_id LIKE '%1.csv' AND state = 'NEW'",
+    ],
+)
+def test_an_invalid_item_is_told_by_its_record_and_keeps_its_names(app: FakeApp, statement: str) -> None:
+    edit(app, statement)
+    (listed,) = json.loads(call_with(app, "manifest", "ls", "--state", "invalid", "-o", "json").out)
+    assert (listed["verdict"], listed["stale"], listed["holder"]) == ("invalid", False, None)
+    assert "can't be read" in call_with(app, "manifest", "ls", "--state", "invalid").out
+    assert "stale" not in call_with(app, "status").out
+
+    assert fsck(app, "--repair", "--yes")[0] == 0
+
+    mended, _ = json.loads(call_with(app, "manifest", "ls", "--state", "ready", "-o", "json").out)
+    assert (mended["entity"], mended["slice"], mended["verdict"]) == ("orders", "1.csv", "ready")
+    assert app.ledger.item(item(app, "1.csv")).fingerprint is not None
+
+
 def test_answers_that_do_not_follow_from_the_records_are_folded_anew(app: FakeApp) -> None:
     edit(app, "UPDATE lakewright_tallies SET number = 7")
     code, proposed = fsck(app, "--repair")

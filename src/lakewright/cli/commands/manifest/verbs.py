@@ -119,7 +119,8 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
     What later slices made of the rows may then be in doubt: they are named.
     """
     known = known_item(call, item)
-    entity, later = inventory_of(call).later_items(known)
+    inventory = inventory_of(call)
+    entity, later = inventory.later_items(known)
     if later and not cascade and not late and entity is not None and entity.late_slices == "refuse":
         named = ", ".join(later[:MOST_NAMED])
         raise UsageError(
@@ -129,7 +130,8 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
     requeued = ledger_of(call, author).requeue(
         known.item_id,
         reason,
-        fingerprint=inventory_of(call).fingerprint_now(known),
+        names=inventory.names(known),
+        fingerprint=inventory.fingerprint_now(known),
         allow_late=late,
         cascade=later if cascade else (),
     )
