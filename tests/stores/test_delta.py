@@ -49,6 +49,20 @@ def test_many_writers_lose_nothing_and_each_item_has_one_winner(delta: Settings,
     assert len(list(store.scan())) == 2 * len(names)
 
 
+@pytest.mark.parametrize("below", ["", "/deeper/manifest"])
+def test_a_file_in_its_place_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    for ask in (DeltaStore.look, DeltaStore.open):
+        with pytest.raises(SpecError, match=f"{tmp_path}/file is a file"):
+            ask({"location": f"{tmp_path}/file{below}"})
+
+
+def test_an_error_of_the_store_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnavailable, match=r"Generic \w+ error: [^\n\x1b↳]*Not a directory"):
+        files.is_there(str(tmp_path / "file"))
+
+
 class TestCompacting:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:

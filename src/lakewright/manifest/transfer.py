@@ -140,7 +140,13 @@ def _parsed(lines: Iterable[str], source: str, faults: list[Fault]) -> Iterator[
             ValueError,
             RecursionError,
         ) as error:
-            faults.append(Fault(f"this is neither a record nor a document of a manifest: {error}", location))
+            faults.append(
+                Fault(
+                    f"this is neither a record nor a document of a manifest: {error}",
+                    location,
+                    remedy="Import what `lakewright manifest export` wrote, in UTF-8.",
+                )
+            )
 
 
 def _line(content: Mapping[str, Any], location: Location) -> _Line:

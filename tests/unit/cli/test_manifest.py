@@ -243,6 +243,28 @@ def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:
     assert call_with(FakeApp(), "manifest", "import", str(tmp_path / "none")).code == 2
 
 
+def test_bytes_that_are_no_text_are_a_faulty_line_and_others_come_in(tmp_path: Path) -> None:
+    file = tmp_path / "records.ndjson"
+    assert call_with(a_lake(), "manifest", "export", str(file)).code == 0
+    good = file.read_bytes()
+    file.write_bytes(b'\xff\x00\n{"itemId": "\xe9"}\n' + good)
+    answered = call_with(FakeApp(), "manifest", "import", str(file))
+    assert (answered.code, answered.err) == (1, "")
+    assert f"{file}:1" in answered.out
+    assert f"{file}:2" in answered.out
+    assert "11 records and 2 documents taken in" in answered.out
+
+
+@pytest.mark.parametrize("verb", ["export", "import"])
+def test_a_file_that_can_not_be_used_is_wrong_usage(tmp_path: Path, verb: str) -> None:
+    answered = call_with(a_lake(), "manifest", verb, str(tmp_path / "none" / "x"))
+    assert (answered.code, "No such file" in answered.err, "do: Name a file" in answered.err) == (
+        2,
+        True,
+        True,
+    )
+
+
 def test_what_is_ready_waits_for_the_first_that_holds_it_back() -> None:
     rows = {row["slice"]: row["waits_for"] for row in document(a_lake(), "manifest", "ls")}
     assert rows == {"a": None, "b": None, "c": None, "d": ITEM + "b", "e": None}

@@ -15,8 +15,6 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-
 from lakewright.errors import IllegalTransition, LakewrightError, ManifestCorrupt, NotInstalled, SpecError
 from lakewright.manifest.batch import Batch, document_keys, is_storable, item_ids
 from lakewright.manifest.item import Item, Verdict
@@ -31,7 +29,7 @@ from lakewright.stores.delta.rows import (
     item_of,
     record_of,
 )
-from lakewright.stores.delta.table import Overtaken, Table, among, quoted
+from lakewright.stores.delta.table import Overtaken, Table, among, is_there, quoted
 
 __all__ = ["DeltaStore"]
 
@@ -71,7 +69,7 @@ class DeltaStore:
     @classmethod
     def look(cls, settings: Mapping[str, Any]) -> DeltaStore | datetime:
         """Return the store, or the time where there is no such table."""
-        return cls.open(settings) if DeltaTable.is_deltatable(_place(settings)) else datetime.now(UTC)
+        return cls.open(settings) if is_there(_place(settings)) else datetime.now(UTC)
 
     def _migrate(self) -> None:
         """Bring the table to this layout, in one version."""
@@ -251,7 +249,15 @@ def _place(settings: Mapping[str, Any]) -> str:
             "the manifest in Delta has no location",
             remedy="Set `manifest: {location: …}` to a folder, or to a place in object storage.",
         )
-    return location if "://" in location else str(Path(location).absolute())
+    if "://" in location:
+        return location
+    folder = Path(location).absolute()
+    if file := next((place for place in (folder, *folder.parents) if place.is_file()), None):
+        raise SpecError.of(
+            f"{file} is a file, and the manifest in Delta needs a folder",
+            remedy="Set `manifest: {location: …}` to another place.",
+        )
+    return str(folder)
 
 
 def _attempt(batch: Batch, write: Write, taken: set[str]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -16,7 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from lakewright.errors import LakewrightError, SpecError, StoreUnavailable
 from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 
-__all__ = ["Overtaken", "Table", "among", "quoted"]
+__all__ = ["Overtaken", "Table", "among", "is_there", "quoted"]
 
 PATIENCE = 30.0
 """Seconds for which a write that others are quicker than is tried again."""
@@ -48,6 +49,9 @@ SAME = "PARTITION BY sort, under, name, CASE WHEN sort = 'record' THEN number EL
 """What rows that replace each other have in common."""
 
 
+_ARROW = re.compile(r"\s*(?:\x1b\[\d*m)*↳(?:\x1b\[\d*m)*\s*")
+
+
 class Overtaken(Exception):
     """Somebody else has written the version that was to be written."""
 
@@ -65,13 +69,13 @@ class Table:
     """
 
     def __init__(self, location: str, first: Sequence[Line]) -> None:
-        self.where = f"the manifest in Delta at {location}"
+        self.where = _called(location)
         self._lock = RLock()
         try:
             self._delta = _open(location, first)
             columns = {field.name for field in self._delta.schema().fields}
         except (DeltaError, OSError, ValueError) as error:
-            raise self.fault(error) from error
+            raise _fault(self.where, error) from error
         if columns != set(Line._fields):
             raise SpecError.of(
                 f"{location} is a Delta table, but no manifest",
@@ -90,7 +94,7 @@ class Table:
                 self._delta.update_incremental()
                 return self.next_version
         except (DeltaError, OSError) as error:
-            raise self.fault(error) from error
+            raise _fault(self.where, error) from error
 
     def newest(
         self, where: str, *, having: str = "true", order: str = "name", limit: int | None = None
@@ -116,7 +120,7 @@ class Table:
             with self._lock:
                 return QueryBuilder().register("manifest", self._delta).execute(sql)
         except (DeltaError, OSError, ValueError) as error:
-            raise self.fault(error) from error
+            raise _fault(self.where, error) from error
 
     def append(self, lines: Sequence[Line], at: int) -> None:
         """Add lines as the version `at`, which was the next one when what they follow from was read.
@@ -158,7 +162,7 @@ class Table:
                 self.refresh()
                 if self.next_version != at:
                     raise Overtaken from error
-            raise self.fault(error) from error
+            raise _fault(self.where, error) from error
 
     def _compact_if_due(self) -> None:
         """Sort the rows that count into few files, if there are many files."""
@@ -194,13 +198,30 @@ class Table:
                     remedy="Run again once they have ended; for many writers choose another back end.",
                 )
 
-    def fault(self, error: Exception) -> LakewrightError:
-        """Return one of our errors for one of deltalake's."""
-        first_line = str(error).partition("\n")[0]
-        return StoreUnavailable(
-            f"{self.where} can't be used: {first_line}",
-            remedy="See that `manifest: {location: …}` can be reached, read and written.",
-        )
+
+def is_there(location: str) -> bool:
+    """Return whether there is a table.
+
+    Raises:
+        StoreUnavailable: That can't be seen.
+    """
+    try:
+        return DeltaTable.is_deltatable(location)
+    except (DeltaError, OSError, ValueError) as error:
+        raise _fault(_called(location), error) from error
+
+
+def _called(location: str) -> str:
+    return f"the manifest in Delta at {location}"
+
+
+def _fault(where: str, error: Exception) -> LakewrightError:
+    """Return one of our errors for one of deltalake's, which draws arrows to its causes."""
+    said = _ARROW.sub(": ", str(error)).partition("\n")[0]
+    return StoreUnavailable(
+        f"{where} can't be used: {said}",
+        remedy="See that `manifest: {location: …}` can be reached, read and written.",
+    )
 
 
 def _open(location: str, first: Sequence[Line]) -> DeltaTable:

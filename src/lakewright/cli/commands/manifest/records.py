@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -16,6 +17,9 @@ from lakewright.cli.render.words import status
 from lakewright.errors import UsageError
 
 __all__ = ["export", "import_file"]
+
+_ESCAPED = "backslashreplace"
+"""Bytes that are no text come out as an escape that JSON doesn't have: their line is refused, and named."""
 
 
 @command(
@@ -33,8 +37,13 @@ def export(call: Call, /, file: Path | None) -> None:
 
     lines = export_manifest(call.app.store)
     if file is not None:
-        with file.open("w", encoding="utf-8", errors="backslashreplace") as target:
-            count = sum(target.write(f"{text}\n") > 0 for text in lines)
+        try:
+            with file.open("w", encoding="utf-8", errors="backslashreplace") as target:
+                count = sum(target.write(f"{text}\n") > 0 for text in lines)
+        except OSError as error:
+            raise UsageError(
+                f"{file} can't be written: {error.strerror}", remedy="Name a file in a folder that takes it."
+            ) from error
         call.output.result({"file": str(file), "lines": count}, [line(f"{count} lines written to {file}")])
     elif call.output.is_json:
         call.output.document([json.loads(text) for text in lines])
@@ -73,10 +82,15 @@ def import_file(call: Call, /, file: Path) -> int:
 @contextmanager
 def _opened(file: Path, call: Call) -> Iterator[Iterable[str]]:
     if str(file) == "-":
+        if isinstance(call.ask, TextIOWrapper):
+            call.ask.reconfigure(encoding="utf-8", errors=_ESCAPED)
         yield call.ask
         return
     try:
-        with file.open(encoding="utf-8") as lines:
-            yield lines
+        lines = file.open(encoding="utf-8", errors=_ESCAPED)
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror}") from error
+        raise UsageError(
+            f"{file} can't be read: {error.strerror}", remedy="Name a file that `manifest export` wrote."
+        ) from error
+    with lines:
+        yield lines
