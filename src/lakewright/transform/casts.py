@@ -29,12 +29,13 @@ _RAISED = re.compile(
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
 _NUMBERS = frozenset((*_WHOLE, "float", "double", "decimal"))
 _NESTED = frozenset(("array", "map", "struct"))
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact: bool = False) -> str:
     """Return the SQL of a value in another type; a value that doesn't fit fails the query, null stays null.
 
-    A number with a fraction never becomes a whole one silently.
+    A number with a fraction never becomes a whole one silently, nor does a decimal lose digits of a text.
 
     Args:
         value: SQL of the value.
@@ -52,6 +53,8 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
     test = f"{cast} is not null"
     if (is_exact and _may_round(kind, target)) or (kind in _NUMBERS - _WHOLE and _is_whole(target)):
         test = f"try_cast({cast} as {source.simpleString()}) = {value}"
+    elif kind == "string" and (decimal := _DECIMAL.fullmatch(target)):
+        test = f"{test} and {_has_no_more_digits(value, cast, int(decimal[1]), int(decimal[2]))}"
     return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {_raise(value, column, target)}))"
 
 
@@ -92,6 +95,15 @@ def _is_whole(target: str) -> bool:
     return (
         target in {"tinyint", "smallint", "int", "bigint"}
         or re.fullmatch(r"decimal\(\d+,0\)", target) is not None
+    )
+
+
+def _has_no_more_digits(value: str, cast: str, precision: int, scale: int) -> str:
+    """SQL of whether a text is a number with no digit but zeros after those that a decimal has."""
+    widest = f"decimal(38,{38 - precision + scale})"
+    return (
+        f"if({value} rlike '[eE]', try_cast({value} as {widest}) = {cast}, "
+        f"not {value} rlike '[.][0-9]{{{scale}}}[0-9]*[1-9]')"
     )
 
 

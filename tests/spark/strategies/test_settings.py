@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.slices.discover import _hadoop_slices, list_slices
+from lakewright.transform.casts import cast_sql
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}
@@ -209,6 +211,46 @@ def test_a_name_that_a_header_of_csv_has_twice(lake: SmallLake) -> None:
     (folder / "s1.csv").write_text("id,name,name\n1,a,b\n")
 
     assert "has a name more than once: 'name'" in str(lake.process(things).error)
+
+
+def test_texts_with_more_digits_than_their_decimal(lake: SmallLake) -> None:
+    """ "Common Processing Pipeline", Cast columns."""
+    things = entity(
+        name="digits",
+        columns=[KEY, {"name": "v", "datatype": "decimal(5,1)"}, {"name": "w", "datatype": "decimal(38,2)"}],
+        settings={"bronze_format": "csv"},
+    )
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    (folder / "s1").write_text("id,v,w\n1,1.2,1.20000\n2,-1.200, 7 \n3,12e-1,1E3\n4,.5,\n5,1250.e-2,0.010\n")
+
+    assert lake.process(things).error is None
+    assert [(str(v), str(w)) for _, v, w in lake.rows(things, "id", "v", "w")] == [
+        ("1.2", "1.20"),
+        ("-1.2", "7.00"),
+        ("1.2", "1000.00"),
+        ("0.5", "None"),
+        ("12.5", "0.01"),
+    ]
+
+    (folder / "s2").write_text("id,v,w\n1,1.25,\n")
+    assert "column 'v': the value '1.25' doesn't fit the type decimal(5,1)" in str(lake.process(things).error)
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("1e-05", "decimal(5,1)"),
+        ("99999.96", "decimal(5,1)"),
+        ("-7.120001 ", "decimal(38,2)"),
+        ("1.4", "decimal(38,0)"),
+        ("NaN", "decimal(5,1)"),
+    ],
+)
+def test_texts_that_no_decimal_holds(lake: SmallLake, value: str, target: str) -> None:
+    rows = lake.spark.createDataFrame([(value,)], "v string")
+    with pytest.raises(Exception, match="lakewright-cast"):
+        rows.selectExpr(cast_sql("v", StringType(), target, column="v")).collect()
 
 
 FEATURES = [

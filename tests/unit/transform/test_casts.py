@@ -20,6 +20,8 @@ from lakewright.transform.casts import cast_error, cast_sql, limited_sql
     ("source", "target", "is_exact", "checks"),
     [
         (StringType(), "int", False, "is not null"),
+        (StringType(), "decimal(5,1)", False, "not v rlike '[.][0-9]{1}[0-9]*[1-9]'"),
+        (StringType(), "decimal(5,1)", False, "try_cast(v as decimal(38,34)) = "),
         (LongType(), "int", False, "is not null"),
         (LongType(), "double", True, "= v"),
         (DoubleType(), "int", False, "= v"),
