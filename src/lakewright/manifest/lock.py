@@ -105,8 +105,13 @@ def locked_error(lock: Lock) -> ItemLocked:
     )
 
 
-def failed_error(item: Item) -> ItemFailed:
-    """Return the error for an item with an unresolved failure."""
+def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
+    """Return the error for an item with an unresolved failure.
+
+    Args:
+        item: The item.
+        refused: The verb that is to be typed again once the failure is resolved; None if it's to be mended.
+    """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
     error = item.failed.note.get("error")
@@ -114,7 +119,9 @@ def failed_error(item: Item) -> ItemFailed:
     since = format_instant(item.failed.since)
     return ItemFailed(
         f"{item.item_id} failed for {item.failed.application} at {since}: {message}",
-        remedy=f"Mend the cause, then `{way_out(item)}`.",
+        remedy=f"First `{command('resolve', item.item_id)}`, then {refused} it."
+        if refused
+        else f"Mend the cause, then `{way_out(item)}`.",
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),

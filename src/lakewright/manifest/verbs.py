@@ -74,7 +74,7 @@ def skip(
     if is_late:
         _refuse_locked(item, lock)
     else:
-        _refuse_held(item, lock)
+        _refuse_held(item, lock, "skip")
     if item.is_skipped_for(application):
         return None
     skipped = scribe.draft(item.item_id, State.SKIPPED, application, content={"reason": reason})
@@ -89,7 +89,7 @@ def unskip(scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, applic
         ItemLocked, ItemFailed: It must be released or resolved first.
         UsageError: It isn't skipped for `application`.
     """
-    _refuse_held(item, lock)
+    _refuse_held(item, lock, "unskip")
     if not item.is_skipped_for(application):
         named = " or ".join(dict.fromkeys(str(mark.application) for mark in item.skipped))
         raise UsageError(
@@ -148,10 +148,10 @@ def _refuse_locked(item: Item, lock: Lock | None) -> None:
         raise locked_error(lock)
 
 
-def _refuse_held(item: Item, lock: Lock | None) -> None:
+def _refuse_held(item: Item, lock: Lock | None, verb: str) -> None:
     _refuse_locked(item, lock)
     if item.failed is not None and item.problem is None:
-        raise failed_error(item)
+        raise failed_error(item, refused=verb)
 
 
 def _append(item: Item, *drafts: Draft) -> Append:

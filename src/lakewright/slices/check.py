@@ -30,7 +30,7 @@ def unchanged_slice(lake: Lake, bronze: str, item: Item) -> Slice:
     if found is None:
         raise SliceError(
             f"the slice {name} is gone from {bronze}",
-            remedy="Bring it back, then resolve the item; or skip it.",
+            remedy="Bring it back, then resolve the item; else resolve and skip it.",
         )
     recorded = item.fingerprint
     if recorded is not None and dict(recorded) != found.fingerprint:

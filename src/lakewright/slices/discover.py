@@ -251,6 +251,6 @@ def refuse_unreadable(slice_: Slice) -> None:
     if slice_.size == 0:
         raise SliceError(
             f"the slice {slice_.name} has 0 bytes",
-            remedy="Deliver it again, then resolve the item; or skip it.",
+            remedy="Deliver it again, then resolve the item; else resolve and skip it.",
             details={"path": slice_.path},
         )

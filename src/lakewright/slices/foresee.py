@@ -157,7 +157,7 @@ class _Foresight:
             except (ValueError, OSError) as error:
                 raise SliceError(
                     f"the slice {slice_.name} can't be read: {error}",
-                    remedy="Deliver it again, then resolve the item; or skip it.",
+                    remedy="Deliver it again, then resolve the item; else resolve and skip it.",
                     details={"path": slice_.path},
                 ) from error
             marks.update(part for part in file.name.split("/")[:-1])

@@ -104,7 +104,8 @@ def _quote_options(slice_: Slice) -> dict[str, str]:
         except ValueError as error:
             raise SliceError(
                 f"the slice {slice_.name} can't be read: {path}: {error}",
-                remedy="Close its quotes, double those inside them, then resolve the item; or skip it.",
+                remedy="Close its quotes, double those inside them, then resolve the item; "
+                "else resolve and skip it.",
             ) from error
         if own is None:
             return whole
@@ -113,7 +114,7 @@ def _quote_options(slice_: Slice) -> dict[str, str]:
         raise SliceError(
             f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
             f"{', '.join(sorted(map(repr, ends)))}",
-            remedy="Let its lines end alike, then resolve the item; or skip it.",
+            remedy="Let its lines end alike, then resolve the item; else resolve and skip it.",
         )
     # Told how lines end, Spark leaves other line breaks inside quotes as they are.
     return {**whole, "lineSep": ends.pop()} if ends else {}

@@ -130,7 +130,7 @@ def _no_reader(match: re.Match[str], _text: str, _what: str) -> LakewrightError:
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SliceError(
         f"the {what} can't be read: {_said(text)}",
-        remedy="Deliver it again, then resolve the item; or skip it.",
+        remedy="Deliver it again, then resolve the item; else resolve and skip it.",
     )
 
 

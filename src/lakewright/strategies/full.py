@@ -53,7 +53,8 @@ def _empties(work: Work) -> bool:
     if not work.entity.allow_empty:
         raise DataLossError(
             f"the slice has no rows to keep, and would empty {work.address}",
-            remedy="Skip the slice, or set allow_empty: true if an empty slice is meant so.",
+            remedy="If an empty slice is meant so, set allow_empty: true, then resolve the item; "
+            "else resolve and skip it.",
         )
     return True
 

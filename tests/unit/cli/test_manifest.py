@@ -218,6 +218,14 @@ def test_a_verb_that_does_not_fit_is_refused(arguments: tuple[str, ...], code: i
     assert refused(*arguments).code == code
 
 
+def test_how_a_failed_item_is_skipped_is_said() -> None:
+    app = a_lake()
+    answered = call_with(app, "manifest", "skip", ITEM + "b")
+    assert f"do: First `lakewright manifest resolve {ITEM}b`, then skip it." in answered.err
+    document(app, "manifest", "resolve", ITEM + "b")
+    assert document(app, "manifest", "skip", ITEM + "b")[0]["verdict"] == "skipped"
+
+
 def test_what_is_exported_comes_in_elsewhere(tmp_path: Path) -> None:
     app, other = a_lake(), FakeApp()
     file = tmp_path / "records.ndjson"

@@ -473,7 +473,7 @@ class TestOperator:
         [
             ("resolve", "no unresolved failure"),
             ("release", "isn't locked"),
-            ("unskip", "isn't skipped for *"),
+            ("unskip", "isn't skipped for everyone"),
         ],
     )
     def test_verbs_without_their_occasion_are_refused(self, verb: str, message: str) -> None:
