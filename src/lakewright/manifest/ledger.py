@@ -275,6 +275,65 @@ class Ledger:
                     raise lost_claim(claim, self.lock(item)) from None
         raise SequenceConflict(f"{claim.item_id} is written by too many at once")
 
+    # What only the tables know
+
+    def recall(
+        self,
+        item: Item,
+        application: Application,
+        *,
+        token: int,
+        content: Mapping[str, Any],
+        run_id: str | None,
+    ) -> Item:
+        """Record that an item that was never claimed is processed, as the commit with that number tells.
+
+        PROCESSING, PROCESSED and the watermarks are one write. Where somebody else has written a record of
+        the item meanwhile, that stands, and nothing is written.
+        """
+        mark = item.resolved or item.new
+        begun = self._scribe.draft(
+            item.item_id,
+            State.PROCESSING,
+            application,
+            content={"token": token},
+            run_id=run_id,
+            previous=mark.record_id if mark else None,
+        )
+        done = self._scribe.draft(
+            item.item_id,
+            State.PROCESSED,
+            application,
+            content=content,
+            run_id=run_id,
+            previous=begun.record_id,
+        )
+        append = Append(item.item_id, (begun, done), item.sequence)
+        brought = content.get("watermarks") or {}
+        for _ in range(MOST_RACES):
+            puts = self.watermarks.advances(application, item.item_id, brought)
+            try:
+                return self.store.write(Write((append,), puts)).items[0]
+            except SequenceConflict:
+                present = self.item(item.item_id)
+                if present.sequence != item.sequence:
+                    return present
+        raise SequenceConflict(f"{item.item_id} is written by too many at once")
+
+    def count_from(self, token_counter: str, last: int) -> None:
+        """Have the counter of a table give numbers above `last`, if it doesn't already."""
+        for _ in range(MOST_RACES):
+            counter = self.store.document(COUNTER, token_counter)
+            if counter is not None and counter.value["last"] >= last:
+                return
+            version = 0 if counter is None else counter.version
+            try:
+                self.store.write(Write(puts=(Put(COUNTER, token_counter, {"last": last}, version),)))
+            except SequenceConflict:
+                continue
+            return
+        raise SequenceConflict(f"{token_counter} is counted by too many at once")
+
     # The operator's verbs
 
     def resolve(self, item_id: str, reason: str, *, fingerprint: Mapping[str, Any] | None = None) -> Item:

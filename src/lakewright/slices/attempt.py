@@ -33,6 +33,7 @@ from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
+from lakewright.slices.recall import told_by
 from lakewright.slices.result import SliceResult
 from lakewright.slices.window import lower_ends
 from lakewright.strategies.apply import Applied, Order, apply
@@ -161,13 +162,8 @@ class Attempts:
 
     def _adopt(self, claim: Claim, fact: CommitFact) -> SliceResult:
         """Tell the manifest of a commit that landed before it could be told."""
-        metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
-        metrics.setdefault("strategy", self.strategy.value)
-        summary = Summary.from_json(metrics)
-        content = {
-            key: fact.content[key] for key in ("fingerprint", "watermarks", "drift") if key in fact.content
-        }
-        self._record(claim, summary, {**content, "adopted": True, "commit_run": fact.content.get("run")})
+        summary, content = told_by(fact, self.strategy)
+        self._record(claim, summary, content)
         return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True)
 
     def _apply(self, claim: Claim, check: Callable[[], None]) -> SliceResult:

@@ -30,6 +30,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
 from lakewright.slices.read import read_slice
+from lakewright.slices.recall import counter_of
 from lakewright.strategies.failures import translated
 from lakewright.strategies.fit import Fit, fit_slice
 
@@ -186,7 +187,7 @@ def _record(bench: Bench, entity: Entity, item: str, error: LakewrightError) -> 
             bench.application,
             bench.holder,
             duration=bench.lease,
-            token_counter=f"table {silver}",
+            token_counter=counter_of(silver),
             token_floor=last_number(bench.lake, silver, str(bench.application)) or 0,
             takeover=bench.takeover,
         )

@@ -5,15 +5,15 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.table import last_number
-from lakewright.manifest.ledger import COUNTER
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
 from lakewright.slices.pending import slice_name
+from lakewright.slices.recall import given_number, unrecorded
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -90,11 +90,20 @@ class Inventory:
     def _items(self, entity: Entity) -> list[Item]:
         return list(self.ledger.store.select(Query(application=self.application_of(entity))))
 
-    def _unrecorded(self, entity: Entity, known: Iterable[Item]) -> Iterator[dict[str, Any]]:
-        """Yield the last commit that silver numbered, if the manifest doesn't have it as processed."""
+    def _unrecorded(self, entity: Entity, known: Sequence[Item]) -> Iterator[dict[str, Any]]:
+        """Yield commits that silver has of slices that the manifest has never begun to process.
+
+        Else the last that silver numbered, if the manifest doesn't have it as processed.
+        """
         application, last = self.application_of(entity), self.last_number(entity)
         if last is None:
             return
+        if last > self.given_number(entity):
+            silver = self.places_of(entity).silver
+            lost = list(unrecorded(self.lake, silver, known, application))
+            yield from ({**_entry(item), "number": commit.content["number"]} for item, commit in lost)
+            if lost:
+                return
         numbered = [item for item in known if item.tokens.get(application.key) == last]
         # A number that no item has any more is of a revision that was requeued since.
         is_forgotten = not numbered and last <= self.given_number(entity)
@@ -104,9 +113,7 @@ class Inventory:
 
     def given_number(self, entity: Entity) -> int:
         """Return the last number that the manifest has given to a commit to an entity's table; 0 for none."""
-        silver = self.places_of(entity).silver
-        document = self.ledger.store.document(COUNTER, f"table {silver}")
-        return int(document.value["last"]) if document is not None else 0
+        return given_number(self.ledger, self.places_of(entity).silver)
 
     def last_number(self, entity: Entity) -> int | None:
         """Return the number of the last commit to an entity's silver table, or None."""

@@ -18,6 +18,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.discover import discovered, item_id, list_slices
 from lakewright.slices.moved import refuse_moved
 from lakewright.slices.pending import Pending, slice_name, sort_out
+from lakewright.slices.recall import recall
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -52,6 +53,7 @@ def look_for_slices(
             discovered(slices, bench.application, entity.name), run_id=bench.holder.run_id
         )
         items = {item.item_id: item for item in (*found.new, *found.known)}
+        items |= recall(bench, entity, items.values())
     else:
         items = _unrecorded(bench, entity, slices)
     for item in _open_items(bench, places):

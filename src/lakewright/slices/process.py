@@ -28,6 +28,7 @@ from lakewright.slices.attempt import Attempts
 from lakewright.slices.bench import Bench, Wishes
 from lakewright.slices.look import choose, held_error, look_for_slices
 from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.recall import counter_of
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.times import parse_processing_time
 from lakewright.spec.entity import Strategy
@@ -167,7 +168,7 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
                 bench.application,
                 bench.holder,
                 duration=bench.lease,
-                token_counter=f"table {silver}",
+                token_counter=counter_of(silver),
                 token_floor=floor,
                 refused=number if is_refused else None,
                 takeover=bench.takeover,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
 
-__all__ = ["Mismatch", "mismatches", "strangers"]
+__all__ = ["Mismatch", "mismatches", "strangers", "version_restored"]
 
 _OF_ROWS = frozenset(
     (
@@ -94,15 +94,15 @@ def _undone(log: Sequence[Commit], app: str) -> Iterator[tuple[Commit, int]]:
     for restore in log:
         if restore.operation != "RESTORE":
             continue
-        target = _version_restored(restore, log)
+        target = version_restored(restore, log)
         for commit in log:
             is_between = target is not None and target < commit.version < restore.version
             if is_between and commit.content.get("app") == app:
                 yield restore, int(commit.content["number"])
 
 
-def _version_restored(restore: Commit, log: Sequence[Commit]) -> int | None:
-    """The version that a RESTORE went back to, by its number or its time."""
+def version_restored(restore: Commit, log: Sequence[Commit]) -> int | None:
+    """Return the version that a RESTORE went back to, by its number or its time."""
     given = restore.parameters.get("version")
     if given not in (None, ""):
         return int(str(given).strip('"'))

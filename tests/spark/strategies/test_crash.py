@@ -22,6 +22,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours
 from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
 from lakewright.lake.commit import landed
 from lakewright.lake.guard import guarded, lock_file
+from lakewright.lake.table import truncate_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
@@ -374,6 +375,34 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
     assert [(done.name, done.is_adopted) for done in result.slices] == [("s2", True)]
     assert lake.rows(things, "id", "v") == [(1, "a"), (2, "x"), (3, "c"), (4, "d")]
     assert lake.version(things) == 1
+
+
+def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(lake: SmallLake) -> None:
+    """Rows, metrics and watermarks are as if nothing had happened; what TRUNCATE removed is applied again."""
+    things = entity("historic", watermark=[{"column_name": "id", "expression": "${last_value}"}])
+    lake.load(things, "s1", SLICES[0])
+    lake.load(things, "s2", SLICES[1])
+    told = metrics_of(lake, "things")
+    application = lake.bench(things).application
+    brought = lake.ledger.watermarks.last(application)
+    lake.put(things, "s3", SLICES[2])
+    lake.store = MemoryStore()
+    lake.__post_init__()
+
+    assert [done.name for done in lake.process(things).slices] == ["s3"]
+
+    assert metrics_of(lake, "things")[:2] == told
+    assert lake.ledger.watermarks.last(application)["id"].python == 5
+    assert brought["id"].python == 4
+    assert lake.version(things) == 2
+    assert sorted(item.tokens[application.key] for item in lake.items()) == [1, 2, 3]
+
+    truncate_table(lake.lake, things.places(lake.lake.settings).silver)
+    lake.store = MemoryStore()
+    lake.__post_init__()
+
+    assert [done.name for done in lake.process(things).slices] == ["s1", "s2", "s3"]
+    assert sorted(item.tokens[application.key] for item in lake.items()) == [4, 5, 6]
 
 
 def test_a_writer_in_between_makes_the_slice_be_compared_anew(

@@ -1,0 +1,273 @@
+"""Slices that a table has and the manifest has lost: `processing-manifest.md`, "State" (Processed)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Query, Store, Write, Written
+from lakewright.slices import recall as recall_module
+from lakewright.slices.bench import Bench
+from lakewright.slices.discover import discovered, item_id, list_slices
+from lakewright.slices.inventory import Inventory
+from lakewright.slices.look import look_for_slices
+from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.process import process_pending
+from lakewright.slices.recall import given_number
+from lakewright.spec.entity import Entity
+from lakewright.stores.memory import MemoryStore
+from lakewright.targets.entity import application_of
+
+# It brings no types.
+pa: Any = import_module("pyarrow")
+
+PROJECT = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns: [{name: id, fieldroles: [businesskey]}]
+"""
+LATE, EARLY = datetime(2050, 1, 1, tzinfo=UTC), datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Place:
+    """An entity of some slices, its table, and a manifest that can be lost."""
+
+    def __init__(self, folder: Path, *names: str) -> None:
+        self.workspace = make_workspace(folder, PROJECT)
+        self.entity: Entity = self.workspace.entity("orders")
+        self.application = application_of("tests", self.entity)
+        self.bronze = folder / "lake/bronze/orders"
+        self.silver = folder / "lake/silver/orders"
+        self.bronze.mkdir(parents=True)
+        self.warnings: list[str] = []
+        for name in names:
+            self.put(name)
+        self.lose()
+
+    def put(self, name: str) -> None:
+        (self.bronze / name).write_text(name)
+
+    def lose(self, store: Store | None = None) -> None:
+        """Begin with an empty manifest."""
+        context = make_context(self.workspace, store=store or MemoryStore())
+        self.ledger: Ledger = context.ledger
+        self.bench = Bench(
+            lake=self.workspace.lake,
+            ledger=context.ledger,
+            holder=context.leases.holder,
+            application=self.application,
+            clock=context.clock,
+            warn=self.warnings.append,
+        )
+
+    def commit(self, number: int, name: str, **changed: Any) -> None:
+        """Put down the commit of a slice as it is."""
+        slices = {each.name: each for each in list_slices(str(self.bronze), self.workspace.lake)}
+        content = {
+            "app": str(self.application),
+            "number": number,
+            "item": item_id(slices[name].path),
+            "revision": 1,
+            "run": "run-0",
+            "fingerprint": slices[name].fingerprint,
+            "metrics": {"strategy": "merge", "inserted": number, "recordsInSlice": number},
+            "watermarks": {"id": {"type": "long", "value": number}},
+            **changed,
+        }
+        numbered = Transaction(str(self.application), number)
+        properties = CommitProperties({"userMetadata": json.dumps(content)}, app_transactions=[numbered])
+        rows = pa.table({"id": [number]})
+        write_deltalake(self.silver, rows, mode="append", commit_properties=properties)
+
+    def look(self) -> Pending:
+        return look_for_slices(self.bench, self.entity)[0]
+
+    def verdicts(self) -> dict[str, Verdict]:
+        items = sorted(self.ledger.store.select(Query()), key=lambda item: item.item_id)
+        return {slice_name(item): item.verdict(self.application) for item in items}
+
+    def item(self, name: str) -> Item:
+        return self.ledger.item(item_id(str(self.bronze / name)))
+
+
+def names(items: Sequence[Item]) -> list[str]:
+    return [slice_name(item) for item in items]
+
+
+def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2", "s3")
+    place.commit(1, "s1")
+    place.commit(2, "s2")
+
+    assert names(place.look().ready) == ["s3"]
+
+    records = list(place.ledger.store.records(place.item("s2").item_id))
+    assert [record.state for record in records] == [State.NEW, State.PROCESSING, State.PROCESSED]
+    told = records[-1].content
+    assert (told["metrics"]["inserted"], told["delta_version"], told["commit_run"]) == (2, 1, "run-0")
+    assert place.item("s2").tokens == {place.application.key: 2}
+    assert place.ledger.watermarks.last(place.application)["id"].python == 2
+    assert "the table has 2 of 3 slices as they are" in place.warnings[0]
+    assert given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 2
+
+
+def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(tmp_path, "s1", "s2")
+    place.commit(1, "s1")
+    place.look()
+    monkeypatch.setattr(recall_module, "commits", lambda *_: pytest.fail("the log is read again"))
+    assert names(place.look().ready) == ["s2"]
+    place.put("s3")
+    assert names(place.look().ready) == ["s2", "s3"]
+    assert len(place.warnings) == 1
+
+
+def test_a_slice_that_has_changed_since_is_new_and_late_where_a_later_one_is_known(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2", "s3")
+    for number, name in enumerate(("s1", "s2", "s3"), start=1):
+        place.commit(number, name)
+    os.utime(place.bronze / "s2", (1, 1))
+
+    found = place.look()
+
+    assert (names(found.ready), found.late) == (["s2"], frozenset({place.item("s2").item_id}))
+    assert place.verdicts() == {"s1": Verdict.PROCESSED, "s2": Verdict.READY, "s3": Verdict.PROCESSED}
+
+
+@pytest.mark.parametrize(
+    ("revision", "since", "is_recalled"),
+    [(1, EARLY, False), (2, EARLY, True), (2, LATE, False)],
+)
+def test_a_requeued_slice_is_recalled_by_its_own_commit_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: int, since: datetime, is_recalled: bool
+) -> None:
+    """As from an older copy of the manifest; what is requeued after the loss is meant to be applied."""
+    place = Place(tmp_path, "s1")
+    place.commit(1, "s1", revision=revision)
+    store = MemoryStore(clock=lambda: since)
+    place.lose(store)
+    slices = list_slices(str(place.bronze), place.workspace.lake)
+    place.ledger.discover(discovered(slices, place.application, "orders"))
+    place.ledger.requeue(place.item("s1").item_id, "once more")
+
+    assert names(place.look().ready) == ([] if is_recalled else ["s1"])
+
+
+def test_the_last_commit_of_a_slice_counts_whatever_revision_it_was(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1")
+    place.commit(1, "s1")
+    os.utime(place.bronze / "s1", (1, 1))
+    place.commit(2, "s1", revision=2)
+    assert names(place.look().ready) == []
+    assert place.item("s1").tokens == {place.application.key: 2}
+
+
+def emptied(place: Place) -> None:
+    DeltaTable(place.silver).delete()
+
+
+def replaced(place: Place) -> None:
+    write_deltalake(place.silver, pa.table({"id": [9]}), mode="overwrite")
+
+
+def restored(place: Place) -> None:
+    DeltaTable(place.silver).restore(0)
+
+
+def emptied_and_restored(place: Place) -> None:
+    emptied(place)
+    DeltaTable(place.silver).restore(0)
+
+
+def pruned(place: Place) -> None:
+    DeltaTable(place.silver).delete("id = 1")
+
+
+@pytest.mark.parametrize(
+    ("happening", "ready"),
+    [
+        (emptied, ["s1", "s2"]),
+        (replaced, ["s1", "s2"]),
+        (restored, ["s2"]),
+        (emptied_and_restored, ["s2"]),
+        (pruned, []),
+    ],
+)
+def test_what_was_removed_again_is_applied_again(tmp_path: Path, happening: Any, ready: list[str]) -> None:
+    place = Place(tmp_path, "s1", "s2")
+    place.commit(1, "s1")
+    place.commit(2, "s2")
+    happening(place)
+    assert names(place.look().ready) == ready
+
+
+def test_slices_whose_commits_the_log_has_forgotten_are_late(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2")
+    place.commit(1, "s1")
+    place.commit(2, "s2")
+    DeltaTable(place.silver).create_checkpoint()
+    (place.silver / "_delta_log" / f"{0:020}.json").unlink()
+
+    assert place.look().late == {place.item("s1").item_id}
+
+    (error,) = process_pending(place.bench, place.entity).errors
+    assert error.code == "late_slice"
+
+
+class Interrupted(MemoryStore):
+    """A store whose process dies before its second PROCESSED."""
+
+    done = 0
+
+    def write(self, write: Write) -> Written:
+        self.done += any(draft.state is State.PROCESSED for each in write.appends for draft in each.drafts)
+        if self.done == 2:
+            raise KeyboardInterrupt
+        return super().write(write)
+
+
+def test_a_run_that_ends_on_the_way_is_made_good_by_the_next(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2")
+    place.commit(1, "s1")
+    place.commit(2, "s2")
+    store = Interrupted()
+    place.lose(store)
+    with pytest.raises(KeyboardInterrupt):
+        place.look()
+    assert place.verdicts() == {"s1": Verdict.PROCESSED, "s2": Verdict.READY}
+    assert names(place.look().ready) == []
+
+
+def test_discover_names_the_slices_that_the_next_run_records(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2", "s3")
+    place.commit(1, "s1")
+    place.commit(2, "s2")
+    inventory = Inventory(
+        place.workspace.lake,
+        place.ledger,
+        {"orders": place.entity},
+        lambda entity: entity.places(place.workspace.lake.settings),
+        lambda _: place.application,
+    )
+    found = inventory.differences([place.entity]).unrecorded
+    assert [(each["slice"], each["number"]) for each in found] == [("s1", 1), ("s2", 2)]
+    place.look()
+    assert inventory.differences([place.entity]).unrecorded == []
