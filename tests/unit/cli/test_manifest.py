@@ -218,6 +218,22 @@ def test_a_verb_that_does_not_fit_is_refused(arguments: tuple[str, ...], code: i
     assert refused(*arguments).code == code
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("resolve", ITEM + "b", "--author", ""),
+        ("fsck", "--repair", "--author", " "),
+        ("requeue", ITEM + "a", "--late", "--cascade"),
+    ],
+)
+def test_what_nobody_can_mean_is_wrong_usage(arguments: tuple[str, ...]) -> None:
+    app = a_lake()
+    before = list(app.store.scan())
+    answered = call_with(app, "manifest", *arguments)
+    assert (answered.code, arguments[-1].strip() in answered.err) == (2, True)
+    assert list(app.store.scan()) == before
+
+
 def test_how_a_failed_item_is_skipped_is_said() -> None:
     app = a_lake()
     answered = call_with(app, "manifest", "skip", ITEM + "b")

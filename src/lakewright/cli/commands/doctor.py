@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from lakewright.cli.checks import (
     no_project,
     project_checks,
 )
+from lakewright.cli.commands.manifest.verbs import author_option
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
@@ -48,7 +48,7 @@ __all__ = ["doctor"]
 )
 @click.option("--yes", is_flag=True, help="Repair without being asked.")
 @click.option("--allow-data-loss", is_flag=True, help="Let the repair remove rows that are there twice.")
-@click.option("--author", metavar="NAME", default=getpass.getuser, help="Who repairs; your user name else.")
+@author_option("Who repairs it.")
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
 @click.pass_obj
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:

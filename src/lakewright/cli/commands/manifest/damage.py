@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.lookup import inventory_of
+from lakewright.cli.commands.manifest.verbs import author_option
 from lakewright.cli.group import command
 from lakewright.cli.render.items import damage_page, repair_page
 
@@ -29,9 +29,7 @@ __all__ = ["check"]
 )
 @click.option("--repair", is_flag=True, help="Tell what would repair it; nothing is written without --yes.")
 @click.option("--yes", is_flag=True, help="With --repair: do it, then check again.")
-@click.option(
-    "--author", metavar="NAME", default=getpass.getuser, show_default="your user name", help="Who repairs it."
-)
+@author_option("Who repairs it.")
 @click.pass_obj
 def check(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check every record, what is answered from them, leases and watermarks, and the tables' commits.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
 
-__all__ = ["operator", "release", "requeue", "resolve", "skip", "unskip"]
+__all__ = ["author_option", "operator", "release", "requeue", "resolve", "skip", "unskip"]
 
 MOST_NAMED = 10
 
@@ -32,17 +32,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 def operator(function: F) -> F:
     """Return the command with the options by which an operator tells who and why."""
     for decorate in (
-        click.option(
-            "--author", metavar="NAME", default=_user, show_default="your user name", help="Who did it."
-        ),
+        author_option("Who did it."),
         click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
     ):
         function = decorate(function)
     return function
 
 
-def _user() -> str:
-    return getpass.getuser()
+def author_option(help: str) -> Callable[[F], F]:
+    """Return the option that tells in whose name something is done; nobody's isn't taken."""
+    return click.option(
+        "--author",
+        metavar="NAME",
+        default=getpass.getuser,
+        show_default="your user name",
+        callback=_somebody,
+        help=help,
+    )
+
+
+def _somebody(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    if not name.strip():
+        raise click.BadParameter("it names nobody.")
+    return name
 
 
 @command(
@@ -118,6 +130,11 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
 
     What later slices made of the rows may then be in doubt: they are named.
     """
+    if cascade and late:
+        raise UsageError(
+            "--cascade has later slices processed anew after this one, --late leaves them as they are",
+            remedy="Give one of the two.",
+        )
     known = known_item(call, item)
     inventory = inventory_of(call)
     entity, later = inventory.later_items(known)
