@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lakewright.manifest.lease import Holder
 
-__all__ = ["is_dead", "this_process"]
+__all__ = ["is_dead", "this_process", "user_name"]
 
 PROC = Path("/proc")
 
@@ -26,7 +26,7 @@ def this_process(run_id: str, *, user: str | None = None) -> Holder:
         pid=pid,
         started=_started(pid) or UNKNOWN,
         run_id=run_id,
-        user=_user() if user is None else user,
+        user=user_name() if user is None else user,
     )
 
 
@@ -81,7 +81,8 @@ def _started_by_ps(pid: int) -> str | None:
     return None if is_gone else f"{platform.system()} {'-'.join(started.split())}"
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Return the name of who runs this process, or its number where it has none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -232,6 +234,16 @@ def test_what_nobody_can_mean_is_wrong_usage(arguments: tuple[str, ...]) -> None
     answered = call_with(app, "manifest", *arguments)
     assert (answered.code, arguments[-1].strip() in answered.err) == (2, True)
     assert list(app.store.scan()) == before
+
+
+def test_who_has_no_name_goes_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    app = a_lake()
+    document(app, "manifest", "skip", ITEM + "d")
+    assert app.store.records(ITEM + "d")[-1].author.agent.name == str(os.getuid())
 
 
 def test_how_a_failed_item_is_skipped_is_said() -> None:

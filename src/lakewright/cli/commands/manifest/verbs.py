@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,11 +43,17 @@ def author_option(help: str) -> Callable[[F], F]:
     return click.option(
         "--author",
         metavar="NAME",
-        default=getpass.getuser,
+        default=_user,
         show_default="your user name",
         callback=_somebody,
         help=help,
     )
+
+
+def _user() -> str:
+    from lakewright.stores.process import user_name
+
+    return user_name()
 
 
 def _somebody(_context: click.Context, _option: click.Parameter, name: str) -> str:
