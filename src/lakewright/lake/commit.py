@@ -125,27 +125,31 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
         return CommitFact(None, {})
     raise CommitTooLate(
         f"{address} already holds commit {last} of {app_id}; {number} would come too late, and the table's "
-        "log doesn't go back far enough to tell whether it has landed",
-        remedy="Look whether the slice's rows are in the table. If not, requeue the item: it gets a new "
-        "number; else resolve and skip it.",
+        "log doesn't rule out that the slice is in it",
+        remedy="Look whether the slice's rows are in the table: if they are, resolve and skip the item; if "
+        "not, requeue it, which gives it a new number.",
         details={"address": str(address), "last": last, "number": number},
     )
 
 
-def has_passed(lake: Lake, address: Address, app_id: str, number: int) -> bool:
-    """Return whether no commit with that number is in the table, and for certain none ever will be.
+def has_passed(lake: Lake, address: Address, app_id: str, number: int, item_id: str) -> bool:
+    """Return whether no commit with an item's number is in the table, and for certain none ever will be.
 
     Delta refuses it once there is a later one. An application's numbers grow with the table's versions: had
     the commit landed, a log that goes back to a smaller number, or to the table's beginning, would have it.
-    A clone brings numbers without their commits, so that its beginning says nothing.
+    A clone brings numbers without their commits, so that its beginning says nothing. A later commit of the
+    item itself says that whoever gave the number, an older copy of the manifest, doesn't know the last one.
     """
     last = last_number(lake, address, app_id)
     if last is None or last <= number:
         return False
     log = commits(lake, address)
-    numbers = {commit.content["number"] for commit in log if commit.content.get("app") == app_id}
+    own = [commit.content for commit in log if commit.content.get("app") == app_id]
+    numbers = {content["number"] for content in own}
+    if number in numbers or any(c["number"] > number and c.get("item") == item_id for c in own):
+        return False
     is_whole = bool(log) and log[0].version == 0 and all(commit.operation != "CLONE" for commit in log)
-    return number not in numbers and (is_whole or min(numbers, default=number) < number)
+    return is_whole or min(numbers, default=number) < number
 
 
 def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:

@@ -85,7 +85,12 @@ def _unprocessed(bench: Bench, entity: Entity, pending: Pending) -> Iterator[Ite
     last = last_number(bench.lake, silver, app_id) if repeated else None
     for item in pending.ready:
         number = item.tokens.get(bench.application.key)
-        if number is None or last is None or last < number or has_passed(bench.lake, silver, app_id, number):
+        if (
+            number is None
+            or last is None
+            or last < number
+            or has_passed(bench.lake, silver, app_id, number, item.item_id)
+        ):
             yield item
 
 

@@ -121,7 +121,11 @@ def _has_landed(attempts: Attempts, item: Item) -> bool:
         return False
     lake, silver = attempts.bench.lake, attempts.places.silver
     last = last_number(lake, silver, attempts.app_id)
-    return last is not None and last >= number and not has_passed(lake, silver, attempts.app_id, number)
+    return (
+        last is not None
+        and last >= number
+        and not has_passed(lake, silver, attempts.app_id, number, item.item_id)
+    )
 
 
 def _process(attempts: Attempts, items: Sequence[Item]) -> ProcessResult:
@@ -160,7 +164,7 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
     bench, silver = attempts.bench, attempts.places.silver
     floor = last_number(bench.lake, silver, attempts.app_id) or 0
     number = item.tokens.get(bench.application.key)
-    is_refused = number is not None and has_passed(bench.lake, silver, attempts.app_id, number)
+    is_refused = number is not None and has_passed(bench.lake, silver, attempts.app_id, number, item.item_id)
     while True:
         try:
             return bench.ledger.acquire(

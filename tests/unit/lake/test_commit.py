@@ -25,7 +25,7 @@ APP = "lakewright/shop/orders:orders"
 
 
 def commit(table: Path, number: int) -> None:
-    content = json.dumps({"app": APP, "number": number})
+    content = json.dumps({"app": APP, "number": number, "item": f"s{number}"})
     properties = CommitProperties({"userMetadata": content}, app_transactions=[Transaction(APP, number)])
     write_deltalake(table, pa.table({"id": [number]}), mode="append", commit_properties=properties)
 
@@ -60,12 +60,13 @@ def test_a_number_has_passed_only_where_the_log_goes_back_far_enough(
     table = tmp_path / "orders"
     lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), start=no_session)
     address = Address(location=str(table))
-    assert not has_passed(lake, address, APP, number)
+    assert not has_passed(lake, address, APP, number, "s0")
     for each in (2, 3, 6):
         commit(table, each)
     forget_before(table, kept_from)
 
-    assert has_passed(lake, address, APP, number) is passed
+    assert has_passed(lake, address, APP, number, "s0") is passed
+    assert not has_passed(lake, address, APP, number, "s6")
     if number in (1, 4):
         with pytest.raises(CommitTooLate):
             landed(lake, address, APP, number)
