@@ -8,18 +8,19 @@ Source: the Apache Parquet format, "File format" and "Metadata".
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-__all__ = ["columns_mark", "count_rows", "nanosecond_columns"]
+__all__ = ["Peculiar", "columns_mark", "count_rows", "peculiar_columns"]
 
 T = TypeVar("T")
 
 _MAGIC = b"PAR1"
 _SCHEMA_FIELD, _ROWS_FIELD = 2, 3
 _NAME_FIELD, _CHILDREN_FIELD, _LOGICAL_TYPE_FIELD = 4, 5, 10
+_NULL_FIELD = 11
 _TIMESTAMP_FIELD, _IS_UTC_FIELD, _UNIT_FIELD, _NANOS_FIELD = 8, 1, 2, 3
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BOOLEANS = (1, 2)
@@ -44,31 +45,52 @@ def columns_mark(path: Path) -> str:
     return _ask(path, _columns_mark)
 
 
-def nanosecond_columns(path: Path) -> dict[str, bool] | None:
-    """Return the columns with times in nanoseconds, and whether these are instants in UTC.
+@dataclass(frozen=True, slots=True)
+class Peculiar:
+    """Columns that Spark doesn't read as what they are.
 
-    None if fields inside a column hold such times.
+    Attributes:
+        nanoseconds: Columns with times in nanoseconds, and whether these are instants in UTC; None if fields
+            inside a column hold such times.
+        typeless: Columns that hold only nulls and have no type; Spark takes them for numbers.
+        typed: All other columns.
+    """
+
+    nanoseconds: Mapping[str, bool] | None
+    typeless: frozenset[str]
+    typed: frozenset[str]
+
+
+def peculiar_columns(path: Path) -> Peculiar:
+    """Return what is peculiar about a file's columns.
 
     Raises:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
-    return _ask(path, _nanosecond_columns)
+    return _ask(path, _peculiar_columns)
 
 
-def _nanosecond_columns(footer: bytes) -> dict[str, bool] | None:
+def _peculiar_columns(footer: bytes) -> Peculiar:
     root, *elements = list(_Compact(footer).schema())
-    found: dict[str, bool] = {}
+    nanoseconds: dict[str, bool] = {}
+    are_inside = False
+    tops: list[_Element] = []
     waiting = [root.children]
     for element in elements:
         waiting[-1] -= 1
-        if element.is_utc is not None and len(waiting) > 1:
-            return None
+        if len(waiting) == 1:
+            tops.append(element)
         if element.is_utc is not None:
-            found[element.name] = element.is_utc
+            are_inside = are_inside or len(waiting) > 1
+            nanoseconds[element.name] = element.is_utc
         waiting.append(element.children)
         while waiting and not waiting[-1]:
             waiting.pop()
-    return found
+    return Peculiar(
+        None if are_inside else nanoseconds,
+        typeless=frozenset(top.name for top in tops if top.is_typeless),
+        typed=frozenset(top.name for top in tops if not top.is_typeless),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +100,7 @@ class _Element:
     name: str
     children: int
     is_utc: bool | None
+    is_typeless: bool
 
 
 def _columns_mark(footer: bytes) -> str:
@@ -140,7 +163,7 @@ class _Compact:
             yield self._element()
 
     def _element(self) -> _Element:
-        name, children, is_utc = "", 0, None
+        name, children, is_utc, is_typeless = "", 0, None, False
         for number, kind in self._fields():
             if number == _NAME_FIELD and kind == _BINARY:
                 length = self._unsigned()
@@ -149,15 +172,19 @@ class _Compact:
             elif number == _CHILDREN_FIELD and kind == _I32:
                 children = self._signed()
             elif number == _LOGICAL_TYPE_FIELD and kind == _STRUCT:
-                is_utc = self._nanoseconds()
+                is_utc, is_typeless = self._logical_type()
             else:
                 self._skip(kind)
-        return _Element(name, children, is_utc)
+        return _Element(name, children, is_utc, is_typeless)
 
-    def _nanoseconds(self) -> bool | None:
-        """Read a logical type: whether its times in nanoseconds are instants; None if it is another one."""
-        found = None
+    def _logical_type(self) -> tuple[bool | None, bool]:
+        """Read a logical type: whether times in nanoseconds are instants, and whether it has nulls only.
+
+        The first is None if it is another one.
+        """
+        found, is_null = None, False
         for number, kind in self._fields():
+            is_null = is_null or number == _NULL_FIELD
             if number != _TIMESTAMP_FIELD:
                 self._skip(kind)
                 continue
@@ -172,7 +199,7 @@ class _Compact:
                 else:
                     self._skip(inner)
             found = is_utc if is_nano else None
-        return found
+        return found, is_null
 
     def _fields(self) -> Iterator[tuple[int, int]]:
         """Yield number and kind of each field of a struct; whoever asks reads its value."""

@@ -5,13 +5,13 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SliceError
 from lakewright.lake.files import join, local_path
-from lakewright.lake.parquet import nanosecond_columns
+from lakewright.lake.parquet import Peculiar, peculiar_columns
 from lakewright.lake.quotes import quoted_line_ends
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
@@ -41,26 +41,37 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
     Raises:
         SliceError: A CSV file's quotes leave open where its fields end.
     """
-    fine = _nanosecond_columns(slice_) if entity.bronze_format == "parquet" else {}
+    peculiar = _peculiar_columns(slice_) if entity.bronze_format == "parquet" else None
+    fine = (peculiar and peculiar.nanoseconds) or {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
     frame = session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
-    return _with_times(frame, fine) if fine else frame
+    if peculiar is None:
+        return frame
+    keys = {name.lower() for name in entity.business_keys}
+    typeless = [name for name in peculiar.typeless if name.lower() not in keys]
+    return _with_true_types(frame, fine, typeless) if fine or typeless else frame
 
 
-def _nanosecond_columns(slice_: Slice) -> dict[str, bool]:
-    """Columns with times in nanoseconds, which Spark reads as numbers; none where some are out of reach."""
-    found: dict[str, bool] = {}
+def _peculiar_columns(slice_: Slice) -> Peculiar | None:
+    """What is peculiar about the columns of all files, or None where that can't be known.
+
+    Times in nanoseconds are none where some are out of reach; a column has a type that has one in some file.
+    """
+    nanoseconds: dict[str, bool] = {}
+    typeless: frozenset[str] = frozenset()
+    typed: frozenset[str] = frozenset()
+    are_inside = False
     for path in _local_files(slice_):
-        if path is None:
-            return {}
         try:
-            own = nanosecond_columns(path)
+            own = None if path is None else peculiar_columns(path)
         except (ValueError, OSError):
-            return {}  # reading it says what is wrong
+            own = None  # reading it says what is wrong
         if own is None:
-            return {}
-        found |= own
-    return found
+            return None
+        are_inside = are_inside or own.nanoseconds is None
+        nanoseconds |= own.nanoseconds or {}
+        typeless, typed = typeless | own.typeless, typed | own.typed
+    return Peculiar({} if are_inside else nanoseconds, typeless - typed, typed)
 
 
 def _local_files(slice_: Slice) -> Iterator[Path | None]:
@@ -69,14 +80,15 @@ def _local_files(slice_: Slice) -> Iterator[Path | None]:
         yield local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
 
 
-def _with_times(frame: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
+def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iterable[str]) -> DataFrame:
+    """The frame with numbers as the times that they are, and with columns that have no type as such."""
     from pyspark.sql import functions
 
-    times = {
+    columns = {
         name: functions.expr(micros_sql(name_sql(name), column=name, is_utc=is_utc))
-        for name, is_utc in columns.items()
+        for name, is_utc in times.items()
     }
-    return frame.withColumns(times)
+    return frame.withColumns({**columns, **dict.fromkeys(typeless, functions.lit(None))})
 
 
 def _options(slice_: Slice, entity: Entity) -> dict[str, str]:

@@ -6,7 +6,7 @@ Source: `processing-strategies.md`, "Schema Drift"; rules of entities, "Errors".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.silver import own_properties, refuse_misfit
 from lakewright.transform.pipeline import Prepared, prepare
 from lakewright.transform.safety import refuse_unsafe
-from lakewright.transform.steps import no_way_error
+from lakewright.transform.steps import no_way_error, storable_sql
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.entity import Entity
@@ -79,6 +79,9 @@ def fit_slice(
     refuse_unsafe(session, entity)
     address = entity.places(lake.settings).silver
     state = observe_table(lake, address) if after is None else _state_after(after)
+    table = None
+    if state.exists:
+        table = read_table(session, address).schema if after is None else after.prepared.frame.schema
     prepared = prepare(
         frame,
         entity,
@@ -88,18 +91,39 @@ def fit_slice(
         strategy=strategy,
         hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
     )
+    prepared = _with_types(prepared, table, policy=entity.schema_drift)
     _refuse_unstorable(prepared)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
         return Fit(address, state, prepared, None)
     refuse_misfit(state, strategy, prepared, may_lose_rows=may_lose_rows)
-    if not state.exists:
+    if table is None:
         return Fit(address, state, prepared, None)
-    table = read_table(session, address).schema if after is None else after.prepared.frame.schema
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)
     _refuse_ways(prepared.frame, alignment)
     return Fit(address, state, prepared, alignment)
+
+
+def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) -> Prepared:
+    """The slice with columns that have no type in the table's, or left out till one with values comes."""
+    from pyspark.sql import functions
+
+    if not prepared.typeless:
+        return prepared
+    known = {field.name.lower(): field.dataType for field in table.fields} if table is not None else {}
+    typed = {
+        name: functions.expr(f"cast(null as {storable_sql(known[name.lower()])})")
+        for name in prepared.typeless
+        if name.lower() in known
+    }
+    unasked = [name for name, is_unasked in prepared.typeless.items() if is_unasked and name not in typed]
+    left_out = unasked if policy == "evolve" else []
+    return replace(
+        prepared,
+        frame=prepared.frame.withColumns(typed).drop(*left_out),
+        hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in left_out),
+    )
 
 
 def _state_after(made: Fit) -> TableState:

@@ -21,9 +21,16 @@ __all__ = ["cast_error", "cast_sql", "limited_sql", "micros_sql"]
 
 _MARK = "lakewright-cast"
 _SEPARATOR = "\u241f"
+_OF_TABLE = "of the table"
 _RAISED = re.compile(
     rf"{_MARK}{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}(.*?){_SEPARATOR}",
     re.DOTALL,
+)
+
+_OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
+_OTHER_COLUMN = (
+    "Correct the slice, give the column a `newname` to make it another one, or load the table anew with "
+    "--strategy full --allow-data-loss; nothing was written."
 )
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
@@ -42,7 +49,7 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
         source: Its type.
         target: The wanted type in Spark's SQL.
         column: The column's name, for the error.
-        is_exact: Whether rounding fails too.
+        is_exact: Whether rounding fails too; so it is where the type is the table's.
     """
     kind = source.typeName().partition("(")[0]
     if source.simpleString() == target:
@@ -55,7 +62,8 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
         test = f"try_cast({cast} as {source.simpleString()}) = {value}"
     elif kind == "string" and (decimal := _DECIMAL.fullmatch(target)):
         test = f"{test} and {_has_no_more_digits(value, cast, int(decimal[1]), int(decimal[2]))}"
-    return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {_raise(value, column, target)}))"
+    raised = _raise(value, column, f"{target} {_OF_TABLE}" if is_exact else target)
+    return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {raised}))"
 
 
 def limited_sql(value: str, length: int, *, column: str) -> str:
@@ -81,8 +89,8 @@ def cast_error(text: str) -> SchemaDriftError | None:
     column, target, value = found.groups()
     return SchemaDriftError(
         f"column {column!r}: the value {value!r} doesn't fit the type {target}",
-        remedy="Correct the slice, or give the column another `datatype`; nothing was written.",
-        details={"column": column, "type": target, "sample": value},
+        remedy=_OTHER_COLUMN if target.endswith(_OF_TABLE) else _OTHER_TYPE,
+        details={"column": column, "type": target.removesuffix(f" {_OF_TABLE}"), "sample": value},
     )
 
 

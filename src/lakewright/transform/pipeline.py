@@ -6,7 +6,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline".
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class Prepared:
         partitions: Names in silver of the partition columns.
         has_key: Whether rows have a primary key.
         shape: The strategy whose rows these are.
+        typeless: Columns in silver that hold only nulls and have no type (texts, in the frame), and whether
+            the slice brought them without anything in the entity asking for them.
         hashed: Columns of the source whose values the source hash is made of.
         key_fields: The same of the primary key.
     """
@@ -60,6 +62,7 @@ class Prepared:
     shape: Strategy
     hashed: tuple[StructField, ...]
     key_fields: tuple[StructField, ...]
+    typeless: Mapping[str, bool] = field(default_factory=dict)
 
 
 def prepare(
@@ -88,6 +91,7 @@ def prepare(
         TargetError: Spark refuses an expression.
     """
     refuse_clashes(frame.columns, system.reserved)
+    brought = _typeless(frame)
     frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
     refuse_clashes(frame.columns, system.reserved)
     steps.require(frame.columns, [column.source for column in entity.columns])
@@ -111,7 +115,10 @@ def prepare(
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
     frame = steps.key_rows(steps.name_file(frame, system, slice_name), system, tuple(keys))
-    frame = steps.cast(frame, {c.source: c.type for c in entity.columns if c.type is not None})
+    types = {c.source: c.type for c in entity.columns if c.type is not None}
+    typeless = _typeless(frame) - {name.lower() for name in (*types, *keys, *system.suppliable)}
+    unasked = (typeless & brought) - _asked_for(entity)
+    frame = steps.cast(frame, types)
     frame = steps.flag_deleted(steps.rename(frame, names), system)
     frame = steps.mark_seen(frame, system, at)
     return Prepared(
@@ -126,8 +133,20 @@ def prepare(
         has_key=has_own_key or bool(keys),
         hashed=counted,
         key_fields=key_fields,
+        typeless={final: n.lower() in unasked for n, final in names.items() if n.lower() in typeless},
         shape=shape,
     )
+
+
+def _typeless(frame: DataFrame) -> set[str]:
+    """Names, in lower case, of columns that hold only nulls and have no type."""
+    return {field.name.lower() for field in frame.schema.fields if field.dataType.typeName() == "void"}
+
+
+def _asked_for(entity: Entity) -> set[str]:
+    """Names, in lower case, of columns that the entity declares, by the source's name or theirs in silver."""
+    declared = (name for column in entity.columns for name in (column.source, column.silver))
+    return {name.lower() for name in (*declared, *(mark.column_name for mark in entity.watermarks))}
 
 
 def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataType]) -> tuple[str, ...]:

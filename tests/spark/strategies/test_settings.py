@@ -253,6 +253,38 @@ def test_texts_that_no_decimal_holds(lake: SmallLake, value: str, target: str) -
         rows.selectExpr(cast_sql("v", StringType(), target, column="v")).collect()
 
 
+def test_columns_of_parquet_without_a_type_wait_for_one(lake: SmallLake) -> None:
+    """ "Schema Drift": a column that holds only nulls has the table's type, or none yet."""
+    declared = [KEY, {"name": "c", "newname": "code", "datatype": "date"}, {"name": "d", "newname": "text"}]
+    things = entity(name="typeless", columns=declared)
+    none = {name: pa.null() for name in "abcde"}
+    lake.load(things, "s1", [{"id": 1}], [("id", pa.int64()), *none.items()])
+    first = {field.name: field.dataType.simpleString() for field in lake.table(things).schema.fields}
+    lists = {"a": pa.list_(pa.string()), "b": pa.float64()}
+    lake.load(
+        things, "s2", [{"id": 1, "a": ["x"], "b": 1.5}], [("id", pa.int64()), *{**none, **lists}.items()]
+    )
+    lake.warnings.clear()
+    summary = lake.load(things, "s3", [{"id": 2}], [("id", pa.int64()), *none.items()])
+
+    assert not {"a", "b", "e"} & set(first)
+    assert (first["code"], first["text"]) == ("date", "string")
+    assert (summary.inserted, lake.warnings) == (1, [])
+    assert lake.rows(things, "id", "a", "b", "code", "text") == [
+        (1, ["x"], 1.5, None, None),
+        (2, None, None, None, None),
+    ]
+    assert "e" not in lake.table(things).columns
+
+
+def test_columns_without_a_type_are_texts_where_columns_may_not_come_later(lake: SmallLake) -> None:
+    things = entity(name="fixed", settings={"schema_drift": "fail"})
+    lake.load(things, "s1", [{"id": 1}], [("id", pa.int64()), ("a", pa.null())])
+    lake.load(things, "s2", [{"id": 1}], [("id", pa.int64()), ("a", pa.null())])
+    lake.load(things, "s3", [{"id": 1, "a": "x"}])
+    assert lake.rows(things, "id", "a") == [(1, "x")]
+
+
 FEATURES = [
     ("merge", {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}),
     ("historic", {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}),

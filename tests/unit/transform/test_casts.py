@@ -48,7 +48,17 @@ def test_the_error_that_a_query_raised_is_read_back() -> None:
     found = cast_error(f"job aborted: {raised}seven\u241f and more")
     assert found is not None
     assert found.details == {"column": "net `price`", "type": "int", "sample": "seven"}
+    assert "`datatype`" in str(found.remedy)
     assert cast_error("something else") is None
+
+
+def test_the_type_of_a_table_is_not_changed_by_declaring_another() -> None:
+    assert "int of the table" in cast_sql("v", StringType(), "int", column="v", is_exact=True)
+    found = cast_error("lakewright-cast\u241fv\u241fint of the table\u241fa\u241f")
+    assert found is not None
+    assert found.message == "column 'v': the value 'a' doesn't fit the type int of the table"
+    assert found.details["type"] == "int"
+    assert "`newname`" in str(found.remedy)
 
 
 def test_texts_of_bounded_length_are_measured() -> None:
