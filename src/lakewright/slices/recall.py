@@ -6,7 +6,7 @@ Source: `processing-manifest.md`, "State" (Processed); each commit carries its i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def given_number(ledger: Ledger, silver: Address) -> int:
     return int(document.value["last"]) if document is not None else 0
 
 
-def recall(bench: Bench, entity: Entity, items: Iterable[Item]) -> dict[str, Item]:
+def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
     """Record as processed what the table has and the manifest has never begun; return those items, by id.
 
     Numbers of further commits lie above the table's. The log is read once: afterwards the manifest has
@@ -62,10 +62,13 @@ def recall(bench: Bench, entity: Entity, items: Iterable[Item]) -> dict[str, Ite
         )
         recalled[item.item_id] = done
     ledger.count_from(counter_of(silver), last)
-    bench.warn(
-        f"{entity.name}: the manifest doesn't know what the table's commits up to {last} were for; by its "
-        f"log the table has {len(recalled)} of {len(unbegun)} slices as they are: recorded as processed"
-    )
+    # Where only the table has moved, its commits are counted anew, and nothing is lost.
+    if recalled or not any(bench.application.key in item.tokens for item in items):
+        bench.warn(
+            f"{entity.name}: the manifest doesn't know what the table's commits up to {last} were for; by "
+            f"its log the table has {len(recalled)} of {len(unbegun)} slices as they are: recorded as "
+            "processed"
+        )
     return recalled
 
 

@@ -32,7 +32,7 @@ from lakewright.errors import (
     SequenceConflict,
     UsageError,
 )
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import LEASE
 from lakewright.manifest.leases import find_lease
 from lakewright.manifest.ledger import COUNTER, Ledger
@@ -255,6 +255,48 @@ class TestToken:
         stage.ledger.processed(claim(stage.ledger), {})
         claimed = claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
         assert (claimed.token, claimed.is_repeat) == (1, False)
+
+
+class TestRecall:
+    def recalled(self, ledger: Ledger, seen: Item) -> Item:
+        content = {"watermarks": {"id": {"type": "long", "value": 9}}}
+        return ledger.recall(seen, REGIONS, token=4, content=content, run_id="run-1")
+
+    def test_is_one_write_and_keeps_the_number_of_the_commit(self) -> None:
+        stage = Stage()
+        item = self.recalled(stage.ledger, stage.ledger.item(ITEM))
+        assert stage.states() == ["NEW", "PROCESSING", "PROCESSED"]
+        assert (item.verdict(REGIONS), item.tokens) == (Verdict.PROCESSED, {REGIONS.key: 4})
+        assert find_lease(stage.store, ITEM) is None
+        assert stage.ledger.watermarks.last(REGIONS)["id"].value == 9
+
+    def test_leaves_alone_what_another_run_began_meanwhile(self) -> None:
+        store = Meddling(Clock())
+        ledger = ledger_of(store)
+        ledger.discover([found()])
+        seen = ledger.item(ITEM)
+        store.before = lambda: claim(ledger)
+        assert self.recalled(ledger, seen).verdict(REGIONS) is Verdict.LOCKED
+        assert ledger.watermarks.last(REGIONS) == {}
+
+    def test_is_tried_again_where_only_a_watermark_moved(self) -> None:
+        store = Meddling(Clock())
+        ledger = ledger_of(store)
+        ledger.discover([found()])
+        seen = ledger.item(ITEM)
+        moved = Watermark("long", 5)
+        store.before = lambda: ledger.set_watermark(REGIONS, "id", moved, "tests")
+        assert self.recalled(ledger, seen).verdict(REGIONS) is Verdict.PROCESSED
+        assert ledger.watermarks.last(REGIONS)["id"].value == 9
+
+    def test_counting_goes_on_above_the_table_and_never_back(self) -> None:
+        store = Meddling(Clock())
+        ledger = ledger_of(store)
+        ledger.discover([found("a"), found("b")])
+        store.before = lambda: claim(ledger, found("a").item_id)
+        ledger.count_from("silver/regions", 7)
+        ledger.count_from("silver/regions", 3)
+        assert claim(ledger, found("b").item_id).token == 8
 
 
 class TestTakeover:

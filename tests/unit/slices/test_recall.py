@@ -232,6 +232,27 @@ def test_slices_whose_commits_the_log_has_forgotten_are_late(tmp_path: Path) -> 
     assert error.code == "late_slice"
 
 
+def test_a_table_that_was_moved_with_its_manifest_is_no_loss(tmp_path: Path) -> None:
+    """Numbers are counted by place, and commits keep naming their slices by the former one."""
+    place = Place(tmp_path, "s1", "s2")
+    place.commit(1, "s1", item="file:///elsewhere/orders/s1")
+    slices = list_slices(str(place.bronze), place.workspace.lake)
+    place.ledger.discover(discovered(slices, place.application, "orders"))
+    seen = place.item("s1")
+    place.ledger.recall(seen, place.application, token=1, content={}, run_id="run-0")
+
+    assert names(place.look().ready) == ["s2"]
+    assert place.warnings == []
+
+
+def test_a_table_whose_log_tells_of_no_slice_is_warned_of(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1")
+    place.commit(1, "s1")
+    emptied(place)
+    place.look()
+    assert "the table has 0 of 1 slices as they are" in place.warnings[0]
+
+
 class Interrupted(MemoryStore):
     """A store whose process dies before its second PROCESSED."""
 
