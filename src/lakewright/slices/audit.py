@@ -172,7 +172,8 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
         yield Damage(
             ANSWERS,
             None,
-            f"the table of {entity.name} ends with commit {last}, the manifest gave up to {given}",
+            f"the table of {entity.name} ends with commit {last}, the manifest gave up to {given}: the next "
+            "run that finds a new slice records what the table has",
         )
 
 

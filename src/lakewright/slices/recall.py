@@ -136,4 +136,4 @@ def _starts_over(commit: Commit, app: str) -> bool:
     if commit.operation == "DELETE":
         return parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
     is_overwritten = parameters.get("mode") == "Overwrite" and not parameters.get("predicate")
-    return is_overwritten or commit.operation in ("TRUNCATE", "CLONE") or "REPLACE" in commit.operation
+    return is_overwritten or commit.operation in ("TRUNCATE", "CLONE") or "REPLACE TABLE" in commit.operation

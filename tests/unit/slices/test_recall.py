@@ -15,6 +15,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
+from lakewright.lake.commit import Commit, commits
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
@@ -217,6 +218,43 @@ def test_what_was_removed_again_is_applied_again(tmp_path: Path, happening: Any,
     place.commit(2, "s2")
     happening(place)
     assert names(place.look().ready) == ready
+
+
+@pytest.mark.parametrize(
+    ("happening", "is_in"),
+    [
+        (("DELETE", {"predicate": '["true"]'}, None), False),
+        (("DELETE", {"predicate": "[]"}, None), False),
+        (("DELETE", {"predicate": '["(id = 1)"]'}, None), True),
+        (("TRUNCATE", {}, None), False),
+        (("WRITE", {"mode": "Overwrite"}, None), False),
+        (("WRITE", {"mode": "Overwrite", "predicate": "id = 1"}, None), True),
+        (("WRITE", {"mode": "Append"}, None), True),
+        (("WRITE", {"mode": "Overwrite"}, "lakewright/tests/orders:orders"), True),
+        (("WRITE", {"mode": "Overwrite"}, "lakewright/tests/orders:orders/repair"), True),
+        (("WRITE", {"mode": "Overwrite"}, "lakewright/tests/others:others"), False),
+        (("CREATE OR REPLACE TABLE AS SELECT", {}, None), False),
+        (("CLONE", {}, None), False),
+        (("REPLACE COLUMNS", {}, None), True),
+        (("OPTIMIZE", {"predicate": "[]"}, None), True),
+        (("RESTORE", {"version": None, "timestamp": None}, None), False),
+    ],
+)
+def test_what_came_after_a_slice_tells_whether_its_rows_are_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    happening: tuple[str, dict[str, Any], str | None],
+    is_in: bool,
+) -> None:
+    """As Spark writes it."""
+    place = Place(tmp_path, "s1")
+    place.commit(1, "s1")
+    silver = place.entity.places(place.workspace.lake.settings).silver
+    (first,) = commits(place.workspace.lake, silver)
+    operation, parameters, app = happening
+    later = Commit(1, LATE, operation, parameters, {} if app is None else {"app": app, "number": 2})
+    monkeypatch.setattr(recall_module, "commits", lambda *_: (first, later))
+    assert names(place.look().ready) == ([] if is_in else ["s1"])
 
 
 def test_slices_whose_commits_the_log_has_forgotten_are_late(tmp_path: Path) -> None:
