@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from lakewright.errors import SliceError
-from lakewright.lake.files import local_path
+from lakewright.lake.files import join, local_path
 from lakewright.manifest.claim import Discovered
 from lakewright.manifest.record import Application
 
@@ -65,6 +65,11 @@ class Slice:
     files: tuple[File, ...]
     marks: frozenset[str] = frozenset()
     is_folder: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where its files are."""
+        return tuple(join(self.path, file.name) for file in self.files) if self.is_folder else (self.path,)
 
     @property
     def size(self) -> int:

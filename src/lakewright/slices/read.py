@@ -5,14 +5,12 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SliceError
-from lakewright.lake.files import join, local_path
+from lakewright.lake.files import local_path
 from lakewright.lake.parquet import Peculiar, peculiar_columns
-from lakewright.lake.quotes import quoted_line_ends
+from lakewright.slices.quotes import quote_options
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
 
@@ -44,7 +42,11 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
     peculiar = _peculiar_columns(slice_) if entity.bronze_format == "parquet" else None
     fine = (peculiar and peculiar.nanoseconds) or {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
-    frame = session.read.format(entity.bronze_format).options(**_options(slice_, entity)).load(slice_.path)
+    frame = (
+        session.read.format(entity.bronze_format)
+        .options(**_options(session, slice_, entity))
+        .load(slice_.path)
+    )
     if peculiar is None:
         return frame
     keys = {name.lower() for name in entity.business_keys}
@@ -61,7 +63,8 @@ def _peculiar_columns(slice_: Slice) -> Peculiar | None:
     typeless: frozenset[str] = frozenset()
     typed: frozenset[str] = frozenset()
     are_inside = False
-    for path in _local_files(slice_):
+    for file in slice_.paths:
+        path = local_path(file)
         try:
             own = None if path is None else peculiar_columns(path)
         except (ValueError, OSError):
@@ -72,12 +75,6 @@ def _peculiar_columns(slice_: Slice) -> Peculiar | None:
         nanoseconds |= own.nanoseconds or {}
         typeless, typed = typeless | own.typeless, typed | own.typed
     return Peculiar({} if are_inside else nanoseconds, typeless - typed, typed)
-
-
-def _local_files(slice_: Slice) -> Iterator[Path | None]:
-    """Yield the slice's files on this machine; None for one elsewhere."""
-    for file in slice_.files:
-        yield local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
 
 
 def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iterable[str]) -> DataFrame:
@@ -91,11 +88,11 @@ def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iter
     return frame.withColumns({**columns, **dict.fromkeys(typeless, functions.lit(None))})
 
 
-def _options(slice_: Slice, entity: Entity) -> dict[str, str]:
+def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, str]:
     # Names with `*` or `[` are names, not patterns.
     options = {"__globPaths__": "false", **_OPTIONS[entity.bronze_format]}
     if entity.bronze_format == "csv":
-        options |= _quote_options(slice_)
+        options |= quote_options(session, slice_)
     if len(slice_.files) > 1 and entity.bronze_format in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
     if local_path(slice_.path) is not None and any(
@@ -104,29 +101,3 @@ def _options(slice_: Slice, entity: Entity) -> dict[str, str]:
         # Hadoop's checksums of local files can't do with a colon in a name.
         options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
     return options
-
-
-def _quote_options(slice_: Slice) -> dict[str, str]:
-    """Options to read line breaks inside quotes; none where there are no such breaks: files can be split."""
-    whole = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"}
-    ends: set[str] = set()
-    for path in _local_files(slice_):
-        try:
-            own = None if path is None else quoted_line_ends(path)
-        except ValueError as error:
-            raise SliceError(
-                f"the slice {slice_.name} can't be read: {path}: {error}",
-                remedy="Close its quotes, double those inside them, then resolve the item; "
-                "else resolve and skip it.",
-            ) from error
-        if own is None:
-            return whole
-        ends |= own
-    if len(ends) > 1:
-        raise SliceError(
-            f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
-            f"{', '.join(sorted(map(repr, ends)))}",
-            remedy="Let its lines end alike, then resolve the item; else resolve and skip it.",
-        )
-    # Told how lines end, Spark leaves other line breaks inside quotes as they are.
-    return {**whole, "lineSep": ends.pop()} if ends else {}

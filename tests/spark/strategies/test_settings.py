@@ -16,6 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 
 from lakewright.errors import SchemaDriftError, SliceError
 from lakewright.slices.discover import _hadoop_slices, list_slices
+from lakewright.slices.quotes import _far_line_ends, _has_odd_lines
 from lakewright.transform.casts import cast_sql
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
@@ -193,6 +194,19 @@ def test_line_breaks_inside_quotes_of_csv(lake: SmallLake) -> None:
     assert lake.rows(things, "id", "v") == [("A", "two\r\nb, lines"), ("B", "a\nb\r\nc"), ("C", '5" pipe')]
     assert isinstance(error, SliceError)
     assert "s3.csv: a quote that is opened in line 2 isn't closed" in error.message
+
+
+def test_line_breaks_inside_quotes_of_csv_elsewhere(lake: SmallLake, tmp_path: Path) -> None:
+    for name, content, is_odd in (
+        ("plain.csv", 'id,v\nA,"b, ""c"""\n', False),
+        ("broken 1.csv", 'id,v\nA,"two\nlines"\n', True),
+        ("open.csv", 'id,v\nA,"two\nB,x\n', True),
+    ):
+        (tmp_path / name).write_text(content)
+        assert _has_odd_lines(lake.spark, [f"file:{tmp_path}/{name}"]) is is_odd
+    assert _far_line_ends(lake.spark, f"file:{tmp_path}/broken 1.csv") == frozenset("\n")
+    with pytest.raises(ValueError, match="line 2"):
+        _far_line_ends(lake.spark, f"file:{tmp_path}/open.csv")
 
 
 def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: SmallLake) -> None:

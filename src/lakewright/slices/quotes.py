@@ -1,0 +1,72 @@
+"""How Spark is to read a slice of CSV in which fields in quotes have line breaks.
+
+Source: rules of entities, "Slices"; RFC 4180, section 2.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import SliceError
+from lakewright.lake.files import local_path
+from lakewright.lake.quotes import quoted_line_ends
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.slices.discover import Slice
+
+__all__ = ["quote_options"]
+
+
+def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
+    """Return the options of CSV to read line breaks inside quotes; none without such: files can be split.
+
+    Raises:
+        SliceError: A quote isn't closed where its field ends, or lines end in different ways.
+    """
+    whole = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"}
+    ends: set[str] = set()
+    files = {path: local_path(path) for path in slice_.paths}
+    far = [path for path, local in files.items() if local is None]
+    if far and not _has_odd_lines(session, far):
+        return {}
+    for path, local in files.items():
+        try:
+            own = _far_line_ends(session, path) if local is None else quoted_line_ends(local)
+        except ValueError as error:
+            raise SliceError(
+                f"the slice {slice_.name} can't be read: {path}: {error}",
+                remedy="Close its quotes, double those inside them, then resolve the item; "
+                "else resolve and skip it.",
+            ) from error
+        if own is None:
+            return whole
+        ends |= own
+    if len(ends) > 1:
+        raise SliceError(
+            f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
+            f"{', '.join(sorted(map(repr, ends)))}",
+            remedy="Let its lines end alike, then resolve the item; else resolve and skip it.",
+        )
+    # Told how lines end, Spark leaves other line breaks inside quotes as they are.
+    return {**whole, "lineSep": ends.pop()} if ends else {}
+
+
+def _has_odd_lines(session: SparkSession, paths: Sequence[str]) -> bool:
+    """Whether a line of files elsewhere has quotes that aren't in pairs, found by a query."""
+    lines = session.read.option("__globPaths__", "false").text(list(paths))
+    return not lines.where("length(value) % 2 <> length(replace(value, '\"')) % 2").isEmpty()
+
+
+def _far_line_ends(session: Any, path: str) -> frozenset[str] | None:
+    """How lines end in a file elsewhere, of which a copy is made as long as it is looked at."""
+    place = session._jvm.org.apache.hadoop.fs.Path(path)
+    system = place.getFileSystem(session._jsc.hadoopConfiguration())
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "copy").with_suffix(Path(path).suffix)
+        system.copyToLocalFile(False, place, session._jvm.org.apache.hadoop.fs.Path(f"file://{copy}"), True)
+        return quoted_line_ends(copy)
