@@ -16,7 +16,7 @@ from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.spec.entity import Strategy
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.drift import Alignment, align
-from lakewright.strategies.silver import own_properties, refuse_misfit
+from lakewright.strategies.silver import own_properties, refuse_misfit, refuse_other_partitions
 from lakewright.transform.pipeline import Prepared, prepare
 from lakewright.transform.safety import refuse_unsafe
 from lakewright.transform.steps import no_way_error, storable_sql
@@ -96,9 +96,10 @@ def fit_slice(
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
         return Fit(address, state, prepared, None)
-    refuse_misfit(state, strategy, prepared, may_lose_rows=may_lose_rows)
     if table is None:
         return Fit(address, state, prepared, None)
+    refuse_misfit(state, strategy, prepared, may_lose_rows=may_lose_rows)
+    refuse_other_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)
     _refuse_ways(prepared.frame, alignment)

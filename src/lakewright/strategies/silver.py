@@ -6,7 +6,7 @@ Source: `processing-strategies.md`, "Behavior" of the strategies (first run); re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
@@ -31,6 +31,7 @@ __all__ = [
     "creation",
     "own_properties",
     "refuse_misfit",
+    "refuse_other_partitions",
     "refuse_other_table",
     "silver_properties",
 ]
@@ -42,6 +43,11 @@ NAMES_PROPERTY = "lakewright.names"
 """Holds the columns that have another name than in the source, in lower case, and that name."""
 
 _ANEW = "load the table anew with --strategy full --allow-data-loss"
+
+_PARTITIONED = (
+    "Declare the columns by which the table is partitioned; or write it with the declared ones first, or "
+    "remove it (`destroy`) and have its slices processed again."
+)
 
 INDEXED = 32
 """Columns of which Delta keeps statistics, from the first on."""
@@ -117,13 +123,15 @@ def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *,
 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
-        MigrationError: The table's rows are of another strategy, or of another version of the hash.
+        MigrationError: The table's rows are of another strategy, or of another version of the hash, or it has
+            other partitions.
         SchemaDriftError: The entity's business key isn't the one that the table's rows were keyed by, or a
             column has another name than in the table.
     """
     if not state.exists:
         return
     _refuse_other_strategy(state, strategy, may_lose_rows=may_lose_rows)
+    refuse_other_partitions(state.partition_columns, strategy, entity)
     if strategy is Strategy.FULL:
         return
     _refuse_other_hashes(state.properties)
@@ -132,6 +140,35 @@ def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *,
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
     _refuse_other_names(state, {column.source: column.silver for column in entity.columns})
+
+
+def refuse_other_partitions(
+    partitions: Sequence[str], strategy: Strategy, entity: Entity, *, remedy: str = _PARTITIONED
+) -> None:
+    """Return where a table has the partitions that the entity declares.
+
+    One that declares none may have a table with some, but not by Full, which would replace only those of the
+    slice.
+
+    Args:
+        partitions: The table's partition columns, by their names in silver.
+        strategy: By which slices are processed.
+        entity: The entity.
+        remedy: What to do where they are others.
+
+    Raises:
+        MigrationError: They are others.
+    """
+    declared = entity.partition_columns
+    if not declared and strategy is not Strategy.FULL:
+        return
+    if {name.lower() for name in partitions} != {name.lower() for name in declared}:
+        raise MigrationError(
+            f"the table is partitioned by {', '.join(partitions) or 'no column'}, the entity by "
+            f"{', '.join(declared) or 'none'}",
+            remedy=remedy,
+            details={"table": list(partitions), "entity": list(declared)},
+        )
 
 
 def _refuse_other_names(state: TableState, names: Mapping[str, str]) -> None:

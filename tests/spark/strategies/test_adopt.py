@@ -250,6 +250,24 @@ def test_names_that_are_wrong_are_refused(lake: SmallLake) -> None:
         assert why in refusal(lake, things)
 
 
+def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) -> None:
+    columns = [
+        {"name": "id", "fieldroles": ["businesskey"]},
+        {"name": "city", "newname": "Home Town", "fieldroles": ["partition"]},
+    ]
+    things = entity("merge", columns=columns, settings={"adopt": {}})
+    make(lake, things, "(1, 'Rome')", "id", "city", partition="city")
+    told = refusal(lake, things)
+    assert "the table is partitioned by city, the entity by HomeTown" in told
+    assert "`adopt: columns`" in told
+
+    adopt = {"columns": {"Home Town": "city"}}
+    named = entity("merge", "named", columns=columns, settings={"adopt": adopt})
+    make(lake, named, "(1, 'Rome')", "id", "city", partition="city")
+    lake.load(named, "s2", [{"id": 1, "city": "Rome"}])
+    assert lake.rows(named, "id", "HomeTown") == [(1, "Rome")]
+
+
 def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakewright.strategies.adopting import commit
 

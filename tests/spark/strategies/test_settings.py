@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
-from lakewright.errors import SchemaDriftError, SliceError
+from lakewright.errors import MigrationError, SchemaDriftError, SliceError
 from lakewright.slices.discover import _hadoop_slices, list_slices
 from lakewright.slices.quotes import _far_line_ends, _has_odd_lines
 from lakewright.transform.casts import cast_sql
@@ -34,6 +34,23 @@ def test_full_replaces_the_partitions_of_the_slice_and_no_others(lake: SmallLake
 
     assert lake.load(sales, "s3", [], schema).delta_version is None
     assert lake.rows(sales, "part", "v") == expected
+
+
+def test_a_table_with_other_partitions_is_refused(lake: SmallLake) -> None:
+    """ "Partition Handling": Full would replace other rows than those of the slice's partitions."""
+    without, by_part = [KEY], [KEY, PARTITION]
+    for strategy, first, then, told in (
+        ("full", without, by_part, "by no column, the entity by part"),
+        ("full", by_part, without, "by part, the entity by none"),
+        ("merge", without, by_part, "by no column, the entity by part"),
+    ):
+        name = f"{strategy}{len(first)}"
+        lake.load(entity(strategy, name, columns=first), "s1", [{"id": 1, "part": "x"}])
+        changed = entity(strategy, name, columns=then)
+        error = lake.fail(changed, "s2", [{"id": 2, "part": "y"}])
+        assert isinstance(error, MigrationError)
+        assert told in error.message
+        assert lake.rows(changed, "id", "part") == [(1, "x")]
 
 
 def test_merge_looks_only_where_partitions_never_move(lake: SmallLake) -> None:

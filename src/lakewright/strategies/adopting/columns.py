@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import MigrationError
 from lakewright.spec.column import normal_name
 from lakewright.spec.entity import Strategy
-from lakewright.strategies.silver import STRATEGY_PROPERTY
+from lakewright.strategies.silver import STRATEGY_PROPERTY, refuse_other_partitions
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from lakewright.spec.entity import Entity
 
 __all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
+
+
+_PARTITIONED = (
+    "Say in `adopt: columns` which of the table's columns are the declared ones; or declare those by which "
+    "the table is partitioned, or write it with the declared ones first."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,8 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     """Return what becomes of a table's columns.
 
     Raises:
-        MigrationError: A column that the entity names isn't there, or a partition column would go.
+        MigrationError: A column that the entity names isn't there, or a partition column would go, or the
+            entity declares other ones.
     """
     adoption = _adoption(entity)
     is_historic = entity.strategy is Strategy.HISTORIC
@@ -89,6 +96,8 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     kept = {name: normal_name(given.get(name, name)) for name in others if name not in replaced}
     _refuse_clashes(kept, system)
     _refuse_lost_partitions(state, kept)
+    partitions = [kept[name] for name in state.partition_columns]
+    refuse_other_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
     there = {name.lower() for name in (*replaced, *(_role_name(system, role) for role in roles))}
     added = tuple(name for name in _made(system, is_historic=is_historic) if name.lower() not in there)
     return AdoptedColumns(roles, kept, replaced, dropped, added)
