@@ -49,7 +49,7 @@ class _Given:
 
 
 def expand(
-    parameters: Sequence[Parameter], arguments: Sequence[str], scope: Scope
+    parameters: Sequence[Parameter], arguments: Sequence[str], scope: Scope, *, may_be_hidden: bool = False
 ) -> tuple[Mapping[str, Value], ...]:
     """Return the instances that arguments come to: all combinations, in the order of the parameters.
 
@@ -57,6 +57,7 @@ def expand(
         parameters: As the job declares them.
         arguments: `p=v`, `p=v1,v2`, `p:start=…`, `p:end=…` (included), `p:until=…` (excluded), `p:step=…`.
         scope: For the expressions of defaults and granularities.
+        may_be_hidden: Whether they are a run's as they were kept, in which what is secret is hidden.
 
     Raises:
         SpecError: With every fault: unknown or missing parameters, wrong values, half or backward ranges.
@@ -66,7 +67,8 @@ def expand(
     choices: list[tuple[Value, ...]] = []
     for parameter in parameters:
         try:
-            choices.append(_Choice(parameter, scope).values(given.get(parameter.name)))
+            choice = _Choice(parameter, scope, may_be_hidden=may_be_hidden)
+            choices.append(choice.values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
             message = f"parameter {parameter.name}: {error}"
             faults.append(Fault(message, remedy=_remedy(parameter), code="usage"))
@@ -140,9 +142,10 @@ def _remedy(parameter: Parameter) -> str:
 class _Choice:
     """The values of one parameter."""
 
-    def __init__(self, parameter: Parameter, scope: Scope) -> None:
+    def __init__(self, parameter: Parameter, scope: Scope, *, may_be_hidden: bool) -> None:
         self.parameter = parameter
         self.scope = scope
+        self.may_be_hidden = may_be_hidden
         self.granularity = parameter.step(scope)
 
     def values(self, given: _Given | None) -> tuple[Value, ...]:
@@ -172,7 +175,7 @@ class _Choice:
         return _walk(start, stop, step, is_included=bound == "end")
 
     def _parse(self, text: str) -> Value:
-        if text == HIDDEN and is_secret_name(self.parameter.name):
+        if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
             raise ValueError(f"{HIDDEN} only stands where its value is hidden; give the value itself")
         try:
             return self._floored(self.parameter.parse(text))

@@ -96,7 +96,7 @@ def _instance(project: Project, name: str | None, arguments: tuple[str, ...]) ->
         return project.scope, {}
     job = project.job(name)
     outer = project.scope.instance(job.environment)
-    *_, values = [dict(each) for each in expand(job.parameters, arguments, outer)]
+    *_, values = [dict(each) for each in expand(job.parameters, arguments, outer, may_be_hidden=True)]
     texts = {parameter: render_value(value) for parameter, value in values.items()}
     return project.scope.instance(job.environment, values), texts
 
