@@ -47,7 +47,13 @@ def is_jvm_failure(error: BaseException) -> bool:
 
     Whatever is met once it has ended comes of that: Py4J then also says that classes don't exist.
     """
-    return _has_ended(_seconds_to_wait(error)) or _is_out_of_memory(error)
+    is_starved = _is_out_of_memory(error)
+    patience = 0
+    if is_starved or _is_stopped():
+        patience = _SECONDS_TO_END
+    elif any(map(_is_of_connection, _chain(error))):
+        patience = _SECONDS_TO_CLOSE
+    return _has_ended(patience) or is_starved
 
 
 def jvm_failure(what: str, error: BaseException) -> TargetError:
@@ -69,13 +75,6 @@ def jvm_failure(what: str, error: BaseException) -> TargetError:
 
 def _is_out_of_memory(error: BaseException) -> bool:
     return any(_OUT_OF_MEMORY.search(full_text(each)) for each in _chain(error))
-
-
-def _seconds_to_wait(error: BaseException) -> float:
-    """How long it may take until the JVM has ended, should it be about to."""
-    if _is_out_of_memory(error) or _is_stopped():
-        return _SECONDS_TO_END
-    return _SECONDS_TO_CLOSE if any(map(_is_of_connection, _chain(error))) else 0
 
 
 def _is_of_connection(error: BaseException) -> bool:

@@ -320,20 +320,6 @@ class Ledger:
                     return present
         raise SequenceConflict(f"{item.item_id} is written by too many at once")
 
-    def count_from(self, token_counter: str, last: int) -> None:
-        """Have the counter of a table give numbers above `last`, if it doesn't already."""
-        for _ in range(MOST_RACES):
-            counter = self.store.document(COUNTER, token_counter)
-            if counter is not None and counter.value["last"] >= last:
-                return
-            version = 0 if counter is None else counter.version
-            try:
-                self.store.write(Write(puts=(Put(COUNTER, token_counter, {"last": last}, version),)))
-            except SequenceConflict:
-                continue
-            return
-        raise SequenceConflict(f"{token_counter} is counted by too many at once")
-
     # The operator's verbs
 
     def resolve(self, item_id: str, reason: str, *, fingerprint: Mapping[str, Any] | None = None) -> Item:
@@ -441,6 +427,21 @@ class Ledger:
         """Write what verbs came to; whatever lease there was goes, if it is still the one last seen."""
         puts = tuple(Put(LEASE, append.item_id, None, lease) for append in appends)
         return self.store.write(Write(appends, puts)).items[0]
+
+
+def count_from(store: Store, counter: str, last: int) -> None:
+    """Have a counter of data commits give numbers above `last`, if it doesn't already."""
+    for _ in range(MOST_RACES):
+        present = store.document(COUNTER, counter)
+        if present is not None and present.value["last"] >= last:
+            return
+        version = 0 if present is None else present.version
+        try:
+            store.write(Write(puts=(Put(COUNTER, counter, {"last": last}, version),)))
+        except SequenceConflict:
+            continue
+        return
+    raise SequenceConflict(f"{counter} is counted by too many at once")
 
 
 def _token(

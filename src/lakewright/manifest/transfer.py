@@ -25,7 +25,7 @@ from lakewright.manifest.journal import (
     Place,
     Run,
 )
-from lakewright.manifest.ledger import COUNTER
+from lakewright.manifest.ledger import COUNTER, count_from
 from lakewright.manifest.record import Draft, Record, State
 from lakewright.manifest.store import Append, Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import (
@@ -297,11 +297,8 @@ class _Importing:
     def finish(self) -> None:
         """Move watermarks and counters on to where what was taken in has them."""
         self._finish_watermarks()
-        for key, last in self.counters.items():
-            present = self.store.document(COUNTER, key)
-            if present is None or present.value["last"] < last:
-                put = Put(COUNTER, key, {"last": last}, present.version if present else 0)
-                self.store.write(Write(puts=(put,)))
+        for counter, last in self.counters.items():
+            count_from(self.store, counter, last)
 
     def _finish_watermarks(self) -> None:
         """Put watermarks where slices and people have them; what somebody did here goes before all else."""

@@ -33,7 +33,7 @@ from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
-from lakewright.slices.recall import told_by
+from lakewright.slices.recall import numbers_of, told_by
 from lakewright.slices.result import SliceResult
 from lakewright.slices.window import lower_ends
 from lakewright.strategies.apply import Applied, Order, apply
@@ -192,9 +192,8 @@ class Attempts:
         return SliceResult(name, claim.item_id, summary, warnings=warnings)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
-        metrics = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
         pass_point("before_processed")
-        self.bench.ledger.processed(claim, {**content, **metrics})
+        self.bench.ledger.processed(claim, {**content, **numbers_of(summary)})
 
     def _refuse_late(self, claim: Claim) -> None:
         noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True

@@ -21,8 +21,8 @@ from lakewright.errors import (
     SparkUnavailable,
     SpecError,
 )
-from lakewright.lake.commit import has_passed, strict_session
-from lakewright.lake.files import join, local_path
+from lakewright.lake.commit import strict_session
+from lakewright.lake.files import local_path
 from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.parquet import columns_mark
 from lakewright.lake.table import last_number
@@ -30,7 +30,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
 from lakewright.slices.read import read_slice
-from lakewright.slices.recall import counter_of
+from lakewright.slices.recall import counter_of, has_landed
 from lakewright.strategies.failures import translated
 from lakewright.strategies.fit import Fit, fit_slice
 
@@ -80,17 +80,9 @@ def fail_foreseeable(
 
 def _unprocessed(bench: Bench, entity: Entity, pending: Pending) -> Iterator[Item]:
     """The ready items but those whose commit has landed: they only wait to be told of."""
-    silver, app_id = entity.places(bench.lake.settings).silver, str(bench.application)
-    repeated = any(item.tokens for item in pending.ready)
-    last = last_number(bench.lake, silver, app_id) if repeated else None
+    silver = entity.places(bench.lake.settings).silver
     for item in pending.ready:
-        number = item.tokens.get(bench.application.key)
-        if (
-            number is None
-            or last is None
-            or last < number
-            or has_passed(bench.lake, silver, app_id, number, item.item_id)
-        ):
+        if not has_landed(bench.lake, silver, item, bench.application):
             yield item
 
 
@@ -154,8 +146,8 @@ class _Foresight:
         if self.entity.bronze_format != "parquet":
             return ()
         marks = set()
-        for file in slice_.files:
-            path = local_path(join(slice_.path, file.name) if slice_.is_folder else slice_.path)
+        for file, place in zip(slice_.files, slice_.paths, strict=True):
+            path = local_path(place)
             if path is None:
                 return ()
             try:

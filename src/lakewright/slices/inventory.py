@@ -98,7 +98,8 @@ class Inventory:
         application, last = self.application_of(entity), self.last_number(entity)
         if last is None:
             return
-        if last > self.given_number(entity):
+        given = self.given_number(entity)
+        if last > given:
             silver = self.places_of(entity).silver
             lost = list(unrecorded(self.lake, silver, known, application))
             yield from ({**_entry(item), "number": commit.content["number"]} for item, commit in lost)
@@ -106,7 +107,7 @@ class Inventory:
                 return
         numbered = [item for item in known if item.tokens.get(application.key) == last]
         # A number that no item has any more is of a revision that was requeued since.
-        is_forgotten = not numbered and last <= self.given_number(entity)
+        is_forgotten = not numbered and last <= given
         if not is_forgotten and not any(item.is_processed_by(application) for item in numbered):
             nobody = {"item_id": None, "entity": entity.name, "slice": None}
             yield {**(_entry(numbered[0]) if numbered else nobody), "number": last}

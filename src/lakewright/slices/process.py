@@ -28,7 +28,7 @@ from lakewright.slices.attempt import Attempts
 from lakewright.slices.bench import Bench, Wishes
 from lakewright.slices.look import choose, held_error, look_for_slices
 from lakewright.slices.pending import Pending, slice_name
-from lakewright.slices.recall import counter_of
+from lakewright.slices.recall import counter_of, has_landed
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.times import parse_processing_time
 from lakewright.spec.entity import Strategy
@@ -99,7 +99,7 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
             remedy="Name the slice, or process them without --processing-time.",
         )
     bench, silver = attempts.bench, attempts.places.silver
-    if bench.wishes.backdated or _has_landed(attempts, chosen[0]):
+    if bench.wishes.backdated or has_landed(bench.lake, silver, chosen[0], bench.application):
         return
     if is_adoptable(attempts.entity, observe_table(bench.lake, silver)):
         return
@@ -112,20 +112,6 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
             f"up to which the versions in {silver} go",
             details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
         )
-
-
-def _has_landed(attempts: Attempts, item: Item) -> bool:
-    """Whether an earlier attempt at an item committed."""
-    number = item.tokens.get(attempts.bench.application.key)
-    if number is None:
-        return False
-    lake, silver = attempts.bench.lake, attempts.places.silver
-    last = last_number(lake, silver, attempts.app_id)
-    return (
-        last is not None
-        and last >= number
-        and not has_passed(lake, silver, attempts.app_id, number, item.item_id)
-    )
 
 
 def _process(attempts: Attempts, items: Sequence[Item]) -> ProcessResult:

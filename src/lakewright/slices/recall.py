@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, CommitFact, commits
+from lakewright.lake.commit import Commit, CommitFact, commits, has_passed
 from lakewright.lake.table import Address, last_number
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.ledger import COUNTER
+from lakewright.manifest.ledger import COUNTER, count_from
 from lakewright.slices.pending import slice_name
 from lakewright.slices.reconcile import version_restored
 from lakewright.strategies.summary import Summary
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bench import Bench
     from lakewright.spec.entity import Entity, Strategy
 
-__all__ = ["counter_of", "given_number", "recall", "told_by", "unrecorded"]
+__all__ = ["counter_of", "given_number", "has_landed", "numbers_of", "recall", "told_by", "unrecorded"]
 
 
 def counter_of(silver: Address) -> str:
@@ -37,6 +37,15 @@ def given_number(ledger: Ledger, silver: Address) -> int:
     """Return the last number that the manifest has given to a commit to a table; 0 for none."""
     document = ledger.store.document(COUNTER, counter_of(silver))
     return int(document.value["last"]) if document is not None else 0
+
+
+def has_landed(lake: Lake, silver: Address, item: Item, application: Application) -> bool:
+    """Return whether an earlier attempt at an item committed, or nothing rules out that it did."""
+    number, app_id = item.tokens.get(application.key), str(application)
+    if number is None:
+        return False
+    last = last_number(lake, silver, app_id)
+    return last is not None and last >= number and not has_passed(lake, silver, app_id, number, item.item_id)
 
 
 def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
@@ -52,16 +61,16 @@ def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, I
         return {}
     recalled: dict[str, Item] = {}
     for item, commit in unrecorded(bench.lake, silver, unbegun, bench.application):
-        _, content = told_by(CommitFact(commit.version, commit.content), entity.strategy)
+        summary, content = told_by(CommitFact(commit.version, commit.content), entity.strategy)
         done = ledger.recall(
             item,
             bench.application,
             token=commit.content["number"],
-            content={"slice": slice_name(item), **content},
+            content={"slice": slice_name(item), **content, **numbers_of(summary)},
             run_id=bench.holder.run_id,
         )
         recalled[item.item_id] = done
-    ledger.count_from(counter_of(silver), last)
+    count_from(ledger.store, counter_of(silver), last)
     # Where only the table has moved, its commits are counted anew, and nothing is lost.
     if recalled or not any(bench.application.key in item.tokens for item in items):
         bench.warn(
@@ -93,13 +102,17 @@ def unrecorded(
 
 
 def told_by(fact: CommitFact, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
-    """Return what a commit tells of its slice: its numbers, and the content of a PROCESSED."""
+    """Return what a commit tells of its slice: its numbers, and what a PROCESSED says beside them."""
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)
     summary = Summary.from_json(metrics)
     told = {key: fact.content[key] for key in ("fingerprint", "watermarks", "drift") if key in fact.content}
-    numbers = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
-    return summary, {**told, "adopted": True, "commit_run": fact.content.get("run"), **numbers}
+    return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
+
+
+def numbers_of(summary: Summary) -> dict[str, Any]:
+    """Return the numbers of a slice as a PROCESSED has them."""
+    return {"metrics": summary.as_json(), "delta_version": summary.delta_version}
 
 
 def _is_unbegun(item: Item, application: Application) -> bool:

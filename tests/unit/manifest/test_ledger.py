@@ -35,7 +35,7 @@ from lakewright.errors import (
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import LEASE
 from lakewright.manifest.leases import find_lease
-from lakewright.manifest.ledger import COUNTER, Ledger
+from lakewright.manifest.ledger import COUNTER, Ledger, count_from
 from lakewright.manifest.lock import way_out
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, State
@@ -294,8 +294,8 @@ class TestRecall:
         ledger = ledger_of(store)
         ledger.discover([found("a"), found("b")])
         store.before = lambda: claim(ledger, found("a").item_id)
-        ledger.count_from("silver/regions", 7)
-        ledger.count_from("silver/regions", 3)
+        count_from(store, "silver/regions", 7)
+        count_from(store, "silver/regions", 3)
         assert claim(ledger, found("b").item_id).token == 8
 
 
