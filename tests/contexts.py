@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.leases import Leases
 from lakewright.manifest.ledger import Ledger
@@ -15,6 +14,7 @@ from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.settings import Settings
+from lakewright.workspace.workspace import Workspace
 
 NUMBERS = itertools.count(1)
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright import connections, mappings, relations, schemas, targets
+from lakewright.documentation import checks
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
 from lakewright.run import hooks
-from lakewright.spec.load import load_project
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.loading.load import load_project
 from lakewright.spec.project import Project
-from lakewright.spec.registry import Registry
-from lakewright.targets import assertions, checks, datasets, measures
+from lakewright.targets import assertions, datasets, measures
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

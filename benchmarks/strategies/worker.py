@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.jars import fetch_jars
-from lakewright.lake.java import find_java, java_home_for_spark
-from lakewright.lake.session import SessionSettings, build_session, driver_memory_gib, machine_memory
+from lakewright.spark.jars import fetch_jars
+from lakewright.spark.java import find_java, java_home_for_spark
+from lakewright.spark.session import SessionSettings, build_session, driver_memory_gib, machine_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from lakewright.spec.model import KindOf, Model, Named, read_settings
-from lakewright.spec.types import Scalar
-from lakewright.spec.values import Duration
+from lakewright.spec.expressions.values import Duration
+from lakewright.spec.kinds.model import KindOf, Model, Named, read_settings
+from lakewright.spec.kinds.types import Scalar
 
 __all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
 

@@ -15,23 +15,23 @@ from scripts.reference.keys import keys_of, summary, table
 
 from lakewright.app import registry
 from lakewright.connections.connection import Connection
+from lakewright.documentation.checks.check import Check
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.relations.relation import Relation
 from lakewright.run.hooks.hook import Hook
 from lakewright.schemas.schema import Schema
-from lakewright.spec.case import Case
-from lakewright.spec.column import Column
-from lakewright.spec.documentation import DocumentationFile
-from lakewright.spec.entity import Entity, EntitySettings, SourceConnection
-from lakewright.spec.job import Execution, Job, MetricBoard, Parameter
-from lakewright.spec.lake import LakeSettings
-from lakewright.spec.load import ProjectFile
-from lakewright.spec.model import Model, Named
-from lakewright.spec.template import TemplateSpec
-from lakewright.spec.types import Field, PartitionField
-from lakewright.spec.watermark import Watermark
+from lakewright.spec.definitions.template import TemplateSpec
+from lakewright.spec.kinds.case import Case
+from lakewright.spec.kinds.column import Column
+from lakewright.spec.kinds.documentation import DocumentationFile
+from lakewright.spec.kinds.entity import Entity, EntitySettings, SourceConnection
+from lakewright.spec.kinds.job import Execution, Job, MetricBoard, Parameter
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.model import Model, Named
+from lakewright.spec.kinds.types import Field, PartitionField
+from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.loading.load import ProjectFile
 from lakewright.targets.assertions.assertion import Assertion
-from lakewright.targets.checks.check import Check
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.measures.measure import Measure
 from lakewright.targets.target import Target

@@ -20,22 +20,20 @@ from typing import Any
 from uuid import uuid4
 
 import lakewright.connections
+import lakewright.documentation.checks
 import lakewright.mappings
 import lakewright.relations
 import lakewright.run.hooks
 import lakewright.schemas
 import lakewright.targets
 import lakewright.targets.assertions
-import lakewright.targets.checks
 import lakewright.targets.datasets
 import lakewright.targets.measures
 from lakewright.connections.jdbc import driver_jars
+from lakewright.doctor.examination import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.catalog import needs_catalog
 from lakewright.lake.lake import Lake
-from lakewright.lake.metastore import CATALOG
-from lakewright.lake.session import SessionSettings, throw_away_conf
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.leases import Leases
 from lakewright.manifest.ledger import Ledger, Takeover
@@ -53,21 +51,23 @@ from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
 from lakewright.slices.process import Bench, Wishes, process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.entity import Entity, Strategy
-from lakewright.spec.files import PROJECT_FILE
-from lakewright.spec.load import load_project
+from lakewright.spark.metastore import CATALOG
+from lakewright.spark.session import SessionSettings, throw_away_conf
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.kinds.entity import Entity, Strategy
+from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.stage import make_stage
 from lakewright.spec.project import Project
-from lakewright.spec.registry import Registry
-from lakewright.spec.stage import make_stage
+from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, read_store
 from lakewright.stores.unmade import UnmadeStore
 from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.doctor import Diagnosis, Repair, examine, plan_repair, repair
 from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
 from lakewright.targets.upkeep import Upkeep, look_at_silver, maintain
+from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def registry() -> Registry:
         "schema": lakewright.schemas,
         "target": lakewright.targets,
         "assertion": lakewright.targets.assertions,
-        "check": lakewright.targets.checks,
+        "check": lakewright.documentation.checks,
         "dataset": lakewright.targets.datasets,
         "measure": lakewright.targets.measures,
         "hook": lakewright.run.hooks,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.unit.pages.documents import PRICES, make_document
 
-from lakewright.pages.html import html_files
-from lakewright.pages.words import anchor
+from lakewright.documentation.pages.html import html_files
+from lakewright.documentation.pages.words import anchor
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CANARY = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"

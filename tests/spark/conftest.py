@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakewright.lake.jars import POSTGRES_DRIVER
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.jars import POSTGRES_DRIVER
+from lakewright.spark.session import SessionSettings, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

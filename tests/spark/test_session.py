@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.session import SessionSettings, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -24,9 +24,9 @@ from lakewright.stores.unmade import UnmadeStore
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.doctor.examination import Diagnosis
     from lakewright.lake.commit import Commit
-    from lakewright.spec.entity import Entity
-    from lakewright.targets.doctor import Diagnosis
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["Check", "diagnosis_checks", "entity_checks", "machine_checks", "no_project", "project_checks"]
 
@@ -69,7 +69,7 @@ def _python() -> Check:
 
 
 def _java(environ: Mapping[str, str]) -> str:
-    from lakewright.lake.java import find_java
+    from lakewright.spark.java import find_java
 
     java = find_java(environ)
     return f"{java.feature} at {java.home} (from {java.origin})"
@@ -87,7 +87,7 @@ def _package(name: str, distribution: str) -> Check:
 
 
 def _jars(environ: Mapping[str, str]) -> str:
-    from lakewright.lake.jars import DELTA_JARS, jars_folder, missing_jars
+    from lakewright.spark.jars import DELTA_JARS, jars_folder, missing_jars
 
     folder = jars_folder(environ)
     missing = missing_jars(folder)
@@ -95,7 +95,7 @@ def _jars(environ: Mapping[str, str]) -> str:
         names = ", ".join(jar.name for jar in missing)
         raise NotInstalled(
             f"{folder} lacks {names}",
-            remedy="The first run fetches them; without a network, `python -m lakewright.lake.jars`.",
+            remedy="The first run fetches them; without a network, `python -m lakewright.spark.jars`.",
         )
     return f"{len(DELTA_JARS)} in {folder}"
 

@@ -14,15 +14,15 @@ from lakewright.connections.postgres import PostgresDialect
 from lakewright.connections.postgres_url import PREFIX, engine_url
 from lakewright.connections.standard import StandardDialect
 from lakewright.errors import SpecError
-from lakewright.lake.jars import POSTGRES_DRIVER, Jar
-from lakewright.spec.model import Reference, TextMap
-from lakewright.spec.scope import Scope
+from lakewright.spark.jars import POSTGRES_DRIVER, Jar
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.model import Reference, TextMap
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.lake.workspace import Workspace
-    from lakewright.spec.definition import Definition
+    from lakewright.spec.definitions.definition import Definition
     from lakewright.spec.project import Project
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JdbcConnection", "driver_jars", "jdbc_connection", "named_connection"]
 

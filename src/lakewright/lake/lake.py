@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from lakewright.lake.jvm import is_jvm_failure
-from lakewright.lake.metastore import CATALOG, embedded_metastore
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.jvm import is_jvm_failure
+from lakewright.spark.metastore import CATALOG, embedded_metastore
+from lakewright.spark.session import SessionSettings, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.lake import LakeSettings
+    from lakewright.spec.kinds.lake import LakeSettings
 
 __all__ = ["Lake"]
 

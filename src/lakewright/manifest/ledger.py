@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from lakewright.errors import LakewrightError, SequenceConflict, UsageError
-from lakewright.manifest import verbs
+from lakewright.manifest import operator_actions as verbs
 from lakewright.manifest.claim import (
     Claim,
     Discovered,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakewright.spec.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import is_secret_name
 
 __all__ = ["HIDDEN", "Redactor"]
 

@@ -12,12 +12,12 @@ from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.naming import Naming, NamingText
-from lakewright.spec.types import Array, Chars, Decimal, MapOf, Struct, Type, TypeText, parse_type
+from lakewright.spec.kinds.types import Array, Chars, Decimal, MapOf, Struct, Type, TypeText, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ConformMapping"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.model import Texts
+from lakewright.spec.kinds.model import Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["DeduplicateMapping"]
 

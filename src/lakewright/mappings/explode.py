@@ -10,13 +10,13 @@ from pydantic import Field as Declared
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.naming import Naming, NamingText
-from lakewright.spec.model import Model, TextMap, Texts
+from lakewright.spec.kinds.model import Model, TextMap, Texts
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ColumnChoice", "ExplodeMapping"]
 

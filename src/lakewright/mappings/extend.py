@@ -14,7 +14,7 @@ from lakewright.mappings.mapping import InputMapping
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ExtendMapping"]
 

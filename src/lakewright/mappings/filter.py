@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.query import all_rows
 from lakewright.mappings.mapping import InputMapping
+from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FilterMapping"]
 

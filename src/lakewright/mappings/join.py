@@ -10,12 +10,12 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.model import Listed, Reference, Texts
+from lakewright.spec.kinds.model import Listed, Reference, Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JoinMapping"]
 

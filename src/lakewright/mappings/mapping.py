@@ -11,15 +11,15 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.query import all_rows
 from lakewright.plan.resource import Resource
-from lakewright.spec.documentation import Documentation
-from lakewright.spec.model import Named, Reference
+from lakewright.spec.kinds.documentation import Documentation
+from lakewright.spec.kinds.model import Named, Reference
+from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["CacheLevel", "Input", "InputMapping", "Mapping"]
 

@@ -10,12 +10,12 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.columns import fields_of, frame_of_records
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.model import Reference
+from lakewright.spec.kinds.model import Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["MockMapping"]
 

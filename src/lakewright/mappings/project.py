@@ -9,13 +9,13 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import cast_column, column
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.model import ALSO, Listed, Model
-from lakewright.spec.types import TypeText
+from lakewright.spec.kinds.model import ALSO, Listed, Model
+from lakewright.spec.kinds.types import TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ProjectMapping", "ProjectedColumn"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.modules import load_function
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.model import Listed, Reference
+from lakewright.spec.kinds.model import Listed, Reference
+from lakewright.workspace.modules import load_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["PythonMapping"]
 

@@ -9,18 +9,18 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import conform, frame_of_records
 from lakewright.lake.partition import Selection, expand_selection
-from lakewright.lake.query import all_rows
-from lakewright.lake.reference import RelationReference, referenced
-from lakewright.lake.workspace import Source
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import Reference
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.model import Reference
+from lakewright.spec.kinds.types import Field, TypeText
+from lakewright.workspace.query import all_rows
+from lakewright.workspace.reference import RelationReference, referenced
+from lakewright.workspace.workspace import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["RelationMapping"]
 

@@ -11,13 +11,13 @@ from lakewright.lake.columns import conform, fields_of
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.mismatch import ColumnPolicy, ColumnPolicyText, TypePolicy, TypePolicyText
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.model import KindOf
+from lakewright.spec.kinds.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SchemaMapping"]
 

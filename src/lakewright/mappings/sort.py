@@ -8,12 +8,12 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.model import Listed
+from lakewright.spec.kinds.model import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SortMapping"]
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.query import all_rows, mapping_names, query_requires, run_query, table_names
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
-from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Reference
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Reference
 from lakewright.transform.sql import name_sql
+from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query, table_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SqlMapping"]
 

@@ -10,13 +10,13 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import conform
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.model import Listed, Reference
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.model import Listed, Reference
+from lakewright.spec.kinds.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["UnionMapping"]
 

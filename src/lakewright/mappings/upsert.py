@@ -9,13 +9,13 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, conform, fields_of
 from lakewright.mappings.mapping import Input, InputMapping
-from lakewright.spec.model import Reference, Texts
+from lakewright.spec.kinds.model import Reference, Texts
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["UpsertMapping"]
 

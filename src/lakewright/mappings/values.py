@@ -10,13 +10,13 @@ from pydantic import model_validator
 from lakewright.lake.columns import frame_of_records
 from lakewright.mappings.mapping import Mapping
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.model import KindOf
+from lakewright.spec.kinds.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ValuesMapping"]
 

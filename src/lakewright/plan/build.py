@@ -19,7 +19,7 @@ from lakewright.plan.graph import Graph, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 __all__ = ["Selection", "build_plan"]
 

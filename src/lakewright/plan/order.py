@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan, Step, StepKey
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 __all__ = ["Gate", "order"]
 

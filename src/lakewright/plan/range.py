@@ -15,11 +15,11 @@ from math import prod
 
 from lakewright.errors import Fault, SpecError
 from lakewright.manifest.redact import HIDDEN
-from lakewright.spec.job import Parameter, Step
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.expressions.values import Duration, Value, ValueType
+from lakewright.spec.kinds.job import Parameter, Step
 from lakewright.spec.near import suggestion
-from lakewright.spec.scope import Scope
-from lakewright.spec.secrets import is_secret_name
-from lakewright.spec.values import Duration, Value, ValueType
 
 __all__ = ["MOST_INSTANCES", "expand", "floor_value", "sample_arguments"]
 

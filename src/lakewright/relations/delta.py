@@ -50,14 +50,14 @@ from lakewright.relations.migration import (
     find_steps,
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.model import TextMap, Texts
-from lakewright.spec.places import Address
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import TextMap, Texts
+from lakewright.spec.kinds.places import Address
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["DeltaRelation"]
 

@@ -13,15 +13,15 @@ from lakewright.lake.partition import Partition, partition_sql, typed_columns, t
 from lakewright.lake.table import TableState, observe_table, open_file
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
-from lakewright.spec.places import Address
-from lakewright.spec.types import Field, PartitionField
-from lakewright.spec.values import Value
+from lakewright.spec.expressions.values import Value
+from lakewright.spec.kinds.places import Address
+from lakewright.spec.kinds.types import Field, PartitionField
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, DataFrameWriter
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Partitions", "WriteTarget", "delta_table", "has_files", "partitions_of", "write_table"]
 

@@ -9,21 +9,21 @@ from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.partition import Partition
-from lakewright.lake.query import all_rows
 from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.entity import Entity, Strategy
-from lakewright.spec.model import Reference
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.entity import Entity, Strategy
+from lakewright.spec.kinds.model import Reference
+from lakewright.spec.kinds.types import Field
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
+from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["EntityRelation"]
 

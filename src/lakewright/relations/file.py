@@ -20,13 +20,13 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.model import TextMap
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import TextMap
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FileRelation"]
 

@@ -13,12 +13,12 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.model import TextMap
+from lakewright.spec.kinds.model import TextMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["GenericRelation"]
 

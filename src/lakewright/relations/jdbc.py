@@ -13,12 +13,12 @@ from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.model import Reference, TextMap
+from lakewright.spec.kinds.model import Reference, TextMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["InDatabase"]
 

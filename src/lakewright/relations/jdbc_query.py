@@ -17,7 +17,7 @@ from lakewright.relations.jdbc import InDatabase
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JdbcQueryRelation"]
 

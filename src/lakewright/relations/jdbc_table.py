@@ -25,13 +25,13 @@ from lakewright.relations.migration import (
     default_strategy,
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.model import Listed, Model, Texts
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import Listed, Model, Texts
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["IndexSpec", "JdbcTableRelation"]
 

@@ -27,7 +27,7 @@ from lakewright.relations.relation import ManagedRelation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JdbcViewRelation"]
 

@@ -12,13 +12,13 @@ from lakewright.lake.columns import frame_of_records
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.relations.empty import EmptyRelation
-from lakewright.spec.model import Reference
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import Reference
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["MockRelation"]
 

@@ -15,14 +15,14 @@ from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.schemas.schema import Schema
-from lakewright.spec.documentation import Documentation
-from lakewright.spec.model import KindOf, Listed, Named, Reference
-from lakewright.spec.types import Field, PartitionField
+from lakewright.spec.kinds.documentation import Documentation
+from lakewright.spec.kinds.model import KindOf, Listed, Named, Reference
+from lakewright.spec.kinds.types import Field, PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Source, Workspace
+    from lakewright.workspace.workspace import Source, Workspace
 
 __all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "WriteSummary"]
 

@@ -29,15 +29,15 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.model import TextMap
-from lakewright.spec.places import Address
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import TextMap
+from lakewright.spec.kinds.places import Address
+from lakewright.spec.kinds.types import Field
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["TableRelation"]
 

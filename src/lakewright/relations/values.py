@@ -12,12 +12,12 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ValuesRelation"]
 

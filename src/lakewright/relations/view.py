@@ -13,7 +13,6 @@ from lakewright.errors import MigrationError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
-from lakewright.lake.query import table_resources
 from lakewright.lake.table import ensure_database, is_unborn
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.resource import Resource
@@ -24,14 +23,15 @@ from lakewright.relations.migration import (
     default_strategy,
 )
 from lakewright.relations.relation import ManagedRelation
-from lakewright.spec.model import Reference
-from lakewright.spec.places import Address
+from lakewright.spec.kinds.model import Reference
+from lakewright.spec.kinds.places import Address
 from lakewright.transform.sql import text_sql
+from lakewright.workspace.query import table_resources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ViewRelation", "WaitingView"]
 

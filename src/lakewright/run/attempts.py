@@ -16,12 +16,12 @@ from itertools import count
 from threading import Event, Thread
 
 from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
-from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.contexts import Contexts
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.moved import Moves
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase
@@ -26,14 +25,15 @@ from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
-from lakewright.spec.job import Job
-from lakewright.spec.stage import Stage
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.loading.stage import Stage
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from lakewright.spec.definition import Definition
+    from lakewright.spec.definitions.definition import Definition
 
 __all__ = ["CaseRun", "moved_lake", "moves_of"]
 

@@ -10,15 +10,15 @@ from typing import NoReturn
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.graph import Node, find_circle
 from lakewright.plan.phase import Phase
 from lakewright.plan.range import expand, sample_arguments
 from lakewright.run.observe import node_of
-from lakewright.spec.job import Job
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["find_circles"]
 

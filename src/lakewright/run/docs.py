@@ -8,20 +8,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from lakewright.documentation.gather import Asked, gathered
+from lakewright.documentation.pages.document import Document
+from lakewright.documentation.settings import documentation_settings
+from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
-from lakewright.pages.document import Document
 from lakewright.plan.range import expand
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import render_value
 from lakewright.spec.project import Project
-from lakewright.spec.scope import Scope
-from lakewright.spec.values import render_value
 from lakewright.targets.context import Context
-from lakewright.targets.documentation.gather import Asked, gathered
-from lakewright.targets.documentation.settings import documentation_settings
-from lakewright.targets.documentation.write import write_documentation
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Docs", "DocsRequest", "write_docs"]
 

@@ -23,11 +23,11 @@ from lakewright.plan.order import order
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
-from lakewright.run.agenda import Agenda, InOrder, SideBySide
 from lakewright.run.progress import Progress, Turn
 from lakewright.run.result import RunResult, TargetResult
+from lakewright.run.scheduler import Agenda, InOrder, SideBySide
 from lakewright.run.workers import Workers
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 __all__ = ["Interruption", "Listener", "Runner", "execute"]
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.plan.graph import Node
@@ -30,10 +29,11 @@ from lakewright.run.publish import Publisher
 from lakewright.run.recorder import Recorder, notes
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spec.job import Job
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.job import Job
 from lakewright.spec.project import Project
-from lakewright.spec.scope import Scope
 from lakewright.targets.context import Context
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JobRequest", "JobRun"]
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakewright.errors import Fault, LakewrightError, SpecError
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
@@ -19,6 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.contexts import Contexts
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Observer", "node_of"]
 

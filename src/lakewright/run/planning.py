@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.build import Selection, build_plan
 from lakewright.plan.candidate import choices
@@ -25,10 +24,11 @@ from lakewright.run.observe import Observer
 from lakewright.run.request import JobRequest
 from lakewright.run.resume import Leftovers, is_entry_undone
 from lakewright.run.shared import naming_other_jobs
-from lakewright.spec.job import Job
+from lakewright.spec.expressions.values import render_value
+from lakewright.spec.kinds.job import Job
 from lakewright.spec.project import Project
-from lakewright.spec.values import render_value
 from lakewright.targets.context import Context
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Planning"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import Listed, Texts
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import Listed, Texts
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["InlineSchema"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from lakewright.spec.model import Named
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import Named
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Schema"]
 

@@ -11,10 +11,10 @@ from pydantic import model_validator
 
 from lakewright.errors import SpecError
 from lakewright.schemas.schema import Schema
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["TextSchema"]
 

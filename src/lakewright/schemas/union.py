@@ -11,11 +11,11 @@ from lakewright.errors import SpecError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf, Listed, Reference
-from lakewright.spec.types import Field
+from lakewright.spec.kinds.model import KindOf, Listed, Reference
+from lakewright.spec.kinds.types import Field
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["UnionSchema"]
 

@@ -15,12 +15,12 @@ from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
 from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.failures import translated
-from lakewright.strategies.fit import fit_slice
+from lakewright.strategies.schema_fit import fit_slice
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.bench import Bench
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["adopt_before"]
 

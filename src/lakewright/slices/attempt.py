@@ -27,15 +27,15 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import CommitFact, landed, strict_session
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
-from lakewright.slices.recall import numbers_of, told_by
+from lakewright.slices.recover_from_log import numbers_of, told_by
 from lakewright.slices.result import SliceResult
 from lakewright.slices.window import lower_ends
+from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.strategies.apply import Applied, Order, apply
 from lakewright.strategies.failures import translated
 from lakewright.strategies.summary import Summary
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
-    from lakewright.spec.entity import Entity, Strategy
+    from lakewright.spec.kinds.entity import Entity, Strategy
     from lakewright.stores.heartbeat import Heartbeat
 
 __all__ = ["Attempts"]

@@ -23,16 +23,16 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import strict_session
 from lakewright.lake.files import local_path
-from lakewright.lake.jvm import is_jvm_failure, jvm_failure
 from lakewright.lake.parquet import columns_mark
 from lakewright.lake.table import last_number
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
 from lakewright.slices.read import read_slice
-from lakewright.slices.recall import counter_of, has_landed
+from lakewright.slices.recover_from_log import counter_of, has_landed
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.failures import translated
-from lakewright.strategies.fit import Fit, fit_slice
+from lakewright.strategies.schema_fit import Fit, fit_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
     from lakewright.slices.pending import Pending
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["fail_foreseeable"]
 

@@ -13,15 +13,15 @@ from lakewright.lake.table import last_number
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
 from lakewright.slices.pending import slice_name
-from lakewright.slices.recall import given_number, unrecorded
+from lakewright.slices.recover_from_log import given_number, unrecorded
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.spec.entity import Entity
-    from lakewright.spec.places import Places
+    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.kinds.places import Places
 
 __all__ = ["Differences", "Inventory"]
 

@@ -18,15 +18,15 @@ from lakewright.manifest.store import Query
 from lakewright.slices.discover import discovered, item_id, list_slices
 from lakewright.slices.moved import refuse_moved
 from lakewright.slices.pending import Pending, slice_name, sort_out
-from lakewright.slices.recall import recall
+from lakewright.slices.recover_from_log import recall
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.manifest.claim import Discovered
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
-    from lakewright.spec.entity import Entity
-    from lakewright.spec.places import Places
+    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.kinds.places import Places
 
 __all__ = ["choose", "held_error", "look_for_slices"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.manifest.watermark import Value
-from lakewright.spec.entity import Entity
-from lakewright.spec.function import Surroundings
-from lakewright.spec.watermark import Watermark
+from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.kinds.watermark import Watermark
 
 if TYPE_CHECKING:
     from lakewright.slices.bench import Bench

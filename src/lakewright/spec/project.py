@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, SpecError
-from lakewright.spec.definition import Definition
-from lakewright.spec.entity import Entity
-from lakewright.spec.job import Job
-from lakewright.spec.lake import LakeSettings
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.expressions.scope import Scope, secrets_of
+from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.kinds.lake import LakeSettings
 from lakewright.spec.near import suggestion
-from lakewright.spec.registry import Registry
-from lakewright.spec.scope import Scope, secrets_of
 
 __all__ = ["Entities", "Project", "resolve_entity"]
 

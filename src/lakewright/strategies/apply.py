@@ -14,16 +14,16 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.table import TableState, observe_table
 from lakewright.manifest.watermark import Watermark
-from lakewright.spec.entity import Strategy
+from lakewright.spec.kinds.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.drift import Drift
 from lakewright.strategies.facts import take_facts
-from lakewright.strategies.fit import Fit, fit_slice
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
 from lakewright.strategies.pruning import ranged_columns
+from lakewright.strategies.schema_fit import Fit, fit_slice
 from lakewright.strategies.work import Leave, Work
 from lakewright.transform.hash import HASH_VERSION
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
     from lakewright.strategies.summary import Summary
 
 __all__ = ["Applied", "Order", "apply", "take_up"]

@@ -16,13 +16,13 @@ from lakewright.errors import (
     SliceError,
     TargetError,
 )
-from lakewright.lake.jvm import full_text
+from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
 
 if TYPE_CHECKING:
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["translated"]
 

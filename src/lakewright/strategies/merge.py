@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.spec.entity import Strategy
+from lakewright.spec.kinds.entity import Strategy
 from lakewright.strategies.changes import HELD, MISSING, Action, Comparison, compare
-from lakewright.strategies.first import fill
-from lakewright.strategies.missing import reached, refuse_many, window
+from lakewright.strategies.delete_inference import reached, refuse_many, window
+from lakewright.strategies.initial_load import fill
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.upsert import Clause, merge
 from lakewright.transform.sql import name_sql

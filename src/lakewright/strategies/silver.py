@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
 from lakewright.lake.table import remove_unborn
-from lakewright.spec.column import normal_name
-from lakewright.spec.entity import Strategy
+from lakewright.spec.kinds.column import normal_name
+from lakewright.spec.kinds.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.lake.table import TableState
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
     from lakewright.strategies.work import Work
     from lakewright.transform.pipeline import Prepared
 

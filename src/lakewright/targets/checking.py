@@ -14,13 +14,13 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.spec.model import KindOf, NamedMap, Reference
+from lakewright.spec.kinds.model import KindOf, NamedMap, Reference
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["CheckingTarget", "ErrorMode", "ErrorModeText"]
 

@@ -13,7 +13,7 @@ from lakewright.lake.difference import SchemaRules, schema_differences
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import KindOf, Reference
+from lakewright.spec.kinds.model import KindOf, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.target import Target
@@ -21,7 +21,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["CompareTarget"]
 

@@ -13,14 +13,14 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import KindOf, Reference, Texts
+from lakewright.spec.kinds.model import KindOf, Reference, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ConsoleTarget"]
 

@@ -11,9 +11,9 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.targets.settings import Settings
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
     from lakewright.manifest.leases import Leases
     from lakewright.manifest.ledger import Ledger
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Context", "RunOptions"]
 

@@ -19,7 +19,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
-from lakewright.spec.model import KindOf, Model, Reference
+from lakewright.spec.kinds.model import KindOf, Model, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
@@ -31,7 +31,7 @@ from lakewright.targets.writing import OutputModeText, judged_mode, spread
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["CopyTarget", "SchemaFile"]
 

@@ -35,8 +35,8 @@ from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.preview import preview_next
 from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices, process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.entity import Entity, Strategy
-from lakewright.spec.model import Reference
+from lakewright.spec.kinds.entity import Entity, Strategy
+from lakewright.spec.kinds.model import Reference
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.silver import refuse_other_table
 from lakewright.targets.context import Context
@@ -49,7 +49,7 @@ from lakewright.targets.upkeep import maintain, silver_resource
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["EntityTarget", "application_of"]
 

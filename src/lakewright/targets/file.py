@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.relations.file import FileFormat, FileRelation
-from lakewright.spec.model import TextMap
-from lakewright.spec.types import PartitionField, Scalar
+from lakewright.spec.kinds.model import TextMap
+from lakewright.spec.kinds.types import PartitionField, Scalar
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FileTarget"]
 

@@ -18,13 +18,13 @@ from lakewright.plan.dirty import Dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
-from lakewright.spec.model import Model, Reference, TextMap, Texts
+from lakewright.spec.kinds.model import Model, Reference, TextMap, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["CommandAction", "JdbcCommandTarget"]
 

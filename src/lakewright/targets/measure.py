@@ -10,13 +10,13 @@ from pydantic import Field as Declared
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import KindOf, NamedMap, Reference
+from lakewright.spec.kinds.model import KindOf, NamedMap, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.measures.measure import Measure, Measurement
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["MeasureTarget"]
 

@@ -14,13 +14,13 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
-from lakewright.spec.model import Listed, Model, TextMap, Texts
+from lakewright.spec.kinds.model import Listed, Model, TextMap, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.settings import Settings
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["MergeClause", "MergeTarget"]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.lake.reference import RelationReference, referenced
 from lakewright.plan.dirty import Dirtiness, create_dirty
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -16,13 +15,14 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.relations.view import ViewRelation, WaitingView
-from lakewright.spec.model import Reference
+from lakewright.spec.kinds.model import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.writing import WritingTarget
+from lakewright.workspace.reference import RelationReference, referenced
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["RelationTarget"]
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.lake.table import observe_table, read_table
-from lakewright.spec.entity import Entity, Strategy
+from lakewright.spec.kinds.entity import Entity, Strategy
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["broken_rules"]
 

@@ -23,14 +23,14 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.documentation import Documentation
-from lakewright.spec.model import Named, Reference, Texts
-from lakewright.spec.values import Duration
+from lakewright.spec.expressions.values import Duration
+from lakewright.spec.kinds.documentation import Documentation
+from lakewright.spec.kinds.model import Named, Reference, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings, VerifyPolicy
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["BuildPolicyText", "Target", "VerifyPolicyText"]
 

@@ -20,7 +20,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
-from lakewright.spec.model import Reference, TextMap
+from lakewright.spec.kinds.model import Reference, TextMap
 from lakewright.targets.build_record import fingerprint, record_built, with_fingerprints
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
@@ -30,7 +30,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["OutputModeText", "WritingTarget", "judged_mode", "spread"]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.projects import make_workspace
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.workspace import Workspace
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

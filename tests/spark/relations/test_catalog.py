@@ -15,11 +15,11 @@ from tests.reading import rows_of_files
 from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.catalog import find_entry
 from lakewright.lake.files import local_path
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
 from lakewright.relations.view import ViewRelation
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,7 +22,6 @@ from lakewright.errors import (
     SpecError,
     TargetError,
 )
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -30,6 +29,7 @@ from lakewright.relations.jdbc_table import JdbcTableRelation
 from lakewright.relations.migration import MigrationPolicy, Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

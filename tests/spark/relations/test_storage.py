@@ -16,10 +16,10 @@ from tests.projects import make_workspace
 from tests.reading import rows_of_files
 
 from lakewright.errors import TargetError
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer
 from lakewright.relations import delta_write
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,13 +12,13 @@ from tests.contexts import make_context
 from tests.projects import make_project
 
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.status import Status
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.case_result import CaseResult
-from lakewright.spec.stage import make_stage
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.loading.stage import make_stage
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from uuid import uuid4
 import pytest
 
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices.process import Bench, Wishes, process_pending
-from lakewright.spec.entity import Entity
-from lakewright.spec.lake import LakeSettings
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.kinds.lake import LakeSettings
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
+from lakewright.doctor.diagnosis import Patient, diagnose
 from lakewright.errors import MigrationError
 from lakewright.lake.table import observe_table, read_table
-from lakewright.spec.entity import Entity
+from lakewright.spec.kinds.entity import Entity
 from lakewright.strategies.adopting.columns import adopted_columns
-from lakewright.strategies.diagnosis import Patient, diagnose
 from lakewright.transform.system import SystemColumns
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")

@@ -36,7 +36,7 @@ from lakewright.strategies import changes as changes_module
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 MODULES = (
     "lakewright.slices.attempt",
@@ -470,7 +470,7 @@ def test_what_is_already_processed_starts_no_query(lake: SmallLake) -> None:
 RUN = """
 import sys
 from pathlib import Path
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.session import SessionSettings, build_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 root = Path(sys.argv[1])
 lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)

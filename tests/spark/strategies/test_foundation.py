@@ -19,8 +19,8 @@ from lakewright import Processing, Project
 from lakewright.app import App
 from lakewright.errors import DuplicateBusinesskeyException, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.lake.table import drop_table
+from lakewright.spark.session import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

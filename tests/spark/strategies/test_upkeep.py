@@ -28,7 +28,7 @@ from lakewright.targets.upkeep import look_at_silver, maintain, silver_resource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
 
@@ -106,7 +106,7 @@ COMPACT = """
 import sys
 from pathlib import Path
 from uuid import uuid4
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.session import SessionSettings, build_session
 from lakewright.manifest.leases import Leases
 from lakewright.targets.upkeep import maintain
 from tests.spark.strategies.bench import SmallLake

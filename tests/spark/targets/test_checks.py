@@ -10,11 +10,11 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import VerificationError
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,6 +14,7 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
+from lakewright.doctor.examination import examine, plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import commits
 from lakewright.lake.table import observe_table
@@ -22,14 +23,13 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.doctor import examine, plan_repair, repair
 from lakewright.targets.lease import leases_held
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.entity import Entity
 
 PROJECT = """
 connections:

@@ -10,13 +10,13 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.lake.workspace import Workspace
-from lakewright.pages.document import CheckResult, Document, Item, Ref
+from lakewright.documentation.gather import Asked, gathered
+from lakewright.documentation.pages.document import CheckResult, Document, Item, Ref
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.spec.documentation import COLLECTORS
-from lakewright.targets.documentation.gather import Asked, gathered
+from lakewright.spec.kinds.documentation import COLLECTORS
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,9 +159,9 @@ def test_failed_checks_show_rows(told: Document) -> None:
 
 
 def test_checks_of_one_relation_take_one_pass(workspace: Workspace, spark: SparkSession) -> None:
-    from lakewright.targets.checks.not_null import NotNullCheck
-    from lakewright.targets.checks.run import Asked as AskedCheck
-    from lakewright.targets.checks.run import tried
+    from lakewright.documentation.checks.not_null import NotNullCheck
+    from lakewright.documentation.checks.run import Asked as AskedCheck
+    from lakewright.documentation.checks.run import tried
 
     checks = [AskedCheck(NotNullCheck(kind="notNull"), "code") for _ in range(20)]
     spark.sparkContext.setJobGroup("passes", "")

@@ -12,10 +12,10 @@ from tests.projects import make_workspace
 
 from lakewright.errors import VerificationError
 from lakewright.lake.table import Address, observe_table, read_table
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,6 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import DataLossError, MigrationError, SpecError, TargetError, VerificationError
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.lease import LEASE
 from lakewright.plan.dirty import Dirtiness
 from lakewright.plan.outcome import Outcome
@@ -19,6 +18,7 @@ from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from lakewright.cli.call import Call
 from lakewright.cli.entry import answer
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
+from lakewright.doctor.examination import Diagnosis
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
@@ -27,12 +27,12 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
-from lakewright.spec.column import Column
-from lakewright.spec.entity import Entity, Strategy
-from lakewright.spec.lake import LakeSettings
-from lakewright.spec.places import Address, Places
-from lakewright.spec.watermark import Watermark
-from lakewright.targets.doctor import Diagnosis
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.column import Column
+from lakewright.spec.kinds.entity import Entity, Strategy
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.places import Address, Places
+from lakewright.spec.kinds.watermark import Watermark
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:

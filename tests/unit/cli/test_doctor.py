@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with
 
+from lakewright.doctor.diagnosis import Finding
+from lakewright.doctor.examination import Diagnosis
 from lakewright.errors import NotInstalled
 from lakewright.lake.commit import Commit
 from lakewright.slices.reconcile import Mismatch
-from lakewright.strategies.diagnosis import Finding
-from lakewright.targets.doctor import Diagnosis
 
 OVERLAP = Finding("overlap", "versions begin before the one before them ends", 7, ({"id": "1"}, {"id": "2"}))
 BY_HAND = Commit(3, datetime(2024, 5, 1, 12, tzinfo=UTC), "UPDATE", {}, {})

@@ -14,12 +14,12 @@ from lakewright.connections.postgres import PostgresDialect, read_type
 from lakewright.connections.postgres_url import engine_url
 from lakewright.connections.sql import failure
 from lakewright.errors import DatabaseUnavailable, SpecError
-from lakewright.lake.jars import POSTGRES_DRIVER
-from lakewright.lake.session import SessionSettings, session_conf
 from lakewright.relations.jdbc_migration import has_place
 from lakewright.relations.jdbc_write import staging_name
 from lakewright.relations.relation import Relation
-from lakewright.spec.types import Field, PartitionField, parse_type
+from lakewright.spark.jars import POSTGRES_DRIVER
+from lakewright.spark.session import SessionSettings, session_conf
+from lakewright.spec.kinds.types import Field, PartitionField, parse_type
 
 
 class Nowhere:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.lake.archive import archive_options, archive_path
-from lakewright.lake.java import Java
+from lakewright.spark.archive import archive_options, archive_path
+from lakewright.spark.java import Java
 
 
 def test_without_an_archive_the_jvm_gets_no_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from tests.projects import make_project, no_session
 
 from lakewright.lake.catalog import find_entry, needs_catalog
 from lakewright.lake.lake import Lake
-from lakewright.lake.metastore import CATALOG
-from lakewright.lake.session import SessionSettings
+from lakewright.spark.metastore import CATALOG
+from lakewright.spark.session import SessionSettings
 
 ENTITY = """
 connections: {web: {}}

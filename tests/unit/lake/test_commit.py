@@ -14,9 +14,9 @@ from tests.projects import no_session
 from lakewright.errors import CommitTooLate
 from lakewright.lake.commit import has_passed, landed
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.spec.lake import LakeSettings
-from lakewright.spec.places import Address
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.places import Address
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

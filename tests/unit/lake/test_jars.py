@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import NotInstalled
-from lakewright.lake import jars
-from lakewright.lake.jars import DELTA_JARS, Jar, fetch_jars, jars_folder, missing_jars
+from lakewright.spark import jars
+from lakewright.spark.jars import DELTA_JARS, Jar, fetch_jars, jars_folder, missing_jars
 
 
 def make_jar(repository: Path, artifact: str, content: bytes = b"classes") -> Jar:
@@ -69,7 +69,7 @@ def test_without_the_network_the_remedy_names_command_mirror_and_folder(environ:
     remedy = caught.value.remedy or ""
     assert all(
         part in remedy
-        for part in ("lakewright.lake.jars", "LAKEWRIGHT_MAVEN_URL", environ["LAKEWRIGHT_CACHE"])
+        for part in ("lakewright.spark.jars", "LAKEWRIGHT_MAVEN_URL", environ["LAKEWRIGHT_CACHE"])
     )
     assert list(jars_folder(environ).iterdir()) == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.java import Java, find_java, java_home_for_spark
+from lakewright.spark.java import Java, find_java, java_home_for_spark
 
 
 def make_home(folder: Path, version: str | None) -> Path:

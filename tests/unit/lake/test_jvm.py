@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lakewright.lake.jvm import full_text, is_jvm_failure, jvm_failure
+from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 
 Jvm = Callable[..., "subprocess.Popen[bytes] | None"]
 
@@ -102,7 +102,7 @@ def test_while_it_runs_errors_are_of_what_was_asked(jvm: Jvm, code: str | None, 
 
 
 def test_a_connection_that_fails_while_it_runs_is_another(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakewright.lake.jvm._SECONDS_TO_CLOSE", 0.1)
+    monkeypatch.setattr("lakewright.spark.jvm._SECONDS_TO_CLOSE", 0.1)
     jvm(RUNNING)
     assert not is_jvm_failure(ConnectionRefusedError("refused"))
 
@@ -150,7 +150,7 @@ def test_one_that_answers_no_more_is_waited_for(jvm: Jvm) -> None:
 def test_one_without_memory_that_goes_on_is_none_of_the_slices_fault(
     jvm: Jvm, monkeypatch: pytest.MonkeyPatch, code: str | None, error: Exception
 ) -> None:
-    monkeypatch.setattr("lakewright.lake.jvm._SECONDS_TO_END", 0)
+    monkeypatch.setattr("lakewright.spark.jvm._SECONDS_TO_END", 0)
     jvm(code)
     assert is_jvm_failure(error)
     failure = jvm_failure("s1", error)

@@ -9,7 +9,7 @@ import pytest
 from tests.projects import make_project
 
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
+from lakewright.spark.session import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

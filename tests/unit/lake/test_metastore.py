@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import LeaseHeld
-from lakewright.lake.metastore import embedded_metastore, refuse_metastore_in_use
-from lakewright.lake.session import SessionSettings, build_session
+from lakewright.spark.metastore import embedded_metastore, refuse_metastore_in_use
+from lakewright.spark.session import SessionSettings, build_session
 
 HIVE = {"spark.sql.catalogImplementation": "hive"}
 # Locks the file as Derby does, until its input ends.
@@ -41,7 +41,7 @@ def test_only_a_kept_catalog_without_a_server_has_one(conf: dict[str, str], is_e
 def test_a_session_is_not_started_while_another_process_has_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakewright.lake.session._has_jvm", lambda: False)
+    monkeypatch.setattr("lakewright.spark.session._has_jvm", lambda: False)
     folder = tmp_path / "metastore_db"
     refuse_metastore_in_use(folder)
     folder.mkdir()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.lake.query import table_names
+from lakewright.workspace.query import table_names
 
 
 @pytest.mark.parametrize(

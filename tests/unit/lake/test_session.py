@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.lake.session import (
+from lakewright.spark.session import (
     GIB,
     SessionSettings,
     driver_memory_gib,

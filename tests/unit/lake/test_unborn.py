@@ -8,9 +8,9 @@ import pytest
 
 from lakewright.errors import MigrationError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.lake.table import Address, observe_table, remove_unborn
-from lakewright.spec.lake import LakeSettings
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.lake import LakeSettings
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from deltalake import write_deltalake
 
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
 from lakewright.lake.upkeep import Shape, look_at_shape
-from lakewright.spec.entity import Entity
-from lakewright.spec.lake import LakeSettings
-from lakewright.spec.maintenance import Maintenance
-from lakewright.spec.places import Address
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.maintenance import Maintenance
+from lakewright.spec.kinds.places import Address
 
 pa: Any = import_module("pyarrow")
 

@@ -7,12 +7,12 @@ from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
-from lakewright.spec.lake import LakeSettings
-from lakewright.spec.stage import make_stage
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.loading.stage import make_stage
+from lakewright.workspace.workspace import Workspace
 
 PROJECT = """
 relations:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.manifest.redact import Redactor
-from lakewright.spec.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import is_secret_name
 
 
 @pytest.mark.parametrize(

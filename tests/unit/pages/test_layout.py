@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakewright.pages.layout import Box, lay_out
+from lakewright.documentation.pages.layout import Box, lay_out
 
 NODES = st.integers(0, 12)
 EDGES = st.lists(st.tuples(NODES, NODES), max_size=30)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.unit.pages.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
 
-from lakewright.pages.html import html_files
-from lakewright.pages.json import json_files
-from lakewright.pages.markdown import markdown_files
-from lakewright.pages.words import anchor
+from lakewright.documentation.pages.html import html_files
+from lakewright.documentation.pages.json import json_files
+from lakewright.documentation.pages.markdown import markdown_files
+from lakewright.documentation.pages.words import anchor
 
 
 class Page(HTMLParser):
@@ -146,6 +146,6 @@ def test_secrets_are_taken_out_of_every_text() -> None:
 
 @pytest.mark.parametrize("name", ["page.css", "page.js"])
 def test_what_the_page_is_made_with_comes_with_the_package(name: str) -> None:
-    import lakewright.pages
+    import lakewright.documentation.pages
 
-    assert (Path(lakewright.pages.__file__).parent / name).stat().st_size > 1000
+    assert (Path(lakewright.documentation.pages.__file__).parent / name).stat().st_size > 1000

@@ -15,7 +15,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 BUILD_ONLY = Selection(phases=(Phase.BUILD,))
 

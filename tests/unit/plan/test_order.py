@@ -13,7 +13,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 Node = StepKey | Gate
 

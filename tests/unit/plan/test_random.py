@@ -21,7 +21,7 @@ from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.job import Execution
+from lakewright.spec.kinds.job import Execution
 
 NAMES = ("a", "ab", "b", "c", "d", "e")
 RESOURCES = st.one_of(

@@ -8,11 +8,11 @@ import pytest
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.file import FileRelation
 from lakewright.relations.relation import Relation
+from lakewright.workspace.workspace import Workspace
 
 FILES = """
 relations:

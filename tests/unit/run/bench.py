@@ -16,8 +16,6 @@ from pydantic import Field as Declared
 
 from lakewright.errors import Fault, TargetError
 from lakewright.lake.lake import Lake
-from lakewright.lake.session import SessionSettings
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.leases import Leases
@@ -33,13 +31,15 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run import hooks
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.spec.load import load_project
-from lakewright.spec.model import Texts
-from lakewright.spec.registry import Registry
+from lakewright.spark.session import SessionSettings
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.kinds.model import Texts
+from lakewright.spec.loading.load import load_project
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 START = datetime(2022, 1, 1, tzinfo=UTC)
 HOLDER = Holder("here", 1, "", "run", "me")

@@ -8,13 +8,13 @@ from tests.projects import make_project, no_session
 from lakewright.errors import Fault, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.moved import Moves
-from lakewright.lake.session import SessionSettings, throw_away_conf
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.run.case import moved_lake, moves_of
 from lakewright.run.case_result import AssertionResult, CaseResult
-from lakewright.spec.stage import make_stage
+from lakewright.spark.session import SessionSettings, throw_away_conf
+from lakewright.spec.loading.stage import make_stage
+from lakewright.workspace.workspace import Workspace
 
 SECTIONS = """
 connections:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.projects import make_project
 
-from lakewright.lake.session import SessionSettings
 from lakewright.run.circles import find_circles
+from lakewright.spark.session import SessionSettings
 
 MODEL = """
 relations:

@@ -7,10 +7,10 @@ import pytest
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
-from lakewright.lake.workspace import Workspace
 from lakewright.relations.relation import Relation
 from lakewright.schemas.spark import SparkSchema, as_spark_json
-from lakewright.spec.types import Field, parse_type
+from lakewright.spec.kinds.types import Field, parse_type
+from lakewright.workspace.workspace import Workspace
 
 AVRO = {
     "type": "record",

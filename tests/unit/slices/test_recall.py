@@ -20,15 +20,15 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
-from lakewright.slices import recall as recall_module
+from lakewright.slices import recover_from_log as recall_module
 from lakewright.slices.bench import Bench
 from lakewright.slices.discover import discovered, item_id, list_slices
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.look import look_for_slices
 from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.process import process_pending
-from lakewright.slices.recall import given_number
-from lakewright.spec.entity import Entity
+from lakewright.slices.recover_from_log import given_number
+from lakewright.spec.kinds.entity import Entity
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.entity import application_of
 

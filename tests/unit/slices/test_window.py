@@ -6,9 +6,9 @@ import pytest
 
 from lakewright.errors import SpecError
 from lakewright.slices.window import lower_end
-from lakewright.spec.entity import Entity
-from lakewright.spec.function import Surroundings
-from lakewright.spec.watermark import Watermark
+from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.kinds.watermark import Watermark
 
 
 def test_an_expression_that_does_not_suit_the_last_value_is_named_with_entity_and_column() -> None:

@@ -12,10 +12,10 @@ import pytest
 from pydantic import Field
 
 from lakewright.errors import SpecError
-from lakewright.spec.load import load_project
-from lakewright.spec.model import KindOf, Listed, Model, Named, NamedMap, Reference, TextMap, Texts
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.kinds.model import KindOf, Listed, Model, Named, NamedMap, Reference, TextMap, Texts
+from lakewright.spec.loading.load import load_project
 from lakewright.spec.project import Project
-from lakewright.spec.registry import Registry
 
 SOON = 5
 """Seconds within which hostile input ends even where coverage is measured; without, it is one."""

@@ -11,7 +11,12 @@ from tests.schemas import plain_yaml, violations
 
 import lakewright
 from lakewright.app import registry
-from lakewright.spec.schema import documentation_schema, entities_schema, module_schema, project_schema
+from lakewright.spec.loading.json_schema import (
+    documentation_schema,
+    entities_schema,
+    module_schema,
+    project_schema,
+)
 
 PACKAGE = Path(lakewright.__file__).parent
 ROOT = Path(__file__).parents[3]

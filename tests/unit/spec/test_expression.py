@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.unit.spec.kinds import NOW, SOON
 
 from lakewright.errors import SpecError
-from lakewright.spec.expression import has_expression, parse_expression, parse_template
-from lakewright.spec.function import Namespace, Surroundings
-from lakewright.spec.scope import Scope
-from lakewright.spec.values import Duration
+from lakewright.spec.expressions.expression import has_expression, parse_expression, parse_template
+from lakewright.spec.expressions.function import Namespace, Surroundings
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import Duration
 
 ENVIRON = {"PATH": "/bin", "HOME": "/home/me", "DB_PASSWORD": "hush-hush", "EMPTY": ""}
 FILES = {

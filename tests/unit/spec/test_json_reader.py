@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.spec.kinds import SOON
 
-from lakewright.spec.json_reader import MOST_FAULTS, read_json
+from lakewright.spec.reading.json_reader import MOST_FAULTS, read_json
 
 
 @pytest.mark.parametrize(

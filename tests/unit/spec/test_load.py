@@ -20,8 +20,8 @@ from tests.unit.spec.kinds import (
 )
 
 from lakewright.errors import SpecError
-from lakewright.spec.load import load_project
-from lakewright.spec.values import ValueType
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.loading.load import load_project
 
 WEATHER = {
     "project.yml": """

@@ -11,15 +11,15 @@ import pytest
 from tests.unit.spec.kinds import KINDS, FileRelation, RelationTarget, SqlAssertion, load
 
 from lakewright.errors import SpecError
-from lakewright.spec.config import read_config
-from lakewright.spec.job import Parameter
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
+from lakewright.spec.expressions.values import Duration
+from lakewright.spec.kinds.job import Parameter
+from lakewright.spec.loading.config import read_config
+from lakewright.spec.loading.json_schema import module_schema, project_schema
+from lakewright.spec.loading.stage import make_stage
 from lakewright.spec.near import nearest, suggestion
-from lakewright.spec.registry import Registry
-from lakewright.spec.schema import module_schema, project_schema
-from lakewright.spec.scope import Scope
-from lakewright.spec.secrets import credentials_in, is_secret_name
-from lakewright.spec.stage import make_stage
-from lakewright.spec.values import Duration
 
 
 @pytest.mark.parametrize(

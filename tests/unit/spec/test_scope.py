@@ -8,8 +8,8 @@ import time
 import pytest
 
 from lakewright.errors import Location, SpecError
-from lakewright.spec.function import Surroundings
-from lakewright.spec.scope import Entry, Scope
+from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.scope import Entry, Scope
 
 
 def entries(**texts: str) -> dict[str, object]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lakewright.spec.types import Field, PartitionField, parse_type
-from lakewright.spec.values import ValueType
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.kinds.types import Field, PartitionField, parse_type
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.spec.patterns import format_moment
-from lakewright.spec.values import Duration, ValueType, parse_value, render_value
+from lakewright.spec.expressions.patterns import format_moment
+from lakewright.spec.expressions.values import Duration, ValueType, parse_value, render_value
 
 
 @pytest.mark.parametrize(

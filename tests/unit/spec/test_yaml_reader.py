@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.spec.kinds import SOON
 
-from lakewright.spec.yaml_reader import LONGEST, read_yaml
+from lakewright.spec.reading.yaml_reader import LONGEST, read_yaml
 
 
 def value_of(text: str) -> Any:

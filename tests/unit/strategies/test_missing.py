@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.spec.watermark import Watermark
-from lakewright.strategies.missing import joined
+from lakewright.spec.kinds.watermark import Watermark
+from lakewright.strategies.delete_inference import joined
 
 JOINED = [
     ([("a", "and", 0)], "(a)"),

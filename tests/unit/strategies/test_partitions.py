@@ -6,7 +6,7 @@ import pytest
 
 from lakewright.errors import MigrationError
 from lakewright.lake.table import TableState
-from lakewright.spec.entity import Entity, Strategy
+from lakewright.spec.kinds.entity import Entity, Strategy
 from lakewright.strategies.silver import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY, refuse_other_table
 from lakewright.transform.hash import HASH_VERSION
 

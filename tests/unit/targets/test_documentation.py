@@ -10,14 +10,14 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_project, make_workspace
 
+from lakewright.documentation.gather import Asked, gathered
+from lakewright.documentation.pages.document import CheckStatus, Document, Item, Ref
+from lakewright.documentation.settings import documentation_settings
 from lakewright.errors import SpecError
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.pages.document import CheckStatus, Document, Item, Ref
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.targets.documentation.gather import Asked, gathered
-from lakewright.targets.documentation.settings import documentation_settings
 from lakewright.targets.target import Target
 from lakewright.testing import MemoryStore
 

@@ -14,7 +14,6 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import LakeMoved, TargetError
-from lakewright.lake.workspace import Workspace
 from lakewright.manifest.relocate import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
@@ -26,6 +25,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.entity import application_of
 from lakewright.targets.target import Target
 from lakewright.transform.hash import HASH_VERSION
+from lakewright.workspace.workspace import Workspace
 
 PROJECT = """
 connections:

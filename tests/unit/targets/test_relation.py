@@ -8,7 +8,6 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
-from lakewright.lake.workspace import Workspace
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
@@ -17,6 +16,7 @@ from lakewright.targets.build_record import record_built
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 PROJECT = """
 relations:

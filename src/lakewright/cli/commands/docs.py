@@ -33,8 +33,8 @@ def docs(
     Written as `documentation.yml` says, else as a page in generated-documentation. Names of a job come from
     JOB and its parameters, or from the last run. Ends with 1 if a check fails.
     """
+    from lakewright.documentation.target import check_metrics, failed_checks
     from lakewright.run.docs import DocsRequest
-    from lakewright.targets.document import check_metrics, failed_checks
 
     with working(call.output, "Gathering"):
         written = call.app.document(DocsRequest(job, parameters, is_offline=no_checks))

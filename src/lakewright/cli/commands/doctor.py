@@ -25,8 +25,8 @@ from lakewright.cli.render.words import counted
 from lakewright.errors import LakewrightError, UsageError
 
 if TYPE_CHECKING:
-    from lakewright.spec.entity import Entity
-    from lakewright.targets.doctor import Repair
+    from lakewright.doctor.examination import Repair
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["doctor"]
 

@@ -16,7 +16,7 @@ from lakewright.cli.render.words import counted
 from lakewright.errors import UsageError
 
 if TYPE_CHECKING:
-    from lakewright.spec.registry import Registry
+    from lakewright.spec.definitions.registry import Registry
 
 __all__ = ["schema"]
 
@@ -57,7 +57,12 @@ def _found(find_project: Any) -> Path | None:
 
 
 def _schemas(kinds: Registry) -> Mapping[str, Mapping[str, Any]]:
-    from lakewright.spec.schema import documentation_schema, entities_schema, module_schema, project_schema
+    from lakewright.spec.loading.json_schema import (
+        documentation_schema,
+        entities_schema,
+        module_schema,
+        project_schema,
+    )
 
     return {
         PROJECT: project_schema(),
@@ -68,7 +73,7 @@ def _schemas(kinds: Registry) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _modules(project: Path) -> list[str]:
-    from lakewright.spec.files import PROJECT_FILE, read_document
+    from lakewright.spec.reading.files import PROJECT_FILE, read_document
 
     value = read_document(project / PROJECT_FILE, project)[0].value
     modules = value.get("modules") if isinstance(value, dict) else None

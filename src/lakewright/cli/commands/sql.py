@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.app import App
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["sql"]
 
@@ -50,8 +50,8 @@ def sql(call: Call, /, query: str, *, rows: int) -> None:
 def _answer(app: App, query: str, limit: int) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
     from pyspark.errors import PySparkException
 
-    from lakewright.lake.query import table_names
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.query import table_names
+    from lakewright.workspace.workspace import Workspace
 
     workspace = Workspace(app.project, app.project.scope, app.lake)
     try:

@@ -19,8 +19,8 @@ from lakewright.run.hooks.event import RUNNING, Event
 from lakewright.run.hooks.hook import Hook, Surroundings
 from lakewright.run.hooks.messenger import Messenger
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.spec.model import Named
-from lakewright.spec.scope import Scope
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.model import Named
 from lakewright.targets.stale import STALE_LOCKS
 
 __all__ = ["About", "Announcer"]

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
-from lakewright.spec.column import normal_name
-from lakewright.spec.entity import Strategy
+from lakewright.spec.kinds.column import normal_name
+from lakewright.spec.kinds.entity import Strategy
 from lakewright.strategies.silver import STRATEGY_PROPERTY, refuse_other_partitions
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table import TableState
-    from lakewright.spec.adopt import Adoption
-    from lakewright.spec.entity import Entity
+    from lakewright.spec.kinds.adopt import Adoption
+    from lakewright.spec.kinds.entity import Entity
 
 __all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
 

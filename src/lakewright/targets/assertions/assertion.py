@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import Named, Reference
+from lakewright.spec.kinds.model import Named, Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Assertion", "MappingAssertion", "Verdict", "shown_rows"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 from pydantic import field_validator
 
-from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Texts
-from lakewright.spec.types import Type, parse_type
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Texts
+from lakewright.spec.kinds.types import Type, parse_type
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ColumnsAssertion"]
 

@@ -9,12 +9,12 @@ from pydantic import model_validator
 
 from lakewright.lake.difference import SchemaRules, schema_differences
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf
-from lakewright.spec.types import Field, TypeText
+from lakewright.spec.kinds.model import KindOf
+from lakewright.spec.kinds.types import Field, TypeText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SchemaAssertion"]
 

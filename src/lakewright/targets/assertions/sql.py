@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.query import mapping_names, query_requires, run_query
 from lakewright.plan.resource import Resource
-from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Listed, Model, Reference
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Listed, Model, Reference
 from lakewright.targets.assertions.assertion import Assertion, Verdict
+from lakewright.workspace.query import mapping_names, query_requires, run_query
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SqlAssertion", "SqlTest"]
 

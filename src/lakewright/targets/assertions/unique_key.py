@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.spec.model import Texts
+from lakewright.spec.kinds.model import Texts
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["UniqueKeyAssertion"]
 

@@ -9,12 +9,12 @@ from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation, StoredRelation
-from lakewright.spec.model import Named
+from lakewright.spec.kinds.model import Named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Dataset", "RelationLike"]
 

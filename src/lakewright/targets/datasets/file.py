@@ -9,11 +9,11 @@ from pydantic import Field as Declared
 
 from lakewright.relations.file import FileFormat, FileRelation
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf, Reference, TextMap
+from lakewright.spec.kinds.model import KindOf, Reference, TextMap
 from lakewright.targets.datasets.dataset import RelationLike
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FileDataset"]
 

@@ -9,13 +9,13 @@ from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import Reference
+from lakewright.spec.kinds.model import Reference
 from lakewright.targets.datasets.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["MappingDataset"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.lake.partition import Partition
-from lakewright.lake.reference import RelationReference, referenced
 from lakewright.relations.relation import Relation
-from lakewright.spec.model import Reference, TextMap
+from lakewright.spec.kinds.model import Reference, TextMap
 from lakewright.targets.datasets.dataset import RelationLike
+from lakewright.workspace.reference import RelationReference, referenced
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["RelationDataset"]
 

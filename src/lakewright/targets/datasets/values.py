@@ -8,12 +8,12 @@ from pydantic import Field as Declared
 
 from lakewright.relations.values import ValuesRelation
 from lakewright.schemas.schema import Schema
-from lakewright.spec.model import KindOf
-from lakewright.spec.types import TypeText
+from lakewright.spec.kinds.model import KindOf
+from lakewright.spec.kinds.types import TypeText
 from lakewright.targets.datasets.dataset import RelationLike
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ValuesDataset"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.plan.resource import Resource
-from lakewright.spec.model import Named
+from lakewright.spec.kinds.model import Named
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Measure", "Measurement"]
 

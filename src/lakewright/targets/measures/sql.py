@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
-from lakewright.lake.query import mapping_names, query_requires, run_query
 from lakewright.plan.resource import Resource
-from lakewright.spec.expression import has_expression
-from lakewright.spec.model import Reference
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Reference
 from lakewright.targets.measures.measure import Measure, Measurement
+from lakewright.workspace.query import mapping_names, query_requires, run_query
 
 if TYPE_CHECKING:
-    from lakewright.lake.workspace import Workspace
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SqlMeasure"]
 

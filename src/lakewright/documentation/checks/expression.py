@@ -1,0 +1,37 @@
+"""The `expression` check: a condition that every row meets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.documentation.checks.check import RowCheck
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["ExpressionCheck"]
+
+
+class ExpressionCheck(RowCheck):
+    """Holds if every row meets the condition; one for which it comes to null doesn't."""
+
+    expression: str = Declared(description="SQL condition, over any columns.")
+
+    def claim(self, column: str | None) -> str:
+        """Return the condition."""
+        del column
+        return " ".join(self.expression.split())
+
+    def rows(self, column: str | None, frame: DataFrame) -> Column | None:
+        """Return all rows."""
+        del column, frame
+        return None
+
+    def condition(self, column: str | None, frame: DataFrame) -> Column:
+        """Return the condition."""
+        from pyspark.sql import functions
+
+        del column, frame
+        return functions.expr(self.expression).cast("boolean")

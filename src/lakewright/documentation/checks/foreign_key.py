@@ -1,0 +1,104 @@
+"""The `foreignKey` check: values that are there in another relation or mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field as Declared
+from pydantic import model_validator
+
+from lakewright.documentation.checks.check import Count, QueryCheck
+from lakewright.errors import SpecError
+from lakewright.lake.columns import column as column_of
+from lakewright.mappings.mapping import Input
+from lakewright.spec.kinds.model import Reference, Texts, inconsistent
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["ForeignKeyCheck"]
+
+_OTHER, _IS_THERE = "__other_{}", "__is_there"
+
+
+class ForeignKeyCheck(QueryCheck):
+    """Holds if each row's key is there in another relation or mapping; keys with a null are left out."""
+
+    relation: str | None = Declared(default=None, description="Relation in which the keys are.")
+    mapping: Input | None = Declared(default=None, description="Mapping in which they are.")
+    column: str | None = Declared(
+        default=None, description="Of one column: the other's column; the same name unless given."
+    )
+    columns: Texts = Declared(default=(), description="Of rows: the columns of the key.")
+    references_: Texts = Declared(
+        default=(), alias="references", description="Of rows: the other's columns; the same unless given."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.relation is None) == (self.mapping is None):
+            raise inconsistent("a foreignKey check has a `relation` or a `mapping`")
+        if self.references_ and len(self.references_) != len(self.columns or [0]):
+            raise inconsistent("a foreignKey check has as many `references` as `columns`")
+        return self
+
+    @property
+    def other(self) -> str:
+        """The name of what is referred to."""
+        return self.relation or self.mapping or ""
+
+    def references(self) -> Iterable[Reference]:
+        """Return the relation or mapping."""
+        category = "mapping" if self.relation is None else "relation"
+        return [Reference(category, self.other, (category,))]
+
+    def pairs(self, column: str | None) -> list[tuple[str, str]]:
+        """Return each column of the key with the other's.
+
+        Raises:
+            SpecError: None are named.
+        """
+        own = self.columns or ((column,) if column is not None else ())
+        if not own:
+            raise SpecError.of("a check of kind foreignKey has no `columns`", remedy="Name them.")
+        others = self.references_ or ((self.column,) if self.column and len(own) == 1 else own)
+        return list(zip(own, others, strict=True))
+
+    def claim(self, column: str | None) -> str:
+        """Return what must hold."""
+        own, others = zip(*self.pairs(column), strict=True)
+        there = "" if own == others else f" ({', '.join(others)})"
+        return f"{', '.join(own)} is there in {self.other}{there}"
+
+    def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
+        """Return how many rows have a key that is there."""
+        from pyspark.sql import functions
+
+        pairs = self.pairs(column)
+        for own, _ in pairs:
+            frame = frame.where(column_of(own).isNotNull())
+        there = self._keys(workspace, pairs).withColumn(_IS_THERE, functions.lit(True))
+        joined = frame.join(there, _same(pairs), "left")
+        is_there = functions.col(_IS_THERE)
+        (row,) = joined.agg(
+            functions.count_if(is_there.isNotNull()), functions.count_if(is_there.isNull())
+        ).collect()
+        missing = frame.join(there, _same(pairs), "left_anti").select(*(column_of(own) for own, _ in pairs))
+        return Count(passed=row[0], failed=row[1], failing=missing.distinct())
+
+    def _keys(self, workspace: Workspace, pairs: list[tuple[str, str]]) -> DataFrame:
+        found = (
+            workspace.relation(self.relation).read(workspace)
+            if self.relation is not None
+            else workspace.frame(self.other)
+        )
+        return found.select(
+            *(column_of(other).alias(_OTHER.format(number)) for number, (_, other) in enumerate(pairs))
+        ).distinct()
+
+
+def _same(pairs: list[tuple[str, str]]) -> list[Column]:
+    return [column_of(own) == column_of(_OTHER.format(number)) for number, (own, _) in enumerate(pairs)]

@@ -1,0 +1,35 @@
+"""The `range` check: a column whose values lie between two others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.documentation.checks.check import RowCheck
+from lakewright.lake.columns import column as column_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["RangeCheck"]
+
+
+class RangeCheck(RowCheck):
+    """Holds if the column's value is null, or neither below `lower` nor above `upper`."""
+
+    lower: str = Declared(description="The least value that may be there.")
+    upper: str = Declared(description="The greatest value that may be there.")
+
+    def claim(self, column: str | None) -> str:
+        """Return what must hold."""
+        return f"{self.needed(column)} is between {self.lower} and {self.upper}"
+
+    def condition(self, column: str | None, frame: DataFrame) -> Column:
+        """Return that the value lies between the two, read as the column's type."""
+        from pyspark.sql import functions
+
+        subject = column_of(self.needed(column))
+        found = frame.select(subject).schema[0].dataType
+        lower, upper = (functions.lit(text).cast(found) for text in (self.lower, self.upper))
+        return subject.between(lower, upper)

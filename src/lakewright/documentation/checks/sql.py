@@ -1,0 +1,86 @@
+"""The `sql` check: a query that says whether, or for how many rows, something holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.documentation.checks.check import Count, QueryCheck
+from lakewright.errors import SpecError
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Reference
+from lakewright.workspace.query import mapping_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["SqlCheck"]
+
+THIS = "__this__"
+_LONGEST = 80
+
+
+class SqlCheck(QueryCheck):
+    """Holds if the query says so; its tables are mappings, and `__this__` is what is checked.
+
+    The query gives either one row with a boolean column `success`, whose other columns are shown; or rows of
+    two columns, a boolean and the number of rows for which it is so.
+    """
+
+    query: str = Declared(description="The query.")
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mappings in the query, unless it holds an expression."""
+        if has_expression(self.query):
+            return []
+        return [Reference("mapping", name, ("query",)) for name in self._mappings()]
+
+    def _mappings(self) -> list[str]:
+        return [name for name in mapping_names(self.query) if name.lower() != THIS]
+
+    def claim(self, column: str | None) -> str:
+        """Return the description, else the start of the query."""
+        del column
+        text = self.description or " ".join(self.query.split())
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+    def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
+        """Return what the query gives.
+
+        Raises:
+            SpecError: It gives neither of the two forms.
+        """
+        del column
+        with workspace.views(self._mappings()) as session:
+            frame.createOrReplaceTempView(THIS)
+            found = session.sql(self.query)
+        names = [name.lower() for name in found.columns]
+        if "success" in names:
+            return _one_row(found, names.index("success"))
+        if len(names) != 2:  # a boolean and a number
+            raise SpecError.of(
+                f"the query of the check gives {len(names)} columns",
+                remedy="Give a column `success`, or two columns: a boolean and a number of rows.",
+            )
+        totals = {True: 0, False: 0}
+        for holds, number in found.collect():
+            totals[bool(holds)] += int(number or 0)
+        return Count(passed=totals[True], failed=totals[False])
+
+
+def _one_row(found: DataFrame, position: int) -> Count:
+    rows = found.limit(2).collect()
+    if len(rows) != 1:
+        raise SpecError.of(
+            "the query of the check doesn't give exactly one row", remedy="Aggregate without GROUP BY."
+        )
+    told = [
+        f"{name}={value}"
+        for index, (name, value) in enumerate(zip(found.columns, rows[0], strict=True))
+        if index != position
+    ]
+    return Count(message=", ".join(told) or None, holds=bool(rows[0][position]))

@@ -1,0 +1,225 @@
+"""Relations, mappings and targets as items of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakewright.documentation.checks.check import Check
+from lakewright.documentation.checks.run import Asked, tried, untried
+from lakewright.documentation.lineage import column_sources
+from lakewright.documentation.pages.document import CheckResult, Column, Item, Ref, Source
+from lakewright.errors import LakewrightError, TargetError
+from lakewright.mappings.mapping import Mapping as MappingModel
+from lakewright.plan.phase import Phase
+from lakewright.relations.relation import Relation
+from lakewright.spec.kinds.documentation import Documentation
+from lakewright.spec.kinds.types import Field
+from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
+from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["described", "mapping_item", "relation_item", "target_item"]
+
+_NOTHING = Documentation()
+
+
+def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool) -> Item:
+    """Return a relation with its columns, declared or found."""
+    fields, note = _known(lambda: relation.fields(workspace))
+    partitions = {each.name.lower() for each in relation.partitions}
+    columns = [
+        replace(_column(each), marks=("partition",) if each.name.lower() in partitions else ())
+        for each in fields
+    ]
+    item = Item(
+        Ref("relation", relation.name),
+        relation.kind,
+        description=relation.description,
+        facts=tuple(_relation_facts(workspace, relation)),
+        code=getattr(relation, "sql", None),
+        note=note,
+        columns=tuple(columns),
+        reads=tuple(
+            Ref(each.category, each.name)
+            for each in relation.references()
+            if each.path[:1] != ("schema",) and each.category in ("relation", "mapping", "entity")
+        ),
+    )
+    results = _results(
+        workspace, relation.documentation, lambda: relation.read(workspace), is_checked=is_checked
+    )
+    return described(item, relation.documentation, results)
+
+
+def mapping_item(
+    workspace: Workspace, outline: Workspace, name: str, *, is_checked: bool, is_traced: bool
+) -> Item:
+    """Return a mapping with the columns that its frame has over inputs without rows."""
+    mapping = workspace.mapping(name)
+    assert isinstance(mapping, MappingModel)  # noqa: S101 - the registry's kinds all are
+    fields, note = _known(lambda: outline.fields(name))
+    columns = [_column(each) for each in fields]
+    if fields and is_traced:
+        columns = [
+            replace(column, sources=sources.get(column.name, ()))
+            for sources in [_sources(workspace, outline, mapping)]
+            for column in columns
+        ]
+    relations = [Ref("relation", each.name) for each in mapping.references() if each.category == "relation"]
+    inputs, _ = _known(lambda: mapping.inputs(workspace))
+    item = Item(
+        Ref("mapping", name),
+        mapping.kind,
+        description=mapping.description,
+        facts=tuple(_told({"filter": mapping.filter, "condition": getattr(mapping, "condition", None)})),
+        code=getattr(mapping, "sql", None),
+        note=note,
+        columns=tuple(columns),
+        reads=tuple(dict.fromkeys([*relations, *(Ref("mapping", each) for each in inputs)])),
+    )
+    results = _results(workspace, mapping.documentation, lambda: workspace.frame(name), is_checked=is_checked)
+    return described(item, mapping.documentation, results)
+
+
+def _sources(
+    workspace: Workspace, outline: Workspace, mapping: MappingModel
+) -> Mapping[str, tuple[Source, ...]]:
+    relations = [each.name for each in mapping.references() if each.category == "relation"]
+    if relations and mapping.kind == "relation":
+        known, _ = _known(lambda: workspace.relation(relations[0]).fields(workspace))
+        ref = Ref("relation", relations[0])
+        return {each.name: (Source(ref, each.name),) for each in known}
+    try:
+        return column_sources(outline, mapping.name)
+    except Exception:  # lineage is an extra: a plan that can't be read takes nothing from the page
+        return {}
+
+
+def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> Item:
+    """Return a target; its checks are of what it writes."""
+    documentation = target.documentation
+    item = Item(
+        Ref("target", target.name),
+        target.kind,
+        description=target.description,
+        facts=tuple(_target_facts(target)),
+        columns=tuple(Column(each.name) for each in (documentation or _NOTHING).columns),
+    )
+
+    def read() -> DataFrame:
+        if isinstance(target, WritingTarget):
+            return target.output(workspace).read(workspace)
+        raise TargetError(
+            f"a target of kind {target.kind} has no rows of its own to check",
+            remedy="Write the checks at the relation or mapping.",
+        )
+
+    results = _results(workspace, documentation, read, is_checked=is_checked)
+    return described(item, documentation, results)
+
+
+def described(item: Item, documentation: Documentation | None, results: Sequence[CheckResult]) -> Item:
+    """Return an item with what its documentation block says, and how its checks ended."""
+    if documentation is None:
+        return item
+    told = {each.name.lower(): each for each in documentation.columns}
+    columns = [
+        replace(
+            column,
+            description=told[column.name.lower()].description or column.description,
+            checks=tuple(each for each in results if (each.column or "").lower() == column.name.lower()),
+        )
+        if column.name.lower() in told
+        else column
+        for column in item.columns
+    ]
+    known = {column.name.lower() for column in columns}
+    # Of columns that aren't known, the checks at least are told.
+    rest = tuple(each for each in results if each.column is None or each.column.lower() not in known)
+    return replace(
+        item,
+        description=documentation.description or item.description,
+        columns=tuple(columns),
+        checks=rest,
+    )
+
+
+def _results(
+    workspace: Workspace,
+    documentation: Documentation | None,
+    read: Callable[[], DataFrame],
+    *,
+    is_checked: bool,
+) -> Sequence[CheckResult]:
+    asked = [
+        Asked(check, column)
+        for column, checks in _written(documentation or _NOTHING)
+        for check in checks
+        if isinstance(check, Check)
+    ]
+    if not asked:
+        return []
+    return tried(workspace, read, asked) if is_checked else [untried(each) for each in asked]
+
+
+def _written(documentation: Documentation) -> Iterable[tuple[str | None, Iterable[Any]]]:
+    yield None, documentation.checks
+    for column in documentation.columns:
+        yield column.name, column.checks
+
+
+def _known(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
+    """Return what is found, or nothing and why."""
+    try:
+        return find(), None
+    except LakewrightError as error:
+        return (), error.message
+    except Exception as error:  # Spark's own words
+        return (), f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+
+
+def _column(declared: Field) -> Column:
+    return Column(
+        declared.name, declared.type.ddl, nullable=declared.nullable, description=declared.description
+    )
+
+
+def _relation_facts(workspace: Workspace, relation: Relation) -> Iterable[tuple[str, str]]:
+    names = [getattr(relation, key, None) for key in ("database", "table")]
+    yield from _told(
+        {
+            "stored in": ", ".join(
+                sorted(each.name for each in _known(lambda: tuple(relation.resources(workspace)))[0])
+            ),
+            "table": ".".join(filter(None, names)) if names[1] else None,
+            "view": getattr(relation, "view", None),
+            "format": getattr(relation, "format", None),
+            "partitioned by": ", ".join(each.name for each in relation.partitions),
+            "pattern": getattr(relation, "pattern", None),
+        }
+    )
+
+
+def _target_facts(target: Target) -> Iterable[tuple[str, str]]:
+    mode = getattr(target, "mode", None)
+    partition = getattr(target, "partition", None) or {}
+    yield from _told(
+        {
+            "phases": ", ".join(phase.value for phase in Phase if phase in target.phases()),
+            "mode": getattr(mode, "value", mode),
+            "partition": ", ".join(f"{name}={value}" for name, value in dict(partition).items()),
+            "build policy": target.build_policy.value if target.build_policy else None,
+            "before": ", ".join(target.before),
+            "after": ", ".join(target.after),
+            "enabled": None if target.enabled else "no",
+        }
+    )
+
+
+def _told(facts: Mapping[str, object]) -> Iterable[tuple[str, str]]:
+    return ((name, " ".join(str(value).split())) for name, value in facts.items() if value not in (None, ""))

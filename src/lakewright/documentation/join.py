@@ -1,0 +1,132 @@
+"""Joining items: who is read by whom, and what columns are made of from one end to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from lakewright.documentation.pages.document import Column, Item, Ref, Source
+
+__all__ = ["joined"]
+
+Columns: TypeAlias = Mapping[Source, Column]
+
+
+def joined(items: Sequence[Item]) -> list[Item]:
+    """Return the items, each with all its neighbours and each column with where it comes from.
+
+    Targets come with what they fill in `read_by`.
+    """
+    items = _neighbours(items)
+    items = _columns_of_filled(items)
+    known = {_key(item.ref, column.name): column for item in items for column in item.columns}
+    return [
+        replace(
+            item,
+            columns=tuple(
+                replace(
+                    column,
+                    origins=tuple(_origins(Source(item.ref, column.name), known)),
+                    description=column.description or _inherited(column, known),
+                )
+                for column in item.columns
+            ),
+        )
+        for item in items
+    ]
+
+
+def _neighbours(items: Sequence[Item]) -> list[Item]:
+    reads = {item.ref: dict.fromkeys(item.reads) for item in items}
+    for item in items:
+        for filled in item.read_by:
+            if filled in reads:
+                reads[filled][item.ref] = None
+    read_by: dict[Ref, dict[Ref, None]] = {item.ref: dict.fromkeys(item.read_by) for item in items}
+    for ref, others in reads.items():
+        for other in others:
+            read_by.setdefault(other, {})[ref] = None
+    return [
+        replace(item, reads=tuple(reads[item.ref]), read_by=tuple(r for r in read_by[item.ref] if r in reads))
+        for item in items
+    ]
+
+
+def _columns_of_filled(items: Sequence[Item]) -> list[Item]:
+    """Return the items with sources for columns of what targets fill, and of relations of entities.
+
+    A column of a relation is made of the column of the same name, in any case, of what its target reads.
+    """
+    by_ref = {item.ref: item for item in items}
+
+    def sources(item: Item, column: Column) -> Iterable[Source]:
+        for ref in item.reads:
+            givers = by_ref[ref].reads if ref.category == "target" and ref in by_ref else (ref,)
+            for giver in givers:
+                name = _silver_source(column) if giver.category == "relation" else column.name
+                found = _column_named(by_ref.get(giver), name)
+                if found is not None:
+                    yield Source(giver, found.name)
+
+    return [
+        item
+        if item.ref.category not in ("relation", "entity")
+        else replace(
+            item,
+            columns=tuple(
+                column
+                if column.sources or column.made
+                else replace(column, sources=tuple(sources(item, column)))
+                for column in item.columns
+            ),
+        )
+        for item in items
+    ]
+
+
+def _silver_source(column: Column) -> str:
+    renamed = next((mark for mark in column.marks if mark.startswith("from ")), None)
+    return renamed.removeprefix("from ") if renamed else column.name
+
+
+def _column_named(item: Item | None, name: str) -> Column | None:
+    columns = item.columns if item is not None else ()
+    return next((each for each in columns if each.name.lower() == name.lower()), None)
+
+
+def _key(ref: Ref, column: str) -> Source:
+    return Source(ref, column.lower())
+
+
+def _origins(start: Source, known: Columns) -> Iterable[Source]:
+    """Yield the columns where what a column is made of begins; none where that is the column itself."""
+    seen: set[Source] = set()
+    waiting = [start]
+    while waiting:
+        source = waiting.pop()
+        key = _key(*source)
+        if key in seen:
+            continue
+        seen.add(key)
+        column = known.get(key)
+        if column is not None and column.sources:
+            waiting += reversed(column.sources)
+        elif source != start:
+            yield source
+
+
+def _inherited(column: Column, known: Columns) -> str | None:
+    """Return the description of the one column of the same name that a column is made of, if it is one."""
+    seen: set[Source] = set()
+    while len(column.sources) == 1:
+        (source,) = column.sources
+        key = _key(*source)
+        found = known.get(key)
+        if found is None or key in seen or found.name.lower() != column.name.lower():
+            return None
+        seen.add(key)
+        if found.description:
+            return found.description
+        column = found
+    return None

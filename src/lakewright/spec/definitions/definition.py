@@ -1,0 +1,149 @@
+"""One named entry of a section, kept as text until it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bound_values, expand_uses
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.model import Named
+from lakewright.spec.reading.document import Document
+
+__all__ = ["Definition", "render_tree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One named entry of a section, such as a relation.
+
+    Attributes:
+        category: `relation`, `mapping`, `target`, `connection`, `test`, `template` or `entity`.
+        name: Its key in the section.
+        kind: As written.
+        raw: What was written: scalars are texts, or None where there is none.
+        model: The kind's class.
+        document: The file in which it stands.
+        path: Where in the file.
+        registry: The kinds of the definitions inside of it.
+        bindings: Where it comes from a template, the template's parameters with their values.
+        templates: The templates that definitions inside of it may use.
+    """
+
+    category: str
+    name: str
+    kind: str
+    raw: Mapping[str, Any]
+    model: type[Named]
+    document: Document
+    path: tuple[str | int, ...]
+    registry: Registry
+    bindings: tuple[Binding, ...] = ()
+    templates: Mapping[str, TemplateSpec] = field(default_factory=dict)
+
+    def at(self, *path: str | int) -> Location:
+        """Return where the definition, or what is at `path` inside of it, stands."""
+        return self.document.at((*self.path, *path))
+
+    @property
+    def subject(self) -> str:
+        """The definition as errors name it."""
+        return f"{self.category} {self.name!r}"
+
+    def check(self) -> tuple[Named | None, tuple[Fault, ...]]:
+        """Return the definition with its expressions as they are written, and what is wrong with it.
+
+        Expressions aren't evaluated; a field that can't be read before that is no fault, but leaves None.
+        """
+        faults: list[Fault] = []
+        raw = self._expanded(self.raw, lambda spec, _: spec.template, faults)
+        try:
+            return (None, tuple(faults)) if faults else (self._validate(raw), ())
+        except ValidationError as error:
+            return None, faults_of(error, self.subject, self._locate, is_rendered=False)
+
+    def resolve(self, scope: Scope) -> Named:
+        """Return the definition with its expressions evaluated and its fields read.
+
+        The fields that the model names in `deferred` keep their expressions.
+
+        Raises:
+            SpecError: An expression or a field is wrong; every fault names file and line.
+        """
+        faults: list[Fault] = []
+        inner = scope.child(bound_values(self.subject, self.bindings, scope)) if self.bindings else scope
+        kept = frozenset(tuple(name.split(".")) for name in self.model.deferred)
+        rendered = render_tree(self.raw, inner.render, self._reporter(faults), kept=kept)
+
+        def use(spec: TemplateSpec, bindings: tuple[Binding, ...]) -> Mapping[str, Any]:
+            names = inner.child(bound_values(self.subject, bindings, Scope()))
+            made: Mapping[str, Any] = render_tree(spec.template, names.render, self._reporter(faults))
+            return made
+
+        rendered = self._expanded(rendered, use, faults)
+        if faults:
+            raise SpecError(faults)
+        try:
+            return self._validate(rendered)
+        except ValidationError as error:
+            raise SpecError(faults_of(error, self.subject, self._locate, is_rendered=True)) from None
+
+    def _validate(self, raw: Mapping[str, Any]) -> Named:
+        named = {"name": self.name, **raw, "kind": self.kind}
+        return self.model.model_validate(named, context={"registry": self.registry})
+
+    def _locate(self, path: tuple[str | int, ...]) -> Location:
+        return self.at(*path)
+
+    def _reporter(self, faults: list[Fault]) -> Callable[[SpecError, tuple[str | int, ...]], None]:
+        def report(error: SpecError, path: tuple[str | int, ...]) -> None:
+            fault = error.faults[0]
+            where = fault.location or self.at(*path)
+            faults.append(Fault(f"{self.subject}: {fault.message}", location=where, remedy=fault.remedy))
+
+        return report
+
+    def _expanded(self, raw: Mapping[str, Any], use: Use, faults: list[Fault]) -> Mapping[str, Any]:
+        if not self.templates:
+            return raw
+        made: Mapping[str, Any] = expand_uses(
+            raw, self.subject, self.templates, self._locate, use=use, faults=faults
+        )
+        return made
+
+
+def render_tree(
+    value: Any,
+    render: Callable[[str], str],
+    report: Callable[[SpecError, tuple[str | int, ...]], None],
+    path: tuple[str | int, ...] = (),
+    *,
+    kept: frozenset[tuple[str, ...]] = frozenset(),
+) -> Any:
+    """Return a value with every text in it rendered; what can't be is reported, with its path, and kept.
+
+    What stands at a path of `kept` is left as it is.
+    """
+    if path in kept:
+        return value
+    if isinstance(value, str):
+        try:
+            return render(value)
+        except SpecError as error:
+            report(error, path)
+            return value
+    if isinstance(value, Mapping):
+        return {
+            key: render_tree(part, render, report, (*path, key), kept=kept) for key, part in value.items()
+        }
+    if isinstance(value, Sequence):
+        return [
+            render_tree(part, render, report, (*path, index), kept=kept) for index, part in enumerate(value)
+        ]
+    return value

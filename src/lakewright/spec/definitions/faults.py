@@ -1,0 +1,66 @@
+"""What pydantic found wrong, as faults with the place in the user's file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakewright.errors import Fault, Location
+from lakewright.spec.expressions.expression import has_expression
+
+__all__ = ["Locate", "faults_of", "holds_expression"]
+
+Locate = Callable[[tuple[str | int, ...]], Location]
+
+_WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden", "inconsistent"))
+"""Errors that stay errors whatever the expressions of a definition come to."""
+
+
+def faults_of(
+    error: ValidationError, subject: str, locate: Locate, *, is_rendered: bool
+) -> tuple[Fault, ...]:
+    """Return the faults of a validation, without those that only say that an expression isn't evaluated yet.
+
+    Args:
+        error: What was raised.
+        subject: What was read, such as `relation 'stations'`.
+        locate: Returns the place of a path inside of the subject.
+        is_rendered: Whether expressions have been replaced already, so that every error counts.
+    """
+    return tuple(
+        _fault(found, subject, locate)
+        for found in error.errors(include_url=False)
+        if is_rendered or found["type"] in _WHOLE or not holds_expression(found["input"])
+    )
+
+
+def holds_expression(value: Any) -> bool:
+    """Return whether any text in a value holds an expression."""
+    return any(has_expression(text) for text in _texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _fault(found: Any, subject: str, locate: Locate) -> Fault:
+    path = tuple(found["loc"])
+    context = found.get("ctx") or {}
+    message = str(found["msg"])
+    if found["type"] == "missing" and path:
+        message, path = f"{path[-1]!r} is missing", path[:-1]
+    elif found["type"] == "unknown_key":
+        path = path[:-1]
+    message = message.removeprefix("Value error, ")
+    inside = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+    where = f"{subject}: {inside}: " if inside else f"{subject}: "
+    return Fault(where + message, location=locate(tuple(found["loc"])), remedy=context.get("remedy"))

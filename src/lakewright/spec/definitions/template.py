@@ -1,0 +1,139 @@
+"""Templates: definitions written once, with parameters that each use gives.
+
+Source: the project files' rules, `templates`; a use has the kind `template/<name>`, as in Flowman.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.faults import Locate
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import ValueType, parse_value
+from lakewright.spec.kinds.job import Parameter
+from lakewright.spec.kinds.model import Listed, Named
+from lakewright.spec.near import suggestion
+
+__all__ = ["AROUND", "PREFIX", "Binding", "TemplateSpec", "Use", "bind", "bound_values", "expand_uses"]
+
+PREFIX = "template/"
+"""What the kind of a template's use starts with."""
+
+AROUND = ("before", "after", "description", "documentation", "enabled", "metadata")
+"""Keys that a template's use may have besides its parameters."""
+
+DEEPEST = 5
+
+
+class TemplateSpec(Named):
+    """A template for definitions of one category, which is its `kind`."""
+
+    parameters: Listed[Parameter] = Field(default=(), description="Values that each use gives.")
+    template: dict[str, Any] = Field(description="The definition, in which $parameter stands for a value.")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A parameter of a template with the text given for it where the template is used."""
+
+    name: str
+    type: ValueType
+    text: str
+    location: Location | None = None
+
+
+def bind(
+    subject: str, given: Mapping[str, Any], spec: TemplateSpec, locate: Locate
+) -> tuple[tuple[Binding, ...], tuple[Fault, ...]]:
+    """Return the parameters of a template's use with their texts, and what is wrong with them."""
+    rest: dict[str, Any] = {key: value for key, value in given.items() if key not in ("kind", *AROUND)}
+    bindings: list[Binding] = []
+    faults: list[Fault] = []
+    for parameter in spec.parameters:
+        text = rest.pop(parameter.name, parameter.default)
+        location = locate((parameter.name,))
+        if isinstance(text, str):
+            bindings.append(Binding(parameter.name, parameter.type, text, location))
+            continue
+        why = "is missing, a parameter of its template" if text is None else "must be a single value"
+        faults.append(Fault(f"{subject}: {parameter.name!r} {why}", location))
+    names = [*(parameter.name for parameter in spec.parameters), *AROUND]
+    faults += [
+        Fault(f"{subject}: its template has no parameter {key!r}", locate((key,)), suggestion(key, names))
+        for key in rest
+    ]
+    return tuple(bindings), tuple(faults)
+
+
+def bound_values(subject: str, bindings: tuple[Binding, ...], scope: Scope) -> dict[str, object]:
+    """Return the values of a template's parameters.
+
+    Raises:
+        SpecError: A text isn't a value of its parameter's type.
+    """
+    values: dict[str, object] = {}
+    for binding in bindings:
+        try:
+            values[binding.name] = parse_value(binding.type, scope.render(binding.text))
+        except ValueError as error:
+            message = f"{subject}: parameter {binding.name!r} of its template: {error}"
+            raise SpecError.of(message, location=binding.location) from None
+    return values
+
+
+Use = Callable[[TemplateSpec, tuple[Binding, ...]], Mapping[str, Any]]
+"""Returns the keys that a template comes to with its parameters."""
+
+
+def expand_uses(
+    value: Any,
+    subject: str,
+    templates: Mapping[str, TemplateSpec],
+    locate: Locate,
+    *,
+    use: Use,
+    faults: MutableSequence[Fault],
+) -> Any:
+    """Return a definition's keys with every use of a template inside of them replaced by what it stands for.
+
+    Args:
+        value: The keys; a use at the top itself is left alone.
+        subject: What the definition is called in faults.
+        templates: By name.
+        locate: Returns the place of a path inside of the definition.
+        use: Returns the keys that a template comes to with its parameters.
+        faults: What is wrong is added here.
+    """
+
+    def expanded(part: Any, path: tuple[str | int, ...], depth: int) -> Any:
+        if isinstance(part, list):
+            return [expanded(item, (*path, index), depth) for index, item in enumerate(part)]
+        if not isinstance(part, Mapping):
+            return part
+        kind = part.get("kind")
+        if path and isinstance(kind, str) and kind.startswith(PREFIX):
+            part = used(part, kind.removeprefix(PREFIX), path)
+            depth += 1
+        if depth > DEEPEST:
+            faults.append(
+                Fault(f"{subject}: templates use each other more than {DEEPEST} deep", locate(path))
+            )
+            return {}
+        return {key: expanded(inner, (*path, key), depth) for key, inner in part.items()}
+
+    def used(part: Mapping[str, Any], name: str, path: tuple[str | int, ...]) -> Mapping[str, Any]:
+        if name not in templates:
+            remedy = suggestion(name, templates)
+            faults.append(Fault(f"{subject}: there is no template {name!r}", locate((*path, "kind")), remedy))
+            return {}
+        bindings, wrong = bind(subject, part, templates[name], lambda inner: locate((*path, *inner)))
+        faults.extend(wrong)
+        around = {key: part[key] for key in AROUND if key in part}
+        return {} if wrong else {**use(templates[name], bindings), **around}
+
+    return expanded(value, (), 0)

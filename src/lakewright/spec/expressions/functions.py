@@ -1,0 +1,98 @@
+"""Calls and properties in expressions.
+
+They go by tables only (`namespaces.py`, `methods.py`), never by Python's attributes, so an expression
+reaches nothing that isn't listed there.
+"""
+
+from __future__ import annotations
+
+from lakewright.errors import SpecError
+from lakewright.spec.expressions.function import Function, Functions, Namespace, Surroundings
+from lakewright.spec.expressions.methods import METHODS
+from lakewright.spec.expressions.namespaces import NAMESPACES
+from lakewright.spec.near import suggestion
+
+__all__ = ["call", "foreseen", "read_property"]
+
+
+def call(target: object, method: str, arguments: tuple[object, ...], surroundings: Surroundings) -> object:
+    """Return what a method of a value, or a function of a helper, gives.
+
+    Raises:
+        SpecError: There is no such method, or the arguments don't suit it.
+    """
+    table = _table(target)
+    function = table.get(method)
+    where = f"{target.name}.{method}" if isinstance(target, Namespace) else f"{method} of {_kind(target)}"
+    if function is None:
+        raise SpecError.of(f"there is no {where} in expressions", remedy=suggestion(method, table))
+    if why := _miscounted(where, function, len(arguments), is_method=not isinstance(target, Namespace)):
+        raise SpecError.of(why)
+    try:
+        given = arguments if isinstance(target, Namespace) else (target, *arguments)
+        return function.call(surroundings, *given) if function.is_worldly else function.call(*given)
+    except (ValueError, OverflowError, ArithmeticError, OSError) as error:
+        raise SpecError.of(f"{where}: {error}") from error
+
+
+def foreseen(helper: str | None, method: str, count: int) -> str | None:
+    """Return why a call can't be right, whatever its arguments are, or None where that isn't known yet.
+
+    Args:
+        helper: The helper whose function it is; None for a method of a value of any type.
+        method: What is called.
+        count: Of its arguments.
+    """
+    tables = [NAMESPACES[helper].functions] if helper else [table for _, _, table in METHODS]
+    where = f"{helper}.{method}" if helper else method
+    found = [table[method] for table in tables if method in table]
+    if not found:
+        meant = suggestion(method, {name for table in tables for name in table}, shown=0)
+        return f"there is no {where} in expressions{f' ({meant})' if meant else ''}"
+    wrong = [_miscounted(where, function, count, is_method=helper is None) for function in found]
+    return wrong[0] if all(wrong) else None
+
+
+def _miscounted(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
+    """What is wrong with a number of arguments; a method's value, which comes first, is none of them."""
+    least, most = function.least - is_method, function.most - is_method
+    if least <= count <= most:
+        return None
+    taken = str(most) if least == most else f"{least} to {most}"
+    return f"{where} takes {taken} argument{'' if most == 1 else 's'}, not {count}"
+
+
+def read_property(target: object, name: str, surroundings: Surroundings, *, written: str = "name") -> object:
+    """Return a property of a value; `$date.year` is `$date.getYear()`, as in Velocity.
+
+    Args:
+        target: The value.
+        name: Of the property.
+        surroundings: For what a getter asks.
+        written: The name by which the expression has the value, for the error.
+
+    Raises:
+        SpecError: The value has no such property.
+    """
+    if isinstance(target, Namespace) and name in target.properties:
+        return target.properties[name]
+    getter = f"get{name[:1].upper()}{name[1:]}"
+    if not isinstance(target, Namespace) and getter in _table(target):
+        return call(target, getter, (), surroundings)
+    known = target.properties if isinstance(target, Namespace) else ()
+    raise SpecError.of(
+        f"{_kind(target)} has no property {name!r}",
+        remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} if the text shall follow the value.",
+    )
+
+
+def _kind(target: object) -> str:
+    if isinstance(target, Namespace):
+        return repr(target.name)
+    return next((name for kind, name, _ in METHODS if isinstance(target, kind)), type(target).__name__)
+
+
+def _table(target: object) -> Functions:
+    if isinstance(target, Namespace):
+        return target.functions
+    return next((table for kind, _, table in METHODS if isinstance(target, kind)), {})

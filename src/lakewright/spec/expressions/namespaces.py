@@ -1,0 +1,159 @@
+"""The helpers of expressions, named as Flowman names them: `LocalDate`, `System` and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from lakewright.errors import SpecError
+from lakewright.spec.expressions import values
+from lakewright.spec.expressions.arguments import (
+    DATE_UNITS,
+    TIME_UNITS,
+    as_calendar,
+    as_date,
+    as_duration,
+    as_exact,
+    as_local,
+    as_text,
+    as_timestamp,
+    as_whole,
+    between,
+    lengths,
+    moving,
+)
+from lakewright.spec.expressions.function import Namespace, Surroundings, functions
+from lakewright.spec.expressions.jsonpath import json_path
+from lakewright.spec.expressions.patterns import format_moment
+from lakewright.spec.expressions.secrets import is_secret_name
+
+__all__ = ["NAMESPACES"]
+
+
+def _getenv(surroundings: Surroundings, name: object, default: object = "") -> object:
+    key = as_text(name)
+    found = surroundings.environ.get(key)
+    if found and is_secret_name(key):
+        surroundings.secrets.add(found)
+    return default if found is None else found
+
+
+def _get_property(surroundings: Surroundings, name: object, default: object = "") -> object:
+    variables = {"user.home": "HOME", "user.name": "USER"}
+    return surroundings.environ.get(variables.get(as_text(name), ""), default)
+
+
+def _read_file(surroundings: Surroundings, path: object) -> str:
+    if surroundings.read_file is None:
+        raise SpecError.of("an expression reads a file, which isn't possible here")
+    text = surroundings.read_file(as_text(path))
+    if text.strip():
+        surroundings.secrets.update((text, text.strip()))
+    return text
+
+
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-*_")
+_PATH_UNSAFE = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(chr(code) for code in range(1, 32))
+
+
+def _url_encode(value: object) -> str:
+    return "".join(
+        chr(byte) if byte in _UNRESERVED else "+" if byte == 32 else f"%{byte:02X}"
+        for byte in as_text(value).encode()
+    )
+
+
+def _url_decode(value: object) -> str:
+    def decoded(found: re.Match[str]) -> str:
+        return bytes.fromhex(found.group().replace("%", "")).decode(errors="replace")
+
+    return re.sub(r"(?:%[0-9A-Fa-f]{2})+", decoded, as_text(value).replace("+", " "))
+
+
+def _escape_path(value: object) -> str:
+    return "".join(f"%{ord(sign):02X}" if sign in _PATH_UNSAFE else sign for sign in as_text(value))
+
+
+def _encode_partition(value: object) -> str:
+    """Return a value as the name of a partition's folder; `*` stays, so that patterns can be written."""
+    if value == "*":
+        return "*"
+    if isinstance(value, datetime):
+        return _escape_path(format_moment(value, "yyyy-MM-dd HH:mm:ss"))
+    return _escape_path(value)
+
+
+def _concat(
+    first: object, second: object, third: object = "", fourth: object = "", fifth: object = ""
+) -> str:
+    return "".join(as_text(part) for part in (first, second, third, fourth, fifth))
+
+
+NAMESPACES: Mapping[str, Namespace] = {
+    name: Namespace(name, functions)
+    for name, functions in {
+        "LocalDate": functions(
+            {
+                "parse": as_date,
+                "valueOf": as_date,
+                "format": lambda value, pattern: format_moment(as_date(value), as_text(pattern)),
+            },
+            moving("add", DATE_UNITS, as_date),
+            worldly={"now": lambda world: world.now().date(), "today": lambda world: world.now().date()},
+        ),
+        "LocalDateTime": functions(
+            {
+                "parse": as_local,
+                "valueOf": as_local,
+                "ofEpochSeconds": lambda epoch: datetime.fromtimestamp(as_whole(epoch), UTC).replace(
+                    tzinfo=None
+                ),
+                "format": lambda value, pattern: format_moment(as_local(value), as_text(pattern)),
+                "add": lambda value, duration: as_exact(duration).after(as_local(value)),
+                "subtract": lambda value, duration: (-as_exact(duration)).after(as_local(value)),
+            },
+            moving("add", (*DATE_UNITS, *TIME_UNITS), as_local),
+            worldly={"now": lambda world: world.now().replace(tzinfo=None)},
+        ),
+        "Timestamp": functions(
+            {
+                "parse": as_timestamp,
+                "valueOf": as_timestamp,
+                "ofEpochSeconds": lambda epoch: datetime.fromtimestamp(as_whole(epoch), UTC),
+                "toEpochSeconds": lambda value: int(as_timestamp(value).timestamp()),
+                "format": lambda value, pattern: format_moment(as_timestamp(value), as_text(pattern)),
+                "add": lambda value, duration: as_duration(duration).after(as_timestamp(value)),
+                "subtract": lambda value, duration: (-as_duration(duration)).after(as_timestamp(value)),
+            },
+            worldly={"now": lambda world: world.now()},
+        ),
+        "Duration": functions(
+            {"parse": as_exact, "valueOf": as_exact, "between": between},
+            lengths(("Days", "Hours", "Minutes", "Seconds", "Millis"), is_exact=True),
+        ),
+        "Period": functions(
+            {"parse": as_calendar, "valueOf": as_calendar}, lengths(DATE_UNITS, is_exact=False)
+        ),
+        "Integer": functions(dict.fromkeys(("parse", "valueOf"), as_whole)),
+        "Float": functions(
+            dict.fromkeys(("parse", "valueOf"), lambda value: values.parse_float(as_text(value)))
+        ),
+        "Boolean": functions(
+            dict.fromkeys(("parse", "valueOf"), lambda value: as_text(value).strip().lower() == "true")
+        ),
+        "String": functions(
+            {
+                "concat": _concat,
+                "urlEncode": _url_encode,
+                "escapePathName": _escape_path,
+                "partitionEncode": _encode_partition,
+            }
+        ),
+        "URL": functions({"encode": _url_encode, "decode": _url_decode}),
+        "JSON": functions({"path": lambda text, path: json_path(as_text(text), as_text(path))}),
+        "File": functions(worldly={"read": _read_file}),
+        "System": functions(worldly={"getenv": _getenv, "getProperty": _get_property}),
+    }.items()
+}
+"""The helpers by name."""

@@ -1,0 +1,273 @@
+"""The names that are in force, and the texts and values that expressions become with them.
+
+Precedence, high to low: names added by a place of its own (a partition's value), arguments of the job,
+`-D`, environment of the job, profile, project. Source: the project files' rules, "Expressions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+from lakewright.errors import Location, SpecError
+from lakewright.spec.expressions.expression import Access, Literal, Name, Node, Template, parse_template
+from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.functions import call, read_property
+from lakewright.spec.expressions.namespaces import NAMESPACES
+from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
+from lakewright.spec.expressions.values import render_value
+from lakewright.spec.near import nearest
+
+__all__ = ["Entry", "Scope", "secrets_of"]
+
+LONGEST = 1_000_000
+DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An environment entry: text that may hold expressions, evaluated when its name is looked up."""
+
+    text: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Names that were declared together.
+
+    Attributes:
+        rank: What the layer is: a higher one wins over a lower one, whatever was added later.
+    """
+
+    rank: int
+    values: Mapping[str, object]
+
+
+PROJECT, JOB, DEFINITIONS, ARGUMENTS = range(4)
+
+
+class Scope:
+    """Names with their values; looked up lazily, so an entry that nobody uses may be wrong.
+
+    An entry is evaluated with the names in force where it is used: a job's parameter reaches the project's
+    entries. An entry that names itself means the one that it hides.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, object] | None = None,
+        *,
+        definitions: Mapping[str, object] | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        """Make the scope of a project: its environment with the profiles', and the `-D` definitions.
+
+        A value that is an `Entry` is evaluated; any other is used as it is.
+        """
+        self._layers: tuple[Layer, ...] = (
+            Layer(DEFINITIONS, dict(definitions or {})),
+            Layer(PROJECT, dict(environment or {})),
+        )
+        self._surroundings = surroundings or Surroundings()
+        self._known: dict[tuple[str, int], object] = {}
+        self._pending: list[tuple[str, int]] = []
+        # Targets of one instance run side by side, and all of them ask its scope.
+        self._lock = RLock()
+
+    def child(self, values: Mapping[str, object]) -> Scope:
+        """Return this scope with more names, which win over all others; values are used as they are."""
+        return self._with(Layer(ARGUMENTS, dict(values)))
+
+    def instance(
+        self, environment: Mapping[str, object] | None = None, arguments: Mapping[str, object] | None = None
+    ) -> Scope:
+        """Return the scope of one instance of a job or test: its environment below `-D`, its arguments above.
+
+        Values of `environment` that are texts may hold expressions; arguments are used as they are.
+        """
+        entries = {
+            name: Entry(value) if isinstance(value, str) else value
+            for name, value in (environment or {}).items()
+        }
+        for name, value in (arguments or {}).items():
+            self._note(name, value)
+        return self._with(Layer(JOB, entries), Layer(ARGUMENTS, dict(arguments or {})))
+
+    def _with(self, *layers: Layer) -> Scope:
+        made = Scope(surroundings=self._surroundings)
+        newest_first = (*reversed(layers), *self._layers)
+        made._layers = tuple(sorted(newest_first, key=lambda layer: -layer.rank))
+        return made
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that can be looked up, helpers included."""
+        return frozenset(name for layer in self._layers for name in layer.values) | frozenset(NAMESPACES)
+
+    @property
+    def met_secrets(self) -> Set[str]:
+        """Those that expressions and arguments have brought so far; grows."""
+        return self._surroundings.secrets
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values to keep out of logs, records and pages.
+
+        They are what expressions read from files, or from the process's environment under the name of a
+        secret; entries of such names; and passwords in URLs.
+        """
+        found = set(self._surroundings.secrets)
+        for name in sorted({name for layer in self._layers for name in layer.values}):
+            try:
+                text = render_value(self.value(name))
+            except SpecError:
+                continue
+            found |= credentials_in(text)
+            if is_secret_name(name):
+                found.add(text)
+        return frozenset(text for text in found | self._surroundings.secrets if text)
+
+    def render(self, text: str) -> str:
+        """Return a text with its expressions replaced by their values.
+
+        Raises:
+            SpecError: An expression is wrong or names what isn't there.
+        """
+        if "$" not in text and "#" not in text:
+            return text
+        try:
+            return self._join(parse_template(text))
+        except RecursionError:
+            raise SpecError.of("environment entries and expressions are nested too deep") from None
+
+    def evaluate(self, text: str) -> object:
+        """Return the value of a text: of one that is a single expression its typed value, else its text.
+
+        Raises:
+            SpecError: An expression is wrong or names what isn't there.
+        """
+        template = parse_template(text)
+        try:
+            return self._join(template) if template.single is None else self.evaluate_node(template.single)
+        except RecursionError:
+            raise SpecError.of("environment entries and expressions are nested too deep") from None
+
+    def value(self, name: str) -> object:
+        """Return the value of a name.
+
+        Raises:
+            SpecError: There is no such name, or its entry is wrong or refers to itself in a circle.
+        """
+        with self._lock:
+            asking, depth_of_asking = self._pending[-1] if self._pending else ("", -1)
+            first = depth_of_asking + 1 if asking == name else 0
+            for depth, layer in enumerate(self._layers[first:], first):
+                if name in layer.values:
+                    return self._note(name, self._value_at(name, depth))
+        if name in NAMESPACES:
+            return NAMESPACES[name]
+        raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
+
+    def _note(self, name: str, value: object) -> object:
+        """Return the value of a name, kept secret from now on if the name says that it is one."""
+        if is_secret_name(name) and (text := render_value(value)):
+            self._surroundings.secrets.add(text)
+        return value
+
+    def _remedy(self, name: str) -> str:
+        if found := nearest(name, self.names):
+            return f"did you mean {found!r}?"
+        ways = "in an environment, as a parameter of the job or with -D"
+        return f"Declare {name!r} {ways}; \\$ is a dollar sign."
+
+    def _value_at(self, name: str, depth: int) -> object:
+        value = self._layers[depth].values[name]
+        if not isinstance(value, Entry):
+            return value
+        key = (name, depth)
+        if key not in self._known:
+            self._known[key] = self._evaluated(key, value)
+        return self._known[key]
+
+    def _evaluated(self, key: tuple[str, int], entry: Entry) -> object:
+        if key in self._pending or len(self._pending) >= DEEPEST:
+            start = self._pending.index(key) if key in self._pending else -3
+            circle = " -> ".join([*(name for name, _ in self._pending[start:]), key[0]])
+            raise SpecError.of(
+                f"environment entries refer to each other in a circle: {circle}",
+                location=entry.location,
+                remedy="Give one of them a value of its own.",
+            )
+        self._pending.append(key)
+        try:
+            return self.evaluate(entry.text)
+        except SpecError as error:
+            raise _placed(error, key[0], entry.location) from error
+        finally:
+            self._pending.pop()
+
+    def evaluate_node(self, node: Node) -> object:
+        """Return the value of an expression that was read before.
+
+        Raises:
+            SpecError: It names what isn't there, or a helper refuses its arguments.
+        """
+        if isinstance(node, Literal):
+            return node.value
+        if isinstance(node, Name):
+            return self.value(node.name)
+        if isinstance(node, Template):
+            return self._join(node)
+        return self._bounded(self._access(node))
+
+    def _access(self, node: Access) -> object:
+        target = self.evaluate_node(node.target)
+        if node.arguments is None:
+            written = node.target.name if isinstance(node.target, Name) else "name"
+            return read_property(target, node.member, self._surroundings, written=written)
+        arguments = tuple(self.evaluate_node(argument) for argument in node.arguments)
+        return call(target, node.member, arguments, self._surroundings)
+
+    def _join(self, template: Template) -> str:
+        texts: list[str] = []
+        length = 0
+        for part in template.parts:
+            text = part if isinstance(part, str) else render_value(self.evaluate_node(part))
+            length += len(text)
+            if length > LONGEST:
+                raise SpecError.of(f"a text becomes longer than {LONGEST} characters")
+            texts.append(text)
+        return "".join(texts)
+
+    def _bounded(self, value: object) -> object:
+        if isinstance(value, str) and len(value) > LONGEST:
+            raise SpecError.of(f"a text becomes longer than {LONGEST} characters")
+        return value
+
+
+def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
+    """Return the values under secret names, and the passwords in URLs, in a map and the maps inside of it."""
+    found: set[str] = set()
+    for key, value in entries.items():
+        if isinstance(value, Mapping):
+            found |= secrets_of(value, scope)
+        elif isinstance(value, str):
+            try:
+                text = scope.render(value)
+            except SpecError:
+                continue
+            found |= credentials_in(text) | ({text} if is_secret_name(key) and text else set())
+    return frozenset(found)
+
+
+def _placed(error: SpecError, name: str, location: Location | None) -> SpecError:
+    """Return the error with the entry at which it happened, unless an inner entry is named already."""
+    fault = error.faults[0]
+    if location is None or fault.location is not None:
+        return error
+    return SpecError.of(
+        f"environment entry {name!r}: {fault.message}", location=location, remedy=fault.remedy
+    )

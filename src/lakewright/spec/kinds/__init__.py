@@ -1,0 +1,1 @@
+"""What users declare: one model for each kind of declaration."""

@@ -1,0 +1,36 @@
+"""Ages as people write them: `90d`, `12h`, or an ISO 8601 duration."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from lakewright.errors import UsageError
+from lakewright.spec.expressions.values import Duration
+
+__all__ = ["before_now"]
+
+_SHORT = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def before_now(now: datetime, age: str) -> datetime:
+    """Return the instant that long before `now`.
+
+    Example:
+        >>> before_now(datetime(2022, 3, 31), "2d"), before_now(datetime(2022, 3, 31), "P1M")
+        (datetime.datetime(2022, 3, 29, 0, 0), datetime.datetime(2022, 2, 28, 0, 0))
+
+    Raises:
+        UsageError: The text isn't an age, or goes back too far.
+    """
+    short = _SHORT.fullmatch(age.strip())
+    try:
+        if short:
+            return now - timedelta(**{_UNITS[short[2].lower()]: int(short[1])})
+        found = Duration.parse(age)
+        if found != Duration(abs(found.months), abs(found.days), abs(found.microseconds)):
+            raise ValueError(f"{age!r} is negative")
+        return (-found).after(now)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{age!r} is no age: {error}", remedy="Write 12h, 90d, 8w or P3M.") from None

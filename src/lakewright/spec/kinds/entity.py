@@ -1,0 +1,442 @@
+"""Entities: one silver table each, with the strategy that fills it from bronze slices.
+
+Source: `processing-strategies.md`; names and shapes are Datalake Foundation's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+
+from lakewright.errors import SpecError
+from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
+from lakewright.spec.expressions.scope import Entry, Scope
+from lakewright.spec.kinds.adopt import AdoptionValue
+from lakewright.spec.kinds.column import Column, Injections, lower, normal_name
+from lakewright.spec.kinds.lake import LakeSettings, Output, OutputText
+from lakewright.spec.kinds.maintenance import Maintenance
+from lakewright.spec.kinds.model import Listed, Named, Reference, SnakeModel, TextMap, Texts, inconsistent
+from lakewright.spec.kinds.places import Address, Places
+from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.near import nearest
+
+__all__ = [
+    "OF_SETTINGS",
+    "TEMPLATES",
+    "Entity",
+    "EntitySettings",
+    "SourceConnection",
+    "Strategy",
+    "likely_meant",
+]
+
+FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
+"""System columns, without the lake's prefix; `deleted` may come with the slice."""
+
+
+TEMPLATES = ("raw_path", "bronze_path", "silver_path", "bronze_table", "silver_table")
+"""Settings in which an entity's own names may stand."""
+
+
+OF_SETTINGS = "settings_"
+"""What the names of an entity's own settings start with in those."""
+
+
+class Strategy(StrEnum):
+    """How a slice becomes silver rows."""
+
+    FULL = "full"
+    MERGE = "merge"
+    HISTORIC = "historic"
+
+
+class EntitySettings(SnakeModel):
+    """Settings of an entity over its connection's; keys without a meaning here are kept for templates."""
+
+    model_config = ConfigDict(extra="allow")
+
+    raw_path: str | None = Field(
+        default=None,
+        description="Template of the path below `raw`, where deliveries lie before they are slices; only for "
+        "what lands them.",
+    )
+    bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
+    silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
+    bronze_table: str | None = Field(
+        default=None, description="Accepted with a warning: slices are files or folders, never a table."
+    )
+    silver_table: str | None = Field(default=None, description="Template of the catalog table.")
+    output_method: OutputText | None = Field(
+        default=None, description="Where its table is found, over the lake's."
+    )
+    delete_missing: bool = Field(
+        default=False, description="Whether records missing from a slice are soft-deleted."
+    )
+    delete_scope: Annotated[Literal["closed", "open", "full"], BeforeValidator(lower)] = Field(
+        default="closed",
+        description="Window of delete_missing: closed, open (without its lower end), or full: a slice is "
+        "the whole source.",
+    )
+    max_delete_ratio: float = Field(
+        default=0.5, ge=0, le=1, description="More inferred deletes than this part fail the slice."
+    )
+    last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
+        default="column", description="Whether lastSeen of unchanged rows is written too."
+    )
+    null_keys: Annotated[Literal["error", "allow"], BeforeValidator(lower)] = Field(
+        default="error", description="Whether null is a value of the business key."
+    )
+    schema_drift: Annotated[Literal["evolve", "ignore", "fail"], BeforeValidator(lower)] = Field(
+        default="evolve", description="What columns that come, go or change do."
+    )
+    allow_empty: bool = Field(default=False, description="Whether an empty slice may empty a table (full).")
+    late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
+        default="refuse", description="What happens to a slice older than one already processed."
+    )
+    partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
+        default="allow",
+        description="never: a record keeps its partition, so that a merge may look only there.",
+    )
+    hash_exclude: Texts = Field(default=(), description="Columns that don't count as a change.")
+    bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
+        Field(default="parquet", description="Format of the slices.")
+    )
+    adopt: AdoptionValue = Field(
+        default=None, description="What columns are in a table that something else made, to go on from it."
+    )
+    table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
+    maintenance: Maintenance = Field(
+        default_factory=Maintenance, description="When its table's files are brought together."
+    )
+
+    @property
+    def free(self) -> Mapping[str, Any]:
+        """The keys without a meaning here."""
+        return self.model_extra or {}
+
+
+@lru_cache(maxsize=1024)
+def likely_meant(key: str) -> str | None:
+    """Return the setting with a meaning that a free key is nearly the name of, or None.
+
+    Example:
+        >>> likely_meant("null_key"), likely_meant("raw_data")
+        ('null_keys', None)
+    """
+    if key in EntitySettings.model_fields:
+        return None
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    known = {name.replace("_", ""): name for name in EntitySettings.model_fields}
+    found = nearest(squeezed, known)
+    is_near = found is not None and _distance(squeezed, found) <= max(1, len(found) // 4)
+    return known[found] if found is not None and is_near else None
+
+
+def _distance(one: str, other: str) -> int:
+    """Return how many characters must be added, removed or replaced between two short texts."""
+    row = list(range(len(other) + 1))
+    for index, left in enumerate(one, 1):
+        previous, row[0] = row[0], index
+        for column, right in enumerate(other, 1):
+            previous, row[column] = (
+                row[column],
+                min(row[column] + 1, row[column - 1] + 1, previous + (left != right)),
+            )
+    return row[-1]
+
+
+class SourceConnection(Named):
+    """A source system, as Datalake Foundation declares it: settings that its entities share."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    enabled: bool = Field(default=True, description="Whether its entities are processed.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of all its entities.")
+    description: str | None = Field(default=None, description="What it is.")
+
+
+class Entity(Named):
+    """One silver table and how it is filled."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    id: str = Field(min_length=1, description="Stable identity; a number in Datalake Foundation.")
+    name: str = Field(min_length=1, description="Name in the source; part of the bronze path.")
+    description: str | None = Field(default=None, description="What its rows are.")
+    group: str | None = Field(
+        default=None, description="Entities that belong together: `-t tag:group=NAME` chooses them in a job."
+    )
+    connectiongroup: str | None = Field(
+        default=None, description="The same for systems: `-t tag:connectiongroup=NAME`."
+    )
+    destination: str = Field(
+        default="", description="Name of the silver table; the entity's name if not given."
+    )
+    enabled: bool = Field(default=True, description="Whether it is processed.")
+    secure: bool = Field(
+        default=False, description="Whether it is kept apart, in folders with the lake's suffix."
+    )
+    connection: str = Field(min_length=1, description="The connection that it comes from.")
+    processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
+        description="The strategy; delta is merge."
+    )
+    watermark: Listed[Watermark] = Field(default=(), description="How far its slices have come.")
+    columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or another name.")
+    transformations: Injections = Field(
+        default=(), description="Lists of Spark SQL expressions, or column and expression; applied first."
+    )
+    settings: EntitySettings = Field(
+        default_factory=EntitySettings, description="Settings, over the connection's."
+    )
+
+    deferred: ClassVar[frozenset[str]] = frozenset(
+        ("watermark", *(f"settings.{layer}" for layer in TEMPLATES))
+    )
+
+    _scope: Scope | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_destination(cls, declared: Any) -> Any:
+        if isinstance(declared, Mapping) and not declared.get("destination"):
+            return {**declared, "destination": declared.get("name", "")}
+        return declared
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Entity:
+        problems = [*self._strategy_problems(), *self._name_problems()]
+        if problems:
+            raise inconsistent("; ".join(problems))
+        return self
+
+    def _strategy_problems(self) -> Iterator[str]:
+        if self.strategy is not Strategy.FULL and not self.business_keys:
+            yield f"the strategy {self.strategy} needs a column with the role businesskey"
+        infers = self.settings.delete_missing and self.strategy is not Strategy.FULL
+        if infers and not self.watermark and self.settings.delete_scope != "full":
+            yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"
+        if self.settings.adopt is not None and self.strategy is Strategy.FULL:
+            yield "adopt is for merge and historic: full replaces what is there"
+        elif self.settings.adopt is not None:
+            yield from self.settings.adopt.problems(is_historic=self.strategy is Strategy.HISTORIC)
+
+    def _name_problems(self) -> Iterator[str]:
+        seen: dict[str, str] = {}
+        for column in self.columns:
+            if has_expression(column.result):
+                continue
+            key = column.silver.lower()
+            if not key:
+                yield f"the column name {column.result!r} has no character that a table can hold"
+            elif key in seen:
+                yield f"the columns {seen[key]!r} and {column.result!r} become one column {column.silver!r}"
+            seen.setdefault(key, column.result)
+        doubled = [mark.column_name for mark in self.watermark]
+        for name in sorted({name for name in doubled if doubled.count(name) > 1}):
+            if self.settings.delete_missing:
+                yield f"the watermark column {name!r} is there twice"
+
+    def reserved_name_problems(self, prefix: str) -> Iterator[tuple[int, str]]:
+        """Return the position of each column that takes a system column's name, with what is wrong."""
+        reserved = {f"{prefix}{name}".lower() for name in FIXED_SYSTEM_NAMES}
+        for index, column in enumerate(self.columns):
+            if column.silver.lower() in reserved or column.silver.lower() in _DELTA_NAMES:
+                yield index, f"the column {column.result!r} takes the name of a system column"
+
+    @property
+    def strategy(self) -> Strategy:
+        """Its strategy; `delta` is merge."""
+        return Strategy.MERGE if self.processtype == "delta" else Strategy(self.processtype)
+
+    @property
+    def watermarks(self) -> tuple[Watermark, ...]:
+        """Its watermarks."""
+        return self.watermark
+
+    def silver_name(self, name: str) -> str:
+        """Return the name in silver of a column that is given by its name in the source or its new one."""
+        found = (column.silver for column in self.columns if column.source.lower() == name.lower())
+        return next(found, normal_name(name))
+
+    @cached_property
+    def business_keys(self) -> tuple[str, ...]:
+        """Names, before columns are renamed, of the columns of the business key."""
+        return tuple(column.source for column in self.columns if column.is_business_key)
+
+    @cached_property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names in silver of the columns by which it is partitioned."""
+        return tuple(column.silver for column in self.columns if column.is_partition)
+
+    @cached_property
+    def calculated(self) -> tuple[Column, ...]:
+        """The columns made by an expression, in order."""
+        return tuple(column for column in self.columns if column.is_calculated)
+
+    @property
+    def delete_missing(self) -> bool:
+        """Whether records missing from a slice are soft-deleted."""
+        return self.settings.delete_missing
+
+    @property
+    def delete_scope(self) -> str:
+        """`closed`, `open` or `full`."""
+        return self.settings.delete_scope
+
+    @property
+    def max_delete_ratio(self) -> float:
+        """The part of the rows in the window that delete inference may flag."""
+        return self.settings.max_delete_ratio
+
+    @property
+    def last_seen(self) -> str:
+        """`column` or `on_change`."""
+        return self.settings.last_seen
+
+    @property
+    def null_keys(self) -> str:
+        """`error` or `allow`."""
+        return self.settings.null_keys
+
+    @property
+    def schema_drift(self) -> str:
+        """`evolve`, `ignore` or `fail`."""
+        return self.settings.schema_drift
+
+    @property
+    def allow_empty(self) -> bool:
+        """Whether an empty slice may empty a table."""
+        return self.settings.allow_empty
+
+    @property
+    def late_slices(self) -> str:
+        """`refuse` or `apply`."""
+        return self.settings.late_slices
+
+    @property
+    def partition_moves(self) -> str:
+        """`allow` or `never`."""
+        return self.settings.partition_moves
+
+    @property
+    def hash_exclude(self) -> tuple[str, ...]:
+        """Columns that don't count as a change."""
+        return self.settings.hash_exclude
+
+    @property
+    def bronze_format(self) -> str:
+        """Format of the slices."""
+        return self.settings.bronze_format
+
+    @property
+    def table_properties(self) -> Mapping[str, str]:
+        """Delta table properties."""
+        return self.settings.table_properties
+
+    def references(self) -> Iterable[Reference]:
+        """Return its connection."""
+        yield Reference("connection", self.connection, ("connection",))
+
+    def within(self, scope: Scope) -> Entity:
+        """Return the entity with the names that templates of its places may use."""
+        copy = self.model_copy()
+        copy._scope = scope
+        return copy
+
+    def places(self, lake: LakeSettings) -> Places:
+        """Return where its slices and its table are.
+
+        An entity's own `silver_table` or `silver_path` decides between catalog and path, else the lake's
+        `silver_output` or `output_method`.
+
+        Raises:
+            SpecError: A template is wrong, or a path leaves the root folder.
+        """
+        if not lake.root_folder:
+            raise SpecError.of("the lake has no root_folder", remedy="Declare it: lake: {root_folder: …}.")
+        templates = self.templates(lake)
+        table, of_slices = templates.get("silver_table"), templates.get("bronze_table")
+        return Places(
+            bronze=self._place("bronze", templates["bronze_path"], lake),
+            silver=Address(location=self._place("silver", templates["silver_path"], lake))
+            if table is None
+            else Address(name=self._table("silver_table", table)),
+            raw=self._place("raw", templates["raw_path"], lake),
+            bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),
+        )
+
+    def templates(self, lake: LakeSettings) -> dict[str, str]:
+        """Return the templates of its places by the keys of `TEMPLATES` that are in force."""
+        own = self.settings
+        found = {
+            "raw_path": own.raw_path or lake.raw_path,
+            "bronze_path": own.bronze_path or lake.bronze_path,
+        }
+        declared = (
+            Output.CATALOG if own.silver_table else Output.PATHS if own.silver_path else own.output_method
+        )
+        if (declared or lake.silver_output or lake.output_method) is Output.PATHS:
+            found["silver_path"] = own.silver_path or lake.silver_path
+        else:
+            found["silver_table"] = own.silver_table or "silver_${connection}.${destination}"
+        if own.bronze_table:
+            found["bronze_table"] = own.bronze_table
+        elif lake.bronze_output is Output.CATALOG and not own.bronze_path:
+            found["bronze_table"] = "bronze_${connection}.${entity}"
+        return found
+
+    def _place(self, layer: str, template: str, lake: LakeSettings) -> str:
+        what = f"{layer}_path of entity {self.name!r}"
+        # Datalake Foundation writes a leading slash before templates, and means the layer's folder.
+        relative = template.removeprefix("/") if has_expression(template) else template
+        path = self._rendered(relative, what)
+        return lake.place(lake.container(layer, is_secure=self.secure), path, what=what)
+
+    def _table(self, key: str, template: str) -> str:
+        name = self._rendered(template, f"{key} of entity {self.name!r}")
+        parts = name.split(".")
+        if not 1 <= len(parts) <= 3 or not all(part.strip() for part in parts):
+            raise SpecError.of(
+                f"{name!r} of entity {self.name!r} is no name of a table",
+                remedy="A table is named table, database.table or catalog.database.table.",
+            )
+        return name
+
+    def _rendered(self, template: str, what: str) -> str:
+        try:
+            return (self._scope or Scope()).child(self.template_names()).render(template)
+        except SpecError as error:
+            fault = error.faults[0]
+            raise SpecError.of(
+                f"{what}: {fault.message}", location=fault.location, remedy=fault.remedy
+            ) from error
+
+    def unknown_names(self, lake: LakeSettings, scope: Scope) -> Mapping[str, frozenset[str]]:
+        """Return the names in templates of its places that are not in force yet, by the template's key."""
+        known = scope.names | frozenset(self.template_names())
+        asked = {
+            key: names_in(parse_template(template)) - known for key, template in self.templates(lake).items()
+        }
+        return {key: names for key, names in asked.items() if names}
+
+    def template_names(self) -> dict[str, object]:
+        """Return the names that belong to the entity, for its templates."""
+        given = self.settings.model_dump(exclude_unset=True)
+        return {
+            "entity": self.name,
+            "destination": self.destination,
+            "connection": self.connection,
+            "today": Entry("${LocalDate.format($LocalDate.today(), 'yyyyMMdd')}"),
+            **{
+                f"{OF_SETTINGS}{key}": value
+                for key, value in given.items()
+                if isinstance(value, (str, int, float))
+            },
+        }
+
+
+_DELTA_NAMES = frozenset(("_change_type", "_commit_version", "_commit_timestamp"))

@@ -1,0 +1,259 @@
+"""Jobs, their parameters and the environments of both jobs and tests.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from lakewright.errors import SpecError
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import (
+    Duration,
+    Value,
+    ValueType,
+    parse_decimal,
+    parse_integer,
+    parse_value,
+)
+from lakewright.spec.kinds.model import KindOf, Listed, Model, Named, Reference, TextMap, Texts
+
+__all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "Step"]
+
+Step = int | Decimal | Duration
+"""Distance between two values of a parameter."""
+
+PHASES = ("VALIDATE", "CREATE", "BUILD", "VERIFY", "TRUNCATE", "DESTROY")
+
+
+class Parameter(Model):
+    """A parameter of a job, or of a template."""
+
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z][A-Za-z0-9_]*$", description="Name, used as $name.")
+    type: Annotated[
+        ValueType, BeforeValidator(lambda text: ValueType.parse(text) if isinstance(text, str) else text)
+    ] = Field(
+        default=ValueType.STRING, description="string, integer, float, boolean, date, timestamp or duration."
+    )
+    granularity: str | None = Field(
+        default=None,
+        description="Values are floored to it and ranges step by it: P1D, PT15M, P1M or a number.",
+    )
+    default: str | None = Field(default=None, description="Value where none is given.")
+    description: str | None = Field(default=None, description="What it is for.")
+
+    @model_validator(mode="after")
+    def _readable(self) -> Parameter:
+        if self.granularity is not None and not has_expression(self.granularity):
+            self._step(self.granularity)
+        if self.default is not None and not has_expression(self.default):
+            self.parse(self.default)
+        return self
+
+    def parse(self, text: str) -> Value:
+        """Return the value that a text is for this parameter, not floored.
+
+        Raises:
+            ValueError: It isn't a value of the parameter's type.
+        """
+        return parse_value(self.type, text)
+
+    def default_value(self, scope: Scope) -> Value:
+        """Return the value where none is given.
+
+        Raises:
+            SpecError: There is no default, or it isn't a value of the parameter's type.
+        """
+        if self.default is None:
+            raise SpecError.of(f"parameter {self.name!r} has no default", remedy=f"Give {self.name}=….")
+        try:
+            return self.parse(scope.render(self.default))
+        except ValueError as error:
+            raise SpecError.of(f"default of parameter {self.name!r}: {error}") from None
+
+    def step(self, scope: Scope) -> Step | None:
+        """Return the granularity, or None where there is none.
+
+        Raises:
+            SpecError: It doesn't suit the parameter's type.
+        """
+        if self.granularity is None:
+            return None
+        try:
+            return self._step(scope.render(self.granularity))
+        except ValueError as error:
+            raise SpecError.of(f"granularity of parameter {self.name!r}: {error}") from None
+
+    def parse_step(self, text: str) -> Step:
+        """Return the step that a text is for this parameter, which may be negative.
+
+        Raises:
+            ValueError: It doesn't suit the parameter's type, or is zero.
+        """
+        if self.type in (ValueType.DATE, ValueType.TIMESTAMP, ValueType.DURATION):
+            # Flowman's documents write 1 for a date, and mean a day.
+            is_days = self.type is ValueType.DATE and re.fullmatch(r"\d{1,6}", text.strip())
+            duration = Duration(days=int(text)) if is_days else Duration.parse(text)
+            if duration.is_zero:
+                raise ValueError("a step of zero leads nowhere")
+            if self.type is ValueType.DATE and duration.microseconds % 86_400_000_000:
+                raise ValueError(f"{text!r} is not a whole number of days")
+            return duration
+        if self.type not in (ValueType.INTEGER, ValueType.FLOAT, ValueType.DECIMAL):
+            raise ValueError(f"values of type {self.type} have no step")
+        number: int | Decimal = parse_integer(text) if self.type is ValueType.INTEGER else parse_decimal(text)
+        if number == 0:
+            raise ValueError("a step of zero leads nowhere")
+        return number
+
+    def _step(self, text: str) -> Step:
+        step = self.parse_step(text)
+        size = (
+            step.months * 30 + step.days + step.microseconds / 86_400_000_000
+            if isinstance(step, Duration)
+            else step
+        )
+        if size < 0:
+            raise ValueError(f"{text!r} is negative")
+        return step
+
+
+class Execution(Model):
+    """One entry of a job's `executions`: in which instances a phase is active, and for which targets."""
+
+    phase: Annotated[
+        str, BeforeValidator(lambda text: text.strip().upper() if isinstance(text, str) else text)
+    ] = Field(description="validate, create, build, verify, truncate or destroy.")
+    cycle: Annotated[
+        Literal["always", "first", "last", "never"],
+        BeforeValidator(lambda text: text.strip().lower() if isinstance(text, str) else text),
+    ] = Field(default="always", description="In which instances of a range the phase is active.")
+    targets: Texts = Field(default=(".*",), description="Regular expressions of whole target names.")
+
+    @field_validator("phase")
+    @classmethod
+    def _known(cls, phase: str) -> str:
+        if phase not in PHASES and not has_expression(phase):
+            raise ValueError(f"no phase {phase!r}; there are {', '.join(PHASES)}")
+        return phase
+
+    @field_validator("targets")
+    @classmethod
+    def _patterns(cls, targets: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in targets:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                if not has_expression(pattern):
+                    raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+        return targets
+
+
+class MetricSelector(Model):
+    """Which metrics are meant: patterns of the name and of label values."""
+
+    name: str | None = Field(default=None, description="Regular expression of the metric's name.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Regular expressions of label values.")
+
+
+class Metric(Model):
+    """One metric of a board."""
+
+    name: str | None = Field(default=None, description="Name under which it is published.")
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels; $category, $kind, $name and ${phase} are the metric's."
+    )
+    selector: MetricSelector = Field(default_factory=MetricSelector, description="Which metrics are taken.")
+
+
+class MetricBoard(Model):
+    """The metrics that a job publishes."""
+
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels of all its metrics.")
+    metrics: Listed[Metric] = Field(default=(), description="Its metrics.")
+
+
+class Job(Named):
+    """A job: targets that are taken through the phases together.
+
+    Texts keep their expressions; `target_names` and the parameters' methods evaluate them.
+    """
+
+    description: str | None = Field(default=None, description="What it is for.")
+    extends: Texts = Field(
+        default=(), description="Jobs whose parameters, environment, targets and so on it takes over."
+    )
+    parameters: Listed[Parameter] = Field(default=(), description="Values that each run is given.")
+    environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
+    targets: Texts = Field(default=(), description="Names of its targets.")
+    executions: Listed[Execution] = Field(default=(), description="When which phase is active.")
+    hooks: Listed[Annotated[Named, KindOf("hook")]] = Field(
+        default=(), description="What is told of its progress."
+    )
+    metrics: MetricBoard | None = Field(default=None, description="What it publishes.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
+    parallelism: int | None = Field(default=None, ge=1, description="How many targets run side by side.")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Job:
+        names = [parameter.name for parameter in self.parameters]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"parameter {doubled[0]!r} is there twice")
+        return self
+
+    def references(self) -> Iterable[Reference]:
+        """Return its targets and parents."""
+        for index, target in enumerate(self.targets):
+            yield Reference("target", target, ("targets", index))
+        for index, parent in enumerate(self.extends):
+            yield Reference("job", parent, ("extends", index))
+
+    def target_names(self, scope: Scope) -> tuple[str, ...]:
+        """Return the names of its targets, in the order written.
+
+        Raises:
+            SpecError: An expression is wrong.
+        """
+        return tuple(dict.fromkeys(scope.render(target) for target in self.targets))
+
+    def extending(self, parents: Iterable[Job]) -> Job:
+        """Return the job with what it takes over: its parents' targets first; what it has itself wins.
+
+        A parent's parameter to which an environment entry gives a value is no parameter any more.
+        Source: Flowman's jobs, `extends`.
+        """
+        parameters: dict[str, Parameter] = {}
+        environment: dict[str, str] = {}
+        targets: list[str] = []
+        executions: tuple[Execution, ...] = ()
+        hooks: tuple[Named, ...] = ()
+        metrics: MetricBoard | None = None
+        for job in (*parents, self):
+            parameters = {name: found for name, found in parameters.items() if name not in job.environment}
+            environment = {name: text for name, text in environment.items() if name not in job._own_names()}
+            parameters |= {parameter.name: parameter for parameter in job.parameters}
+            environment |= job.environment
+            targets += job.targets
+            executions += job.executions
+            hooks += job.hooks
+            metrics = job.metrics or metrics
+        return self.model_copy(
+            update={
+                "parameters": tuple(parameters.values()),
+                "environment": environment,
+                "targets": tuple(dict.fromkeys(targets)),
+                "executions": executions,
+                "hooks": hooks,
+                "metrics": metrics,
+            }
+        )
+
+    def _own_names(self) -> frozenset[str]:
+        return frozenset(parameter.name for parameter in self.parameters)

@@ -1,0 +1,403 @@
+"""Types of columns, as projects write them and as Spark's SQL does.
+
+Source: the project files' rules, fields and data types as Flowman names them, in any case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field as Declared
+from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
+from pydantic_core import core_schema
+
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.kinds.model import Listed, Model
+
+__all__ = [
+    "Array",
+    "Chars",
+    "Decimal",
+    "Field",
+    "MapOf",
+    "PartitionField",
+    "Scalar",
+    "Struct",
+    "StructField",
+    "Type",
+    "TypeText",
+    "parse_type",
+]
+
+DEEPEST = 32
+LONGEST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A type without parameters, named as in Spark's SQL (`bigint`)."""
+
+    name: str
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """Exact numbers of `precision` digits, `scale` of them after the point."""
+
+    precision: int = 38
+    scale: int = 18
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """Text of a bounded length; Spark keeps it as `string` outside of tables."""
+
+    length: int
+    is_fixed: bool = False
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return f"{'char' if self.is_fixed else 'varchar'}({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of elements of one type."""
+
+    element: Type
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return f"array<{self.element.ddl}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """Keys with a value each."""
+
+    key: Type
+    value: Type
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return f"map<{self.key.ddl},{self.value.ddl}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """One field of a struct."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    description: str | None = None
+
+    @property
+    def ddl(self) -> str:
+        """The field inside a struct in Spark's SQL."""
+        name = "`" + self.name.replace("`", "``") + "`"
+        return f"{name}: {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields in order."""
+
+    fields: tuple[StructField, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's SQL."""
+        return f"struct<{', '.join(field.ddl for field in self.fields)}>"
+
+
+Type: TypeAlias = Scalar | Decimal | Chars | Array | MapOf | Struct
+
+_SCALARS: Mapping[str, str] = {
+    "string": "string", "text": "string", "clob": "string",
+    "binary": "binary",
+    "byte": "tinyint", "tinyint": "tinyint",
+    "short": "smallint", "smallint": "smallint",
+    "int": "int", "integer": "int",
+    "long": "bigint", "bigint": "bigint",
+    "float": "float", "real": "float",
+    "double": "double",
+    "boolean": "boolean", "bool": "boolean",
+    "date": "date",
+    "timestamp": "timestamp", "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz",
+    "null": "void", "void": "void",
+    "interval": "interval",
+    "duration": "interval day to second",
+    "variant": "variant",
+}  # fmt: skip
+
+_TOKENS = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_][\w]*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<number>\d{1,9})|(?P<sign>[<>(),:]))"
+)
+
+
+def parse_type(declared: object) -> Type:
+    """Return the type that a text (`decimal(10,2)`, `array<struct<a: int>>`) or a map describes.
+
+    Maps are Flowman's: `{kind: struct, fields: [...]}`, `{kind: array, elementType: ...}`,
+    `{kind: map, keyType: ..., valueType: ...}`.
+
+    Raises:
+        ValueError: There is no such type.
+
+    Example:
+        >>> parse_type("ARRAY<Long>").ddl
+        'array<bigint>'
+    """
+    if isinstance(declared, (Scalar, Decimal, Chars, Array, MapOf, Struct)):
+        return declared
+    if isinstance(declared, Mapping):
+        return _from_map(declared, 0)
+    if not isinstance(declared, str) or len(declared) > LONGEST:
+        raise ValueError("a type is a text such as decimal(10,2), or a map with a kind")
+    return _parse_text(declared)
+
+
+@lru_cache(maxsize=1024)
+def _parse_text(text: str) -> Type:
+    reader = _Reader(text)
+    found = reader.read_type(0)
+    reader.end()
+    return found
+
+
+def _from_map(declared: Mapping[str, Any], depth: int) -> Type:
+    def inner(key: str) -> Type:
+        if key not in declared:
+            raise ValueError(f"a type of kind {kind!r} needs {key!r}")
+        part = declared[key]
+        return _from_map(part, depth + 1) if isinstance(part, Mapping) else parse_type(part)
+
+    kind = str(declared.get("kind", "")).lower()
+    if depth > DEEPEST:
+        raise ValueError(f"the type is nested more than {DEEPEST} deep")
+    known = {
+        "array": {"elementType", "containsNull"},
+        "map": {"keyType", "valueType", "containsNull"},
+        "struct": {"fields"},
+    }
+    if kind not in known:
+        raise ValueError(f"no type of kind {declared.get('kind')!r}; there are array, map and struct")
+    if unknown := sorted(set(declared) - known[kind] - {"kind"}):
+        raise ValueError(f"unknown key {unknown[0]!r} in a type of kind {kind!r}")
+    if kind == "array":
+        return Array(inner("elementType"))
+    if kind == "map":
+        return MapOf(inner("keyType"), inner("valueType"))
+    fields = [Field.model_validate(field) for field in declared.get("fields") or ()]
+    return Struct(tuple(field.as_struct_field() for field in fields))
+
+
+class _Reader:
+    """Reads the SQL text of a type, one token after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+
+    def fail(self, why: str) -> ValueError:
+        return ValueError(f"{self.text!r} is not a type: {why}")
+
+    def take(self, group: str, what: str) -> str:
+        found = _TOKENS.match(self.text, self.position)
+        if found is None or found[group] is None:
+            raise self.fail(f"{what} expected at position {self.position + 1}")
+        self.position = found.end()
+        return found[group]
+
+    def take_if(self, sign: str) -> bool:
+        found = _TOKENS.match(self.text, self.position)
+        if found is None or found["sign"] != sign:
+            return False
+        self.position = found.end()
+        return True
+
+    def expect(self, sign: str) -> None:
+        if not self.take_if(sign):
+            raise self.fail(f"{sign!r} expected at position {self.position + 1}")
+
+    def end(self) -> None:
+        if self.text[self.position :].strip():
+            raise self.fail(f"unexpected {self.text[self.position :].strip()[:20]!r}")
+
+    def read_type(self, depth: int) -> Type:
+        if depth > DEEPEST:
+            raise self.fail(f"nested more than {DEEPEST} deep")
+        name = self.take("name", "a type's name").lower()
+        if name in _COMPOUND:
+            return _COMPOUND[name](self, depth)
+        if name not in _SCALARS:
+            raise self.fail(f"there is no type {name!r}")
+        return Scalar(_SCALARS[name])
+
+    def read_numbers(self, most: int) -> list[int]:
+        numbers: list[int] = []
+        if self.take_if("("):
+            numbers.append(int(self.take("number", "a number")))
+            while len(numbers) < most and self.take_if(","):
+                numbers.append(int(self.take("number", "a number")))
+            self.expect(")")
+        return numbers
+
+    def read_decimal(self, depth: int) -> Type:
+        del depth
+        numbers = self.read_numbers(2)
+        precision, scale = [*numbers, 0][:2] if numbers else (38, 18)
+        if not 1 <= precision <= 38 or scale > precision:
+            raise self.fail("precision is 1 to 38 and scale at most the precision")
+        return Decimal(precision, scale)
+
+    def read_varchar(self, depth: int) -> Type:
+        del depth
+        return self.read_chars(is_fixed=False)
+
+    def read_char(self, depth: int) -> Type:
+        del depth
+        return self.read_chars(is_fixed=True)
+
+    def read_chars(self, *, is_fixed: bool) -> Type:
+        numbers = self.read_numbers(1)
+        if not numbers or numbers[0] < 1:
+            raise self.fail("a length is needed, as in varchar(20)")
+        return Chars(numbers[0], is_fixed)
+
+    def read_array(self, depth: int) -> Type:
+        self.expect("<")
+        element = self.read_type(depth + 1)
+        self.expect(">")
+        return Array(element)
+
+    def read_map(self, depth: int) -> Type:
+        self.expect("<")
+        key = self.read_type(depth + 1)
+        self.expect(",")
+        value = self.read_type(depth + 1)
+        self.expect(">")
+        return MapOf(key, value)
+
+    def read_struct(self, depth: int) -> Type:
+        self.expect("<")
+        fields: list[StructField] = []
+        while not self.take_if(">"):
+            if fields:
+                self.expect(",")
+            name = self.read_field_name()
+            self.take_if(":")
+            found = self.read_type(depth + 1)
+            fields.append(StructField(name, found, nullable=not self.take_not_null()))
+        return Struct(tuple(fields))
+
+    def read_field_name(self) -> str:
+        found = _TOKENS.match(self.text, self.position)
+        if found is not None and found["quoted"] is not None:
+            self.position = found.end()
+            return found["quoted"].replace("``", "`")
+        return self.take("name", "a field's name")
+
+    def take_not_null(self) -> bool:
+        found = re.compile(r"\s*not\s+null\b", re.IGNORECASE).match(self.text, self.position)
+        if found is None:
+            return False
+        self.position = found.end()
+        return True
+
+
+_COMPOUND = {
+    "decimal": _Reader.read_decimal,
+    "numeric": _Reader.read_decimal,
+    "varchar": _Reader.read_varchar,
+    "char": _Reader.read_char,
+    "array": _Reader.read_array,
+    "map": _Reader.read_map,
+    "struct": _Reader.read_struct,
+}
+
+
+class _TypeSchema:
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {
+            "type": ["string", "object"],
+            "examples": ["string", "bigint", "decimal(10,2)", "array<string>"],
+        }
+
+
+TypeText = Annotated[
+    Type, PlainValidator(parse_type), PlainSerializer(lambda found: found.ddl), _TypeSchema()
+]
+"""A field that holds a type, read from its text or map."""
+
+
+class Field(Model):
+    """One column of a declared schema."""
+
+    name: str = Declared(min_length=1, description="Name of the column.")
+    type: TypeText = Declared(description="Its type, such as bigint or decimal(10,2).")
+    nullable: bool = Declared(default=True, description="Whether it may be null.")
+    description: str | None = Declared(default=None, description="What it holds; the table's column comment.")
+    default: str | None = Declared(default=None, description="Value where rows lack the column.")
+    format: str | None = Declared(
+        default=None, description="How values are written in files, for formats that need it."
+    )
+    size: int | None = Declared(default=None, description="Width in formats of fixed width.")
+    charset: str | None = Declared(
+        default=None, description="Character set, for databases that have several."
+    )
+    collation: str | None = Declared(default=None, description="Collation of a database's column.")
+    renamed_from: str | None = Declared(
+        default=None, description="Former name: a migration renames that column."
+    )
+
+    def as_struct_field(self) -> StructField:
+        """Return the field as part of a struct."""
+        return StructField(self.name, self.type, self.nullable, self.description)
+
+    @property
+    def ddl(self) -> str:
+        """The column in Spark's `CREATE TABLE`, without its comment."""
+        name = "`" + self.name.replace("`", "``") + "`"
+        return f"{name} {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
+
+
+class PartitionField(Model):
+    """One partition column of a relation."""
+
+    name: str = Declared(min_length=1, description="Name of the column.")
+    type: TypeText = Declared(description="Its type.")
+    description: str | None = Declared(default=None, description="What it holds.")
+    granularity: str | None = Declared(default=None, description="Step of its values, such as P1D or 1.")
+
+    @property
+    def value_type(self) -> ValueType:
+        """The type by which values of it are read."""
+        return ValueType.parse(self.type.ddl)
+
+    def as_field(self) -> Field:
+        """Return the column as one of the relation's schema; partition values are never null."""
+        return Field(name=self.name, type=self.type, nullable=False, description=self.description)
+
+
+Fields = Listed[Field]

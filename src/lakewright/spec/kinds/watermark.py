@@ -1,0 +1,116 @@
+"""Watermarks: how far an entity's slices have come, and the expression that opens the next window.
+
+Source: `processing-strategies.md`, "Merge Strategy", Configuration; Datalake Foundation's watermarks.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from lakewright.errors import SpecError
+from lakewright.spec.expressions.expression import (
+    Access,
+    Literal,
+    Name,
+    Node,
+    Template,
+    names_in,
+    parse_expression,
+    parts_of,
+)
+from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.functions import foreseen
+from lakewright.spec.expressions.namespaces import NAMESPACES
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.model import SnakeModel, inconsistent
+
+__all__ = ["Operation", "Watermark"]
+
+LAST_VALUES = ("last_value", "watermark")
+"""Names of the last value in an expression."""
+
+_WORLDLY = frozenset(("System", "File", "JSON"))
+
+
+class Operation(StrEnum):
+    """How conditions of several watermarks are joined."""
+
+    AND = "and"
+    OR = "or"
+
+
+_READ = "${last_value} and calls of date helpers are read"
+
+
+class Watermark(SnakeModel):
+    """One watermark column of an entity."""
+
+    column_name: str = Field(min_length=1, description="Column of the source, or its new name.")
+    operation: Annotated[
+        Operation, BeforeValidator(lambda text: text.strip().lower() if isinstance(text, str) else text)
+    ] = Field(default=Operation.AND, description="How its condition is joined to those before it: and, or.")
+    operation_group: int = Field(
+        default=0, description="Neighbours of one group stand in brackets together, joined by their first's."
+    )
+    expression: str = Field(
+        description="Lower end of the next window: ${last_value}, or date helpers applied to it, such as "
+        "${LocalDate.addDays(${last_value}, -3)}."
+    )
+
+    @field_validator("expression")
+    @classmethod
+    def _allowed(cls, text: str) -> str:
+        try:
+            node = parse_expression(text)
+        except SpecError as error:
+            raise inconsistent(f"{error.message}; {_READ}") from None
+        if why := _refusal(node):
+            raise inconsistent(f"{text!r} {why}; {_READ}")
+        return text
+
+    @cached_property
+    def node(self) -> Node:
+        """The expression as a tree; the names in it are the last value's and helpers'."""
+        return parse_expression(self.expression)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the expression is the last value itself."""
+        return isinstance(self.node, Name)
+
+    def lower_end(self, last_value: Any, surroundings: Surroundings | None = None) -> object:
+        """Return the lower end of the window that follows `last_value`, as a typed value, never as SQL text.
+
+        Raises:
+            SpecError: A helper can't do with the last value what the expression asks.
+        """
+        names = dict.fromkeys(LAST_VALUES, last_value)
+        return Scope(names, surroundings=surroundings).evaluate_node(self.node)
+
+
+def _refusal(node: Node) -> str | None:
+    unknown = sorted(names_in(node) - set(LAST_VALUES) - (set(NAMESPACES) - _WORLDLY))
+    if unknown:
+        return f"names {unknown[0]!r}"
+    if isinstance(node, (Literal, Template)):
+        return "is text, not an expression"
+    if isinstance(node, Name) and node.name not in LAST_VALUES:
+        return "is no value"
+    if isinstance(node, Access) and node.arguments is None:
+        return f"asks for the property {node.member!r}"
+    why = _wrong_call(node)
+    return why and f"can't be computed: {why}"
+
+
+def _wrong_call(node: Node) -> str | None:
+    """What is wrong with a call in an expression, whatever the last value is."""
+    if isinstance(node, Access) and node.arguments is not None:
+        helper = node.target.name if isinstance(node.target, Name) else None
+        known = helper if helper in NAMESPACES else None
+        if why := foreseen(known, node.member, len(node.arguments)):
+            return why
+    return next(filter(None, map(_wrong_call, parts_of(node))), None)

@@ -1,0 +1,1 @@
+"""Loading: a project's folder read, merged with profiles and checked as a whole."""

@@ -1,0 +1,203 @@
+"""Entries of sections made into definitions: each with the class of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from lakewright.errors import Fault
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, TemplateSpec, bind
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.kinds.case import Case
+from lakewright.spec.kinds.entity import Entity, SourceConnection
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.kinds.model import Named, read_settings
+from lakewright.spec.near import suggestion
+from lakewright.spec.reading.sections import Declared
+
+__all__ = ["Definer"]
+
+FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
+"""Categories that have no kinds."""
+
+SOURCE = "source"
+"""Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
+
+DATABASE = "jdbc"
+"""Kind of a connection where none is written but a `url` is, as in Flowman."""
+
+AGAIN = "template"
+"""Kind of an entry that is another one of its category, with other names in force."""
+
+REPEATABLE = ("relation", "mapping", "target")
+DEEPEST = 20
+
+
+class Definer:
+    """Makes definitions of one project."""
+
+    def __init__(self, registry: Registry, templates: Mapping[str, Declared]) -> None:
+        self._registry = registry
+        self._specs: dict[str, TemplateSpec] = {}
+        self._templates = {name: self._template(declared) for name, declared in templates.items()}
+        self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
+        self._specs = {
+            name: cast("TemplateSpec", spec) for name, (spec, _) in self._templates_checked.items() if spec
+        }
+
+    @property
+    def templates(self) -> Mapping[str, Definition]:
+        """The templates themselves."""
+        return self._templates
+
+    def template_faults(self) -> tuple[Fault, ...]:
+        """Return what is wrong with the templates themselves."""
+        faults = [fault for _, found in self._templates_checked.values() for fault in found]
+        for template in self._templates.values():
+            if template.kind and template.kind not in self._registry.categories:
+                remedy = suggestion(template.kind, self._registry.categories)
+                faults.append(
+                    Fault(
+                        f"{template.subject}: no definitions of kind {template.kind!r}",
+                        template.at("kind"),
+                        remedy,
+                    )
+                )
+        return tuple(faults)
+
+    def define(
+        self, category: str, declared: Declared, among: Mapping[str, Declared] | None = None
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        """Return the definition of an entry, or None and why it has no class.
+
+        `among` are all entries of the category, for those that are another one with other names.
+        """
+        if category in FIXED:
+            return self._definition(category, declared, category, FIXED[category]), ()
+        kind = declared.raw.get("kind")
+        if category == "connection" and kind is None and "url" in declared.raw:
+            kind = DATABASE
+        if category == "connection" and kind in (None, SOURCE):
+            return self._definition(category, declared, SOURCE, SourceConnection), ()
+        subject = f"{category} {declared.name!r}"
+        if not isinstance(kind, str) or not kind:
+            kinds = ", ".join(self._registry.kinds(category)[:12])
+            return None, (Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {kinds}."),)
+        if kind.startswith(PREFIX):
+            return self._use(category, declared, kind.removeprefix(PREFIX))
+        if kind == AGAIN and category in REPEATABLE:
+            return self._again(category, declared, among or {})
+        return self._plain(category, declared, kind)
+
+    def _plain(
+        self, category: str, declared: Declared, kind: str
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        model = self._registry.find_or_none(category, kind)
+        if model is None:
+            fault = self._registry.fault(category, kind, declared.at("kind"))
+            message = f"{category} {declared.name!r}: {fault.message}"
+            return None, (Fault(message, fault.location, fault.remedy),)
+        return self._definition(category, declared, kind, model), ()
+
+    def _again(
+        self, category: str, declared: Declared, among: Mapping[str, Declared], depth: int = 0
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        """Return another entry's definition, in which names of `environment` have other texts."""
+        subject = f"{category} {declared.name!r}"
+        name, bindings, faults = _repeated(subject, category, declared)
+        if faults:
+            return None, faults
+        other = among.get(name)
+        if other is None:
+            fault = Fault(
+                f"{subject}: there is no {category} {name!r}", declared.at(category), suggestion(name, among)
+            )
+            return None, (fault,)
+        if other.raw.get("kind") == AGAIN:
+            if depth > DEEPEST:
+                return None, (Fault(f"{subject}: templates stand for each other", declared.at(category)),)
+            inner, faults = self._again(category, other, among, depth + 1)
+        else:
+            inner, faults = self.define(category, other, among)
+        if inner is None:
+            return None, faults
+        around = {key: value for key, value in declared.raw.items() if key in AROUND}
+        raw = {**inner.raw, **around}
+        return replace(inner, name=declared.name, raw=raw, bindings=(*inner.bindings, *bindings)), ()
+
+    def _definition(self, category: str, declared: Declared, kind: str, model: type[Named]) -> Definition:
+        return Definition(
+            category=category,
+            name=declared.name,
+            kind=kind,
+            raw=declared.raw,
+            model=model,
+            document=declared.document,
+            path=declared.path,
+            registry=self._registry,
+            templates=self._specs if category != "template" else {},
+        )
+
+    def _template(self, declared: Declared) -> Definition:
+        return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
+
+    def _use(
+        self, category: str, declared: Declared, name: str
+    ) -> tuple[Definition | None, tuple[Fault, ...]]:
+        subject = f"{category} {declared.name!r}"
+        template = self._templates.get(name)
+        if template is None:
+            remedy = suggestion(name, self._templates)
+            return None, (Fault(f"{subject}: there is no template {name!r}", declared.at("kind"), remedy),)
+        spec = self._specs.get(name)
+        if spec is None:
+            return None, ()
+        if spec.kind != category:
+            message = f"{subject}: template {name!r} is one for a {spec.kind}, not for a {category}"
+            return None, (Fault(message, declared.at("kind")),)
+        kind = spec.template.get("kind")
+        model = self._registry.find_or_none(category, kind) if isinstance(kind, str) else None
+        if model is None:
+            fault = self._registry.fault(category, str(kind), template.at("template", "kind"))
+            return None, (Fault(f"{template.subject}: {fault.message}", fault.location, fault.remedy),)
+        bindings, faults = bind(subject, declared.raw, spec, lambda path: declared.at(*path))
+        around = {key: value for key, value in declared.raw.items() if key in AROUND}
+        made = Definition(
+            category=category,
+            name=declared.name,
+            kind=str(kind),
+            raw={**spec.template, **around},
+            model=model,
+            document=template.document,
+            path=(*template.path, "template"),
+            registry=self._registry,
+            bindings=bindings,
+            templates=self._specs,
+        )
+        return made, faults
+
+
+def _repeated(
+    subject: str, category: str, declared: Declared
+) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
+    """Return which other entry is meant, the names that it is given, and what is wrong with that."""
+    known = ("kind", category, "environment", *AROUND)
+    faults = [
+        Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))
+        for key in declared.raw
+        if key not in known
+    ]
+    name = declared.raw.get(category)
+    if not isinstance(name, str):
+        faults.append(Fault(f"{subject}: {category!r} is missing, the {category} to repeat", declared.at()))
+    try:
+        given = read_settings(declared.raw.get("environment"))
+    except ValueError as error:
+        faults.append(Fault(f"{subject}: environment: {error}", declared.at("environment")))
+        given = {}
+    at = declared.at("environment")
+    bindings = [Binding(key, ValueType.STRING, str(text), at) for key, text in given.items()]
+    return str(name), tuple(bindings), tuple(faults)

@@ -1,0 +1,217 @@
+"""What is checked of entities when a project is loaded, beyond each one's own fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableSequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.entity import (
+    OF_SETTINGS,
+    TEMPLATES,
+    Entity,
+    EntitySettings,
+    SourceConnection,
+    Strategy,
+    likely_meant,
+)
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.model import Named
+from lakewright.spec.kinds.places import Address, Places
+from lakewright.spec.near import suggestion
+from lakewright.spec.reading.sections import Declared
+
+__all__ = ["check_entities", "check_settings", "merge_connections"]
+
+
+def merge_connections(
+    entities: Mapping[str, Declared], connections: Mapping[str, Declared]
+) -> dict[str, Declared]:
+    """Return the entities with their connections' settings below their own; a disabled one disables them."""
+    return {name: _merged(entity, connections) for name, entity in entities.items()}
+
+
+def _merged(entity: Declared, connections: Mapping[str, Declared]) -> Declared:
+    connection = connections.get(str(entity.raw.get("connection")))
+    shared = connection.raw.get("settings") if connection else None
+    own = entity.raw.get("settings")
+    raw: dict[str, Any] = dict(entity.raw)
+    if isinstance(shared, dict) and (own is None or isinstance(own, dict)):
+        raw["settings"] = {**shared, **(own or {})}
+    if connection and str(connection.raw.get("enabled") or "true").strip().lower() in (
+        "false",
+        "no",
+        "off",
+        "0",
+    ):
+        raw["enabled"] = "false"
+    return replace(entity, raw=raw)
+
+
+def check_entities(
+    definitions: Mapping[str, Definition],
+    models: Mapping[str, Named],
+    lake: LakeSettings | None,
+    scope: Scope,
+    faults: MutableSequence[Fault],
+) -> None:
+    """Add what is wrong with ids, names and places of entities; no two may fill one table."""
+    first_with_id: dict[str, Definition] = {}
+    filled: dict[str, Definition] = {}
+    for name, definition in definitions.items():
+        entity = cast("Entity | None", models.get(name)) or _readable(definition)
+        if entity is None:
+            continue
+        other = first_with_id.setdefault(entity.id, definition)
+        if other is not definition:
+            first = f"entity {other.name!r} at {other.at('id')}"
+            message = f"{definition.subject}: the id {entity.id!r} is that of {first}"
+            faults.append(Fault(message, definition.at("id"), "Give each entity an id of its own."))
+        if lake is None:
+            continue
+        found, places = _against_lake(definition, entity, lake, scope)
+        faults.extend(found)
+        if places is not None and entity.enabled:
+            faults.extend(_filled_twice(definition, places.silver, filled))
+
+
+def _readable(definition: Definition) -> Entity | None:
+    """Return id and places of an entity that is wrong elsewhere; None where these can't be told either."""
+    if not isinstance(definition.raw.get("settings") or {}, Mapping):
+        return None
+    own = _settings_of(definition)
+    raw = {key: definition.raw[key] for key in _IDENTITY if key in definition.raw}
+    settings = {key: own[key] for key in own if key in _PLACING or key not in EntitySettings.model_fields}
+    part = replace(definition, raw={**raw, "processtype": Strategy.FULL.value, "settings": settings})
+    return cast("Entity | None", part.check()[0])
+
+
+_IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
+_PLACING = frozenset((*TEMPLATES, "output_method"))
+
+
+def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:
+    """Yield a fault where another entity's table is at the same place, or one is inside of the other."""
+    place = str(silver) if silver.name is None else silver.name.lower()
+    for taken, other in filled.items():
+        if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
+            how = "is also that of" if place == taken else "and the table of"
+            rest = "" if place == taken else " lie one inside of the other"
+            message = (
+                f"{definition.subject}: the silver table {silver} {how} entity {other.name!r} "
+                f"at {_silver_place(other)}{rest}"
+            )
+            remedy = "Give each entity a destination, silver_path or silver_table of its own."
+            yield Fault(message, _silver_place(definition), remedy)
+            return
+    filled[place] = definition
+
+
+def _silver_place(definition: Definition) -> Location:
+    """Where an entity says which table is its own."""
+    own = definition.raw.get("settings")
+    for key in ("silver_table", "silver_path"):
+        if isinstance(own, Mapping) and key in own:
+            return definition.at("settings", key)
+    return definition.at("destination") if "destination" in definition.raw else definition.at()
+
+
+def check_settings(
+    entities: Mapping[str, Definition],
+    connections: Mapping[str, Definition],
+    warnings: MutableSequence[Fault],
+) -> None:
+    """Add a warning for each free setting that is nearly the name of one with a meaning, or has no effect.
+
+    A setting that entities have from their connection is named once, where it stands.
+    """
+    for connection in connections.values():
+        if connection.model is SourceConnection:
+            warnings.extend(_doubtful(connection, _settings_of(connection)))
+    for entity in entities.values():
+        shared = connections.get(str(entity.raw.get("connection")))
+        from_there = _settings_of(shared) if shared is not None else {}
+        own = {
+            key: value for key, value in _settings_of(entity).items() if from_there.get(key, _NONE) != value
+        }
+        warnings.extend(_doubtful(entity, own))
+
+
+def _settings_of(definition: Definition) -> Mapping[str, Any]:
+    found = definition.raw.get("settings")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in settings:
+        if known := likely_meant(key):
+            message = f"{definition.subject}: the setting {key!r} has no meaning"
+            yield Fault(message, definition.at("settings", key), f"did you mean {known!r}?")
+    if settings.get("bronze_table"):
+        message = f"{definition.subject}: bronze_table has no effect"
+        remedy = "Slices are files or folders below the bronze path: land them there."
+        yield Fault(message, definition.at("settings", "bronze_table"), remedy)
+
+
+def _against_lake(
+    definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope
+) -> tuple[list[Fault], Places | None]:
+    """What is wrong with an entity in its lake, and its places where these are known already."""
+    faults = [
+        Fault(f"{definition.subject}: {problem}", definition.at("columns", index), "Give it a newname.")
+        for index, problem in entity.reserved_name_problems(lake.systemfield_prefix)
+    ]
+    if not lake.root_folder:
+        why = f"{definition.subject}: the lake has no root_folder"
+        return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")], None
+    try:
+        if unknown := entity.unknown_names(lake, scope):
+            return [*faults, *_missing_settings(definition, entity, unknown)], None
+        places = entity.within(scope).places(lake)
+    except SpecError as error:
+        fault = error.faults[0]
+        where = fault.location or definition.at("settings")
+        return [*faults, Fault(f"{definition.subject}: {fault.message}", where, fault.remedy)], None
+    return faults + _beyond_links(definition, places, lake.root_folder), places
+
+
+def _missing_settings(
+    definition: Definition, entity: Entity, unknown: Mapping[str, frozenset[str]]
+) -> Iterator[Fault]:
+    """Yield a fault for each setting that templates ask for in vain; other names may be given by a job."""
+    known = [
+        name.removeprefix(OF_SETTINGS) for name in entity.template_names() if name.startswith(OF_SETTINGS)
+    ]
+    for key, names in unknown.items():
+        for name in sorted(names):
+            if name.startswith(OF_SETTINGS):
+                message = (
+                    f"{definition.subject}: {key} asks for {name}, and no such setting is a text or number"
+                )
+                setting = name.removeprefix(OF_SETTINGS)
+                remedy = (
+                    suggestion(setting, known, shown=0) or f"Give the entity, or its connection, {setting!r}."
+                )
+                yield Fault(message, definition.at("settings", key), remedy)
+
+
+_NONE = object()
+
+
+def _beyond_links(definition: Definition, places: Places, root: str) -> list[Fault]:
+    """Return a fault for each local place that a symbolic link leads out of the root folder."""
+    if "://" in root:
+        return []
+    real = Path(root.removeprefix("file:")).resolve()
+    remedy = "Remove the link, or make its target the root folder."
+    return [
+        Fault(
+            f"{definition.subject}: {place!r} leads out of the root folder by a link", definition.at(), remedy
+        )
+        for place in (places.bronze, places.silver.location)
+        if place is not None and not Path(place).resolve().is_relative_to(real)
+    ]

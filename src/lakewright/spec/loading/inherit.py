@@ -1,0 +1,50 @@
+"""What jobs and tests take over from those that they extend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableSequence
+from typing import cast
+
+from lakewright.errors import Fault
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.kinds.case import Case
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.kinds.model import Named
+
+__all__ = ["inherit"]
+
+DEEPEST = 100
+"""More generations than this are taken for a mistake."""
+
+
+def inherit(
+    category: str,
+    definitions: Mapping[str, Definition],
+    models: Mapping[str, Named],
+    faults: MutableSequence[Fault],
+) -> dict[str, Named]:
+    """Return jobs, or tests, with what they take over; a circle is a fault, an unknown parent left out."""
+    whole: dict[str, Named] = {}
+
+    def complete(name: str, path: tuple[str, ...]) -> Named:
+        if name in whole:
+            return whole[name]
+        if len(path) > DEEPEST:
+            why = f"{category}s extend each other through more than {DEEPEST} generations"
+            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one parent."))
+            return models[name]
+        own = cast("Job | Case", models[name])
+        parents: list[Named] = []
+        for index, parent in enumerate(own.extends):
+            if parent in (*path, name):
+                circle = f"{category}s extend each other in a circle: {' -> '.join((*path, name, parent))}"
+                where = definitions[name].at("extends", index)
+                faults.append(Fault(circle, where, "Remove one of the `extends`."))
+            elif parent in models:
+                parents.append(complete(parent, (*path, name)))
+        whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category
+        return whole[name]
+
+    for name in models:
+        complete(name, ())
+    return {name: whole[name] for name in models}

@@ -1,0 +1,217 @@
+"""JSON schema of the project's files, for editors.
+
+Made from the same classes that read the files, so it says no more and no less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.definitions.template import PREFIX, TemplateSpec
+from lakewright.spec.kinds.case import Case
+from lakewright.spec.kinds.documentation import DocumentationFile
+from lakewright.spec.kinds.entity import Entity, SourceConnection
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.kinds.model import ALSO, KIND_MARK, Named
+from lakewright.spec.loading.load import ProjectFile
+from lakewright.spec.reading.sections import CATEGORIES, LISTED
+
+__all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+EXPRESSION = {"type": "string", "pattern": r"\$", "description": "An expression that comes to such a value."}
+NUMBER = r"^[-+]?\d[\d_.eE+-]*$"
+TEXTS = {
+    "integer": NUMBER,
+    "number": NUMBER,
+    "boolean": "^([Tt]rue|[Ff]alse|[Yy]es|[Nn]o|[Oo]n|[Oo]ff|[01])$",
+}
+"""Patterns of texts that are read as such values."""
+
+ENTRIES = {
+    "description": "key=value each",
+    "anyOf": [
+        {"type": "array", "items": {"type": "string", "pattern": "="}},
+        {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+        {"type": "string", "pattern": "="},
+    ],
+}
+FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity, "template": TemplateSpec}
+
+
+def project_schema() -> dict[str, Any]:
+    """Return the schema of `project.yml`."""
+    top = _lenient(ProjectFile.model_json_schema())
+    top["properties"] |= {"lake": {"$ref": "#/$defs/lake"}, "manifest": {"type": "object"}}
+    return {"$schema": DIALECT, **top, "$defs": {**top.pop("$defs", {}), **_lake()}}
+
+
+def documentation_schema() -> dict[str, Any]:
+    """Return the schema of `documentation.yml`."""
+    return {"$schema": DIALECT, **_lenient(DocumentationFile.model_json_schema())}
+
+
+def entities_schema(kinds: Registry) -> dict[str, Any]:
+    """Return the schema of a JSON file in Datalake Foundation's shape."""
+    module = module_schema(kinds)
+    sections = {name: module["properties"][name] for name in ("connections", "entities")}
+    return {
+        **module,
+        "title": "Lakewright entities",
+        "properties": {"environment": {"$ref": "#/$defs/lake"}, **sections},
+    }
+
+
+def module_schema(kinds: Registry) -> dict[str, Any]:
+    """Return the schema of a module's YAML file, with every kind that is offered."""
+    models = {(category, kind): model for category, kind, model in _models(kinds)}
+    references, shared = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models.values())],
+        ref_template="#/$defs/{model}",
+        schema_generator=GenerateJsonSchema,
+    )
+    definitions = {name: _lenient(schema) for name, schema in shared.get("$defs", {}).items()}
+    for model in dict.fromkeys(models.values()):
+        _without_name(definitions[references[model, "validation"]["$ref"].rpartition("/")[2]])
+    for category in {*kinds.categories, *CATEGORIES.values(), "hook"}:
+        of_category = {kind: model for (owner, kind), model in models.items() if owner == category}
+        definitions[category] = _one_of_kinds(category, of_category, references)
+        for kind, model in of_category.items():
+            definitions[f"{category}.{kind}"] = dict(references[model, "validation"])
+    definitions |= _lake()
+    return {
+        "$schema": DIALECT,
+        "title": "Lakewright module",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": _sections(),
+        "$defs": definitions,
+    }
+
+
+def _lake() -> dict[str, Any]:
+    schema = _lenient(LakeSettings.model_json_schema())
+    return {**schema.pop("$defs", {}), "lake": schema}
+
+
+def _models(kinds: Registry) -> Iterable[tuple[str, str, type[Named]]]:
+    for category in kinds.categories:
+        for kind in kinds.kinds(category):
+            yield category, kind, kinds.find(category, kind)
+    yield "connection", "source", SourceConnection
+    for category, model in FIXED.items():
+        yield category, "", model
+
+
+def _sections() -> dict[str, Any]:
+    named: dict[str, Any] = {
+        section: {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{category}"}}
+        for section, category in CATEGORIES.items()
+    }
+    for section in LISTED:
+        item = {**named[section]["additionalProperties"], "required": ["name"]}
+        named[section] = {"anyOf": [named[section], {"type": "array", "items": item}]}
+    shared = {
+        "environment": ENTRIES,
+        "config": ENTRIES,
+        "lake": {"$ref": "#/$defs/lake"},
+        "manifest": {"type": "object"},
+    }
+    profile = {"enabled": {"type": ["boolean", "string"]}, "description": {"type": "string"}, **shared}
+    profile["connections"] = named["connections"]
+    profiles = {
+        "type": "object",
+        "additionalProperties": {"type": "object", "properties": profile, "additionalProperties": False},
+    }
+    return {**named, **shared, "profiles": profiles}
+
+
+def _without_name(definition: dict[str, Any]) -> None:
+    """Take the name out of a definition's keys: it is the key below which the definition stands.
+
+    Connections and entities may have it, as they may be listed.
+    """
+    if definition["title"] in (Entity.__name__, SourceConnection.__name__):
+        definition["properties"]["name"] = {"type": "string"}
+    else:
+        definition["properties"].pop("name", None)
+    definition["required"] = [key for key in definition.get("required", ()) if key != "name"]
+
+
+def _one_of_kinds(
+    category: str, models: Mapping[str, type[Named]], references: Mapping[Any, Mapping[str, Any]]
+) -> dict[str, Any]:
+    def reference(model: type[BaseModel]) -> Mapping[str, Any]:
+        return references[model, "validation"]
+
+    if set(models) == {""}:
+        return dict(reference(models[""]))
+    choices = [
+        {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": reference(model)}
+        for kind, model in sorted(models.items())
+    ]
+    known = {"anyOf": [{"enum": sorted(models)}, {"pattern": f"^{PREFIX}"}]}
+    needs_kind = [] if category == "connection" else ["kind"]
+    return {"type": "object", "properties": {"kind": known}, "required": needs_kind, "allOf": choices}
+
+
+def _lenient(schema: Any) -> Any:
+    """Return a schema that takes what the reader does: expressions, numbers as texts, an item for a list."""
+    if isinstance(schema, list):
+        return [_lenient(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if KIND_MARK in schema:
+        return _of_a_kind(*schema[KIND_MARK])
+    made = {
+        key: {name: _lenient(inner) for name, inner in value.items()}
+        if key in ("properties", "$defs")
+        else _lenient(value)
+        for key, value in schema.items()
+        if key != "default"
+    }
+    return _as_written(made)
+
+
+def _as_written(made: dict[str, Any]) -> dict[str, Any]:
+    kind = made.get("type")
+    if ALSO in made:
+        return {"anyOf": [made, *made.pop(ALSO)]}
+    if kind == "string" and "enum" in made:
+        return {"anyOf": [made, {"type": "string", "pattern": _in_any_case(made["enum"])}, EXPRESSION]}
+    if kind == "string" and "const" not in made:
+        return {**made, "type": ["string", "number", "boolean"]}
+    if isinstance(kind, str) and kind in TEXTS:
+        return {"anyOf": [made, {"type": "string", "pattern": TEXTS[kind]}, EXPRESSION]}
+    if kind == "array":
+        described: dict[str, Any] = {key: made.pop(key) for key in ("title", "description") if key in made}
+        return {**described, "anyOf": [made, made.get("items") or {}]}
+    return made
+
+
+def _of_a_kind(category: str, default: str | None) -> dict[str, Any]:
+    known = {"$ref": f"#/$defs/{category}"}
+    if default is None:
+        return known
+    return {"if": {"required": ["kind"]}, "then": known, "else": {"$ref": f"#/$defs/{category}.{default}"}}
+
+
+def _in_any_case(words: Iterable[str]) -> str:
+    """Return a pattern of the words as they may be written too: in any case, with or without underscores."""
+    return f"^({'|'.join(map(_loose, words))})$"
+
+
+def _loose(word: str) -> str:
+    letters = (
+        f"[{each.upper()}{each.lower()}]" if each.isalpha() else re.escape(each)
+        for each in word
+        if each != "_"
+    )
+    return "_?".join(letters)

@@ -1,0 +1,325 @@
+"""A project's folder, read and checked as a whole: every fault of a load comes at once.
+
+Source: the project files' rules, `1. Project files`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from pydantic import Field, ValidationError
+
+from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.expressions.function import Namespace, Surroundings
+from lakewright.spec.expressions.scope import Entry, Scope
+from lakewright.spec.kinds.documentation import DocumentationFile
+from lakewright.spec.kinds.job import Job
+from lakewright.spec.kinds.model import Listed, Model, Named, TextMap, Texts
+from lakewright.spec.loading.define import Definer
+from lakewright.spec.loading.entities import check_entities, check_settings, merge_connections
+from lakewright.spec.loading.inherit import inherit
+from lakewright.spec.loading.references import check_references
+from lakewright.spec.loading.settings import (
+    Check,
+    active_profiles,
+    merged_environment,
+    read_lake,
+    read_manifest,
+    read_own_config,
+    unchecked,
+)
+from lakewright.spec.project import Entities, Project
+from lakewright.spec.reading.document import Document
+from lakewright.spec.reading.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
+from lakewright.spec.reading.sections import CATEGORIES, Profile, Sections
+
+__all__ = ["ProjectFile", "load_project"]
+
+MOST_FAULTS = 200
+DEEPEST_IMPORT = 10
+LARGEST_SECRET = 1_000_000
+
+
+class ImportSpec(Model):
+    """Another project whose definitions this one uses, named `<project>/<name>`."""
+
+    project: str = Field(min_length=1, description="Its name.")
+    location: str | None = Field(default=None, description="Its folder; beside this project's if not given.")
+    job: str | None = Field(default=None, description="The job in whose environment its definitions stand.")
+    arguments: TextMap = Field(default_factory=dict, description="Values of that job's parameters.")
+
+
+class ProjectFile(Model):
+    """What `project.yml` says of the project itself."""
+
+    name: str = Field(min_length=1, pattern=r"^[^/\s]+$", description="Name of the project.")
+    version: str | None = Field(default=None, description="Version, for people.")
+    description: str | None = Field(default=None, description="What it is.")
+    modules: Texts = Field(min_length=1, description="Folders or files with the sections.")
+    imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a load is given besides the folder."""
+
+    kinds: Registry
+    surroundings: Surroundings
+    profiles: Sequence[str] = ()
+    definitions: Mapping[str, str]
+    config: Mapping[str, str]
+    check_manifest: Check
+    importing: tuple[Path, ...] = ()
+
+
+def load_project(
+    folder: Path,
+    *,
+    kinds: Registry,
+    profiles: Sequence[str] = (),
+    definitions: Mapping[str, str] | None = None,
+    config: Mapping[str, str] | None = None,
+    environ: Mapping[str, str],
+    clock: Callable[[], datetime] | None = None,
+    check_manifest: Check = unchecked,
+) -> Project:
+    """Return the project of a folder, read and checked, but with nothing of the lake looked at.
+
+    Args:
+        folder: Where `project.yml` is.
+        kinds: The kinds that are offered.
+        profiles: Names of profiles to put in force, later ones winning; those declared `enabled` always are.
+        definitions: `-D`: names with texts that win over environments.
+        config: `--conf`: configuration that wins over the project's.
+        environ: The process's environment, for `System.getenv`.
+        clock: Tells the present instant to `LocalDate.today()` and its like.
+        check_manifest: Tells what is wrong with the `manifest:` section, whose kinds aren't known here.
+
+    Raises:
+        SpecError: Something is wrong; it has every fault of the load, with file and line.
+    """
+    given = Given(
+        kinds=kinds,
+        surroundings=Surroundings(environ=environ, clock=clock, read_file=_read_file),
+        profiles=profiles,
+        definitions=definitions or {},
+        config=config or {},
+        check_manifest=check_manifest,
+    )
+    return _Load(folder.absolute(), given).project()
+
+
+def _read_file(path: str) -> str:
+    """Return the text of a file, or nothing where there is none, as Flowman does."""
+    file = Path(path)
+    if not file.is_file():
+        return ""
+    if file.stat().st_size > LARGEST_SECRET:
+        raise ValueError(f"{path!r} has more than {LARGEST_SECRET} bytes")
+    return file.read_text(encoding="utf-8")
+
+
+def in_order(faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults file by file, each file's by line."""
+    files = [fault.location.file if fault.location else "" for fault in faults]
+    first = {file: index for index, file in reversed(list(enumerate(files)))}
+    lines = [fault.location.line or 0 if fault.location else 0 for fault in faults]
+    order = sorted(range(len(faults)), key=lambda index: (first[files[index]], lines[index]))
+    return [faults[index] for index in order]
+
+
+class _Load:
+    """One load; each step adds what is wrong to the sections' faults and goes on."""
+
+    def __init__(self, basedir: Path, given: Given) -> None:
+        self.basedir = basedir
+        self.given = given
+        self.sections = Sections()
+        self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
+        self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
+
+    def project(self) -> Project:
+        top, document = self.read_project_file()
+        self.read_modules(document)
+        documentation = self.read_documentation()
+        profiles = active_profiles(self.sections, self.given.profiles)
+        environment = merged_environment(profiles)
+        scope = self.scope(
+            top, {key: Entry(found.text, found.location) for key, found in environment.items()}
+        )
+        config = read_own_config(profiles, self.given.config, scope, self.sections)
+        manifest = read_manifest(profiles, scope, self.sections, self.given.check_manifest)
+        lake = read_lake(profiles, scope, self.sections, self.basedir)
+        self.define(profiles)
+        jobs, imports = self.inherited("job"), self.imports(top, scope, document)
+        self.inherited("test")
+        self.check(scope, lake, imports)
+        if self.sections.faults or top is None or lake is None:
+            raise SpecError(in_order(self.sections.faults)[:MOST_FAULTS])
+        return Project(
+            name=top.name,
+            version=top.version,
+            description=top.description,
+            basedir=self.basedir,
+            registry=self.given.kinds,
+            scope=scope,
+            entity_definitions=self.definitions["entity"],
+            entities=Entities(self.definitions["entity"], scope),
+            jobs=cast("dict[str, Job]", jobs),
+            environment=tuple((key, setting.text) for key, setting in environment.items()),
+            config=config,
+            lake=lake,
+            manifest=manifest,
+            documentation=documentation,
+            imports=imports,
+            warnings=tuple(self.sections.warnings),
+            **self.plain_sections(),
+        )
+
+    def plain_sections(self) -> Any:
+        names = ("relation", "mapping", "target", "connection", "test", "template")
+        return {f"{name}s": self.definitions[name] for name in names}
+
+    def read(self, path: Path) -> Document:
+        document, faults = read_document(path, self.basedir)
+        self.sections.faults += faults
+        return document
+
+    def read_project_file(self) -> tuple[ProjectFile | None, Document]:
+        path = self.basedir / PROJECT_FILE
+        if not path.is_file():
+            raise SpecError.of(
+                f"there is no {PROJECT_FILE} in {self.basedir}",
+                location=Location(PROJECT_FILE),
+                remedy="Name the project's folder with --project, or make one with `lakewright init`.",
+            )
+        document = self.read(path)
+        is_unreadable = document.value is None and bool(self.sections.faults)
+        value = document.value if isinstance(document.value, dict) else {}
+        shared = {key: value[key] for key in ("lake", "manifest") if key in value}
+        self.sections.add_sections(document, shared, tuple(shared))
+        try:
+            top = ProjectFile.model_validate({key: value[key] for key in value if key not in shared})
+        except ValidationError as error:
+            if not is_unreadable:
+                self.sections.faults += faults_of(error, "project", document.at, is_rendered=True)
+            return None, document
+        return top, document
+
+    def read_modules(self, document: Document) -> None:
+        # Also where the project's own keys are wrong: its modules' faults shall come with theirs.
+        value = document.value.get("modules") if isinstance(document.value, dict) else ()
+        listed = value if isinstance(value, list) else [value]
+        modules = [module for module in listed if isinstance(module, str)]
+        files, faults = find_modules(self.basedir, modules, document)
+        self.sections.faults += faults
+        for path in files:
+            self.sections.add(self.read(path))
+
+    def read_documentation(self) -> Mapping[str, Any] | None:
+        path = self.basedir / DOCUMENTATION_FILE
+        if not path.is_file():
+            return None
+        document = self.read(path)
+        value = document.value if isinstance(document.value, dict) else {}
+        try:
+            DocumentationFile.model_validate(value)
+        except ValidationError as error:
+            self.sections.faults += faults_of(error, "documentation", document.at, is_rendered=False)
+        return value
+
+    def scope(self, top: ProjectFile | None, environment: Mapping[str, object]) -> Scope:
+        properties = {
+            "basedir": PurePosixPath(self.basedir.as_posix()),
+            "filename": PurePosixPath((self.basedir / PROJECT_FILE).as_posix()),
+            "name": top.name if top else "",
+            "version": (top.version if top else None) or "",
+        }
+        return Scope(
+            {"project": Namespace("project", properties=properties), **environment},
+            definitions={key: Entry(text) for key, text in self.given.definitions.items()},
+            surroundings=self.given.surroundings,
+        )
+
+    def define(self, profiles: Sequence[Profile]) -> None:
+        self.sections.key_entities()
+        declared = {category: dict(entries) for category, entries in self.sections.definitions.items()}
+        for profile in profiles[1:]:
+            declared["connection"] |= profile.connections
+        declared["entity"] = merge_connections(declared["entity"], declared["connection"])
+        definer = Definer(self.given.kinds, declared.pop("template"))
+        self.definitions["template"] = dict(definer.templates)
+        self.sections.faults += definer.template_faults()
+        for category, entries in declared.items():
+            for entry in entries.values():
+                definition, faults = definer.define(category, entry, entries)
+                self.sections.faults += faults
+                if definition is not None:
+                    self.keep(definition)
+
+    def keep(self, definition: Definition) -> None:
+        self.definitions[definition.category][definition.name] = definition
+        if "name" in definition.raw and definition.category not in ("connection", "entity"):
+            remedy = "Its name is the key below which it stands."
+            self.sections.fault(f"{definition.subject}: unknown key 'name'", definition.at("name"), remedy)
+        model, faults = definition.check()
+        self.sections.faults += faults
+        if model is not None:
+            self.models[definition.category][definition.name] = model
+        elif definition.category == "job" and not faults:
+            why = f"{definition.subject}: an expression stands where a number or a fixed word is expected"
+            self.sections.fault(why, definition.at())
+
+    def inherited(self, category: str) -> dict[str, Named]:
+        return inherit(category, self.definitions[category], self.models[category], self.sections.faults)
+
+    def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project]) -> None:
+        check_entities(
+            self.definitions["entity"],
+            self.models["entity"],
+            lake,
+            scope,
+            self.sections.faults,
+        )
+        check_settings(self.definitions["entity"], self.definitions["connection"], self.sections.warnings)
+        check_references(
+            self.definitions, self.models, self.sections.definitions, imports, self.sections.faults
+        )
+
+    def imports(self, top: ProjectFile | None, scope: Scope, document: Document) -> dict[str, Project]:
+        found: dict[str, Project] = {}
+        for index, spec in enumerate(top.imports if top else ()):
+            location = document.at(("imports", index))
+            try:
+                found[spec.project] = self.imported(spec, scope)
+            except SpecError as error:
+                self.sections.faults += [
+                    Fault(f"import {spec.project!r}: {fault}", location, fault.remedy)
+                    for fault in error.faults[:10]
+                ]
+        return found
+
+    def imported(self, spec: ImportSpec, scope: Scope) -> Project:
+        folder = (self.basedir / scope.render(spec.location or f"../{spec.project}")).resolve()
+        importing = (*self.given.importing, self.basedir.resolve())
+        if folder in importing or len(importing) > DEEPEST_IMPORT:
+            raise SpecError.of("projects import each other in a circle", remedy="Remove one of the imports.")
+        given = replace(
+            self.given,
+            profiles=(),
+            definitions={},
+            config={},
+            check_manifest=unchecked,
+            importing=importing,
+        )
+        project = _Load(folder, given).project()
+        job = project.job(scope.render(spec.job)) if spec.job else None
+        arguments = {name: scope.render(text) for name, text in spec.arguments.items()}
+        return project.within(project.scope.instance(job.environment if job else {}, arguments))

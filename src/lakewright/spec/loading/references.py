@@ -1,0 +1,109 @@
+"""Names of other definitions, looked up when a project is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, MutableSequence
+from graphlib import CycleError, TopologicalSorter
+
+from lakewright.errors import Fault
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.kinds.model import Named, Reference
+from lakewright.spec.near import suggestion
+from lakewright.spec.project import Project
+
+__all__ = ["check_references"]
+
+Known = Mapping[str, Collection[str]]
+
+LONGEST_CHAIN = 200
+"""More mappings one after the other make a query that Spark plans no more."""
+
+
+def check_references(
+    definitions: Mapping[str, Mapping[str, Definition]],
+    models: Mapping[str, Mapping[str, Named]],
+    known: Known,
+    imports: Mapping[str, Project],
+    faults: MutableSequence[Fault],
+) -> None:
+    """Add a fault for each definition that is named but isn't there; names with expressions wait.
+
+    What is declared but wrong counts as known. `project/name` is a definition of an imported project,
+    `name:output` one output of a mapping.
+    """
+    for category, of_category in definitions.items():
+        for name, definition in of_category.items():
+            for reference in _named(definition, models[category].get(name)):
+                if not has_expression(reference.name) and not _exists(reference, known, imports):
+                    faults.append(_missing(definition, reference, known))
+    for category in ("mapping", "target"):
+        faults.extend(_tangle(category, definitions[category], models[category]))
+
+
+def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
+    """What a definition names; where something else is wrong with it, what is plain to see."""
+    if model is not None:
+        return (*model.references(), *model.links(), *model.mentions())
+    connection = definition.raw.get("connection") if definition.category == "entity" else None
+    return (Reference("connection", connection, ("connection",)),) if isinstance(connection, str) else ()
+
+
+def _tangle(
+    category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
+) -> Iterator[Fault]:
+    """Yield the fault of a circle, or too long a chain, in which definitions of a category name others."""
+    edges = _edges(category, models)
+    depths: dict[str, int] = {}
+    try:
+        for name in TopologicalSorter(edges).static_order():
+            depths[name] = 1 + max((depths[other] for other in edges[name]), default=0)
+            if category == "mapping" and depths[name] > LONGEST_CHAIN:
+                yield Fault(
+                    f"mapping {name!r} stands at the end of a chain of more than {LONGEST_CHAIN} mappings",
+                    definitions[name].at(),
+                    "Store the rows of one between in a relation, and read that.",
+                )
+                return
+    except CycleError as cycle:
+        chain = [str(name) for name in reversed(cycle.args[1])]
+        yield Fault(
+            f"{category}s depend on each other in a cycle: {' -> '.join(chain)}",
+            definitions[chain[0]].at(),
+            "Remove one of the links.",
+        )
+
+
+def _edges(category: str, models: Mapping[str, Named]) -> Mapping[str, set[str]]:
+    """Return what comes before each; targets name those before them in `after`, those after in `before`."""
+    edges: dict[str, set[str]] = {name: set() for name in models}
+    for name, model in models.items():
+        for reference in (*model.references(), *model.links()):
+            other = reference.name.partition(":")[0]
+            if reference.category == category and other in edges:
+                earlier, later = (name, other) if reference.path[:1] == ("before",) else (other, name)
+                edges[later].add(earlier)
+    return edges
+
+
+def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project]) -> bool:
+    project, slash, rest = reference.name.partition("/")
+    name = reference.name
+    known: Collection[str] = declared.get(reference.category, ())
+    if slash and project in imports:
+        name, known = rest, imports[project].definitions(reference.category)
+    return name in known or name.partition(":")[0] in known
+
+
+def _missing(definition: Definition, reference: Reference, declared: Known) -> Fault:
+    known = declared.get(reference.category, ())
+    message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
+    remedy = (
+        suggestion(reference.name, known)
+        or f"Declare it in a module, below `{_section(reference.category)}`."
+    )
+    return Fault(message, definition.at(*reference.path), remedy)
+
+
+def _section(category: str) -> str:
+    return "entities" if category == "entity" else f"{category}s"

@@ -1,0 +1,130 @@
+"""The settings of a project: its environment, configuration, lake and manifest, with profiles merged in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.definition import render_tree
+from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.kinds.lake import TEMPLATES, LakeSettings, Output
+from lakewright.spec.loading.config import read_config
+from lakewright.spec.near import suggestion
+from lakewright.spec.reading.document import Place
+from lakewright.spec.reading.files import PROJECT_FILE
+from lakewright.spec.reading.sections import Profile, Sections, Setting
+
+Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
+"""Tells what is wrong with settings: the key at which it shows, and the fault."""
+
+__all__ = [
+    "Check",
+    "active_profiles",
+    "merged_environment",
+    "read_lake",
+    "read_manifest",
+    "read_own_config",
+    "unchecked",
+]
+
+
+def unchecked(_: Mapping[str, Any]) -> Iterable[tuple[str, Fault]]:
+    """Return that nothing is wrong with settings."""
+    return ()
+
+
+def active_profiles(sections: Sections, wanted: Sequence[str]) -> tuple[Profile, ...]:
+    """Return what is in force, the project itself first; what comes later wins."""
+    for name in wanted:
+        if name not in sections.profiles:
+            remedy = suggestion(name, sections.profiles) or "The project declares no profiles."
+            sections.fault(f"there is no profile {name!r}", Location(PROJECT_FILE), remedy)
+    enabled = [
+        name for name, profile in sections.profiles.items() if profile.is_enabled and name not in wanted
+    ]
+    active = (sections.profiles[name] for name in (*enabled, *wanted) if name in sections.profiles)
+    return (sections.project, *active)
+
+
+def merged_environment(profiles: Sequence[Profile]) -> dict[str, Setting]:
+    """Return the environment of the project and the profiles in force."""
+    return {key: setting for profile in profiles for key, setting in profile.environment.items()}
+
+
+def read_own_config(
+    profiles: Sequence[Profile], given: Mapping[str, str], scope: Scope, sections: Sections
+) -> dict[str, str]:
+    """Return the configuration, what the command line gives over what is declared."""
+    settings = {key: setting for profile in profiles for key, setting in profile.config.items()}
+    entries = {
+        key: str(_rendered(setting.text, setting, scope, sections)) for key, setting in settings.items()
+    }
+    places = {key: setting.location for key, setting in settings.items()}
+    whole: dict[str, str] = {}
+    for found, faults, warnings in (read_config(entries, places), read_config(given, {})):
+        whole |= found
+        sections.faults += faults
+        sections.warnings += warnings
+    return whole
+
+
+def read_manifest(
+    profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check
+) -> dict[str, Any]:
+    """Return the `manifest:` section with its expressions evaluated, checked where they could be."""
+    settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
+    present = len(sections.faults)
+    found = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
+    if len(sections.faults) == present:
+        for key, fault in check(found):
+            place = settings[key][1].location if key in settings else Location(PROJECT_FILE)
+            sections.faults.append(replace(fault, location=place))
+    return found
+
+
+def read_lake(
+    profiles: Sequence[Profile], scope: Scope, sections: Sections, basedir: Path
+) -> LakeSettings | None:
+    """Return the `lake:` section over Datalake Foundation's `environment`, or None if it is wrong.
+
+    A root folder that is a relative path starts at the project.
+    """
+    settings = dict(sections.foundation)
+    for profile in profiles:
+        settings |= profile.lake
+    values = {
+        key: value if key in TEMPLATES else _rendered(value, place, scope, sections)
+        for key, (value, place) in settings.items()
+    }
+    root = values.get("root_folder")
+    if isinstance(root, str) and root and "://" not in root and not root.startswith("file:"):
+        values["root_folder"] = str(basedir / root)
+
+    def locate(path: tuple[str | int, ...]) -> Location:
+        return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
+
+    try:
+        lake = LakeSettings.model_validate(values)
+    except ValidationError as error:
+        sections.faults += faults_of(error, "lake", locate, is_rendered=True)
+        return None
+    if lake.bronze_output is Output.CATALOG:
+        remedy = "Slices are files or folders below the bronze path: land them there."
+        why = "lake: bronze_output: catalog has no effect"
+        sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))
+    return lake
+
+
+def _rendered(value: Any, place: Place | Setting, scope: Scope, sections: Sections) -> Any:
+    def report(error: SpecError, path: tuple[str | int, ...]) -> None:
+        del path
+        fault = error.faults[0]
+        sections.fault(fault.message, fault.location or place.location, fault.remedy)
+
+    return render_tree(value, scope.render, report)

@@ -1,0 +1,111 @@
+"""A project as one of its tests sees it: with the test's mappings, relations and targets in place of its own.
+
+Source: the project files' rules, `tests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from lakewright.errors import Fault, SpecError
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.kinds.case import CASE_SECTIONS, Case
+from lakewright.spec.loading.define import Definer
+from lakewright.spec.near import suggestion
+from lakewright.spec.project import Project
+from lakewright.spec.reading.sections import Declared
+
+__all__ = ["Stage", "make_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a test runs on, with what it takes over from those that it extends.
+
+    Attributes:
+        project: The project with the test's overrides, fixtures and names in force.
+        targets: Names of the project's targets that are built.
+        fixtures: Names of the targets that the test brings.
+        assertions: What must hold at the end, by name.
+    """
+
+    name: str
+    project: Project
+    description: str | None
+    targets: tuple[str, ...]
+    fixtures: tuple[str, ...]
+    assertions: Mapping[str, Definition]
+
+
+def make_stage(project: Project, name: str) -> Stage:
+    """Return what a test of the project runs on.
+
+    Raises:
+        SpecError: There is no such test, or it isn't declared correctly.
+    """
+    if name not in project.tests:
+        raise SpecError.of(f"there is no test {name!r}", remedy=suggestion(name, project.tests))
+    chain = _chain(project, name, ())
+    cases = [_read(definition) for definition in chain]
+    whole = cases[-1].extending(cases[:-1])
+    found = _definitions(project, chain)
+    scope = project.scope.instance(whole.environment)
+    changed = replace(
+        project.within(scope),
+        mappings={**project.mappings, **found["mapping"]},
+        relations={**project.relations, **found["relation"]},
+        targets={**project.targets, **found["target"]},
+        overridden={
+            category: {
+                name: own for name, own in project.definitions(category).items() if name in found[category]
+            }
+            for category in ("mapping", "relation")
+        },
+    )
+    fixtures = tuple(found["target"])
+    return Stage(name, changed, whole.description, whole.targets, fixtures, found["assertion"])
+
+
+def _chain(project: Project, name: str, path: tuple[str, ...]) -> list[Definition]:
+    """Return the tests that a test extends, farthest first, and itself; each once."""
+    definition = project.tests[name]
+    parents = _read(definition).extends
+    chain = {
+        parent.name: parent
+        for other in parents
+        if other in project.tests and other not in path
+        for parent in _chain(project, other, (*path, name))
+    }
+    return [*chain.values(), definition]
+
+
+def _read(definition: Definition) -> Case:
+    case, faults = definition.check()
+    if faults:
+        raise SpecError(faults)
+    # Only what a test brings may hold expressions where a number or a fixed word belongs; that is read apart.
+    raw: dict[str, Any] = {key: value for key, value in definition.raw.items() if key not in CASE_SECTIONS}
+    return cast("Case", case or replace(definition, raw=raw).check()[0])
+
+
+def _definitions(project: Project, chain: list[Definition]) -> dict[str, dict[str, Definition]]:
+    templates = {
+        name: Declared(name, found.raw, found.document, found.path)
+        for name, found in project.templates.items()
+    }
+    definer = Definer(project.registry, templates)
+    found: dict[str, dict[str, Definition]] = {category: {} for category in CASE_SECTIONS.values()}
+    faults: list[Fault] = []
+    for case in chain:
+        for section, category in CASE_SECTIONS.items():
+            for name, raw in (case.raw.get(section) or {}).items():
+                declared = Declared(name, raw, case.document, (*case.path, section, name))
+                definition, wrong = definer.define(category, declared)
+                faults += wrong
+                if definition is not None:
+                    found[category][name] = definition
+    if faults:
+        raise SpecError(faults)
+    return found

@@ -1,0 +1,1 @@
+"""Reading: files of a project as plain values, each with the line it stands on."""

@@ -1,0 +1,81 @@
+"""The files of a project, found and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lakewright.errors import Fault, Location
+from lakewright.spec.reading.document import Document
+from lakewright.spec.reading.json_reader import LONGEST as LONGEST_JSON
+from lakewright.spec.reading.json_reader import read_json
+from lakewright.spec.reading.yaml_reader import LONGEST as LONGEST_YAML
+from lakewright.spec.reading.yaml_reader import read_yaml
+
+__all__ = ["DOCUMENTATION_FILE", "PROJECT_FILE", "find_modules", "read_document"]
+
+PROJECT_FILE = "project.yml"
+DOCUMENTATION_FILE = "documentation.yml"
+
+YAML_ENDINGS = (".yml", ".yaml")
+MOST_FILES = 10_000
+
+
+def find_modules(
+    basedir: Path, modules: Sequence[str], document: Document
+) -> tuple[tuple[Path, ...], tuple[Fault, ...]]:
+    """Return the files of the modules in the order given, those of a folder by name, and what is missing."""
+    found: dict[Path, None] = {}
+    faults: list[Fault] = []
+    for index, module in enumerate(modules):
+        path = basedir / module
+        files = tuple(_files_of(path, basedir))
+        found.update(dict.fromkeys(files))
+        if not path.exists() or (path.is_file() and not files):
+            why = "has none of the endings .yml, .yaml, .json" if path.exists() else "doesn't exist"
+            remedy = "Create it, or remove it from `modules`."
+            faults.append(Fault(f"module {module!r} {why}", document.at(("modules", index)), remedy))
+    if len(found) > MOST_FILES:
+        faults.append(Fault(f"the modules have more than {MOST_FILES} files", document.at(("modules",))))
+    return tuple(found)[:MOST_FILES], tuple(faults)
+
+
+def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
+    if path.is_file():
+        candidates = [path]
+    else:
+        candidates = sorted(inner for inner in path.glob("*") if inner.is_file()) if path.is_dir() else []
+    own = {basedir / PROJECT_FILE, basedir / DOCUMENTATION_FILE}
+    for candidate in candidates:
+        is_hidden = candidate.name.startswith(".") and candidate is not path
+        if candidate.suffix.lower() in (*YAML_ENDINGS, ".json") and candidate not in own and not is_hidden:
+            yield candidate
+
+
+def read_document(path: Path, basedir: Path) -> tuple[Document, tuple[Fault, ...]]:
+    """Return a YAML or JSON file, and what is wrong with it; one that is too large isn't opened."""
+    file = _shown(path, basedir)
+    is_json = path.suffix.lower() == ".json"
+    longest = LONGEST_JSON if is_json else LONGEST_YAML
+    try:
+        size = path.stat().st_size
+        if size > longest:
+            return _unread(file, f"the file has {size} bytes, more than {longest}", "Split it.")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _unread(file, "the file is not text in UTF-8", "Save it as UTF-8.")
+    except OSError as error:
+        return _unread(file, f"the file can't be read: {error.strerror}", None)
+    return read_json(text, file) if is_json else read_yaml(text, file)
+
+
+def _unread(file: str, message: str, remedy: str | None) -> tuple[Document, tuple[Fault, ...]]:
+    return Document.empty(file), (Fault(message, Location(file), remedy),)
+
+
+def _shown(path: Path, basedir: Path) -> str:
+    """Return the file as errors name it: relative to the project where it lies inside."""
+    try:
+        return path.relative_to(basedir).as_posix()
+    except ValueError:
+        return path.as_posix()

@@ -1,0 +1,286 @@
+"""The sections of all files of a project, put together; every entry keeps its place.
+
+Source: the project files' rules, `1. Project files`; the JSON shape is Datalake Foundation's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lakewright.errors import Fault, Location
+from lakewright.spec.near import suggestion
+from lakewright.spec.reading.document import Document, Path, Place
+
+__all__ = ["CATEGORIES", "LISTED", "Declared", "Profile", "Sections", "Setting"]
+
+CATEGORIES: Mapping[str, str] = {
+    "relations": "relation",
+    "mappings": "mapping",
+    "targets": "target",
+    "connections": "connection",
+    "entities": "entity",
+    "jobs": "job",
+    "tests": "test",
+    "templates": "template",
+}
+"""Sections of named definitions, with the category of what they hold."""
+
+SHARED = ("environment", "config", "lake", "manifest")
+"""Sections that a profile has too."""
+
+FOUNDATION = ("environment", "connections", "entities")
+"""Sections of a file in Datalake Foundation's shape."""
+
+LISTED = ("connections", "entities")
+"""Sections that may be lists of maps with a `name`, as Datalake Foundation writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One named entry as it was written, and where."""
+
+    name: str
+    raw: Mapping[str, Any]
+    document: Document
+    path: Path
+
+    def at(self, *path: str | int) -> Location:
+        """Return where it, or what is inside of it, stands."""
+        return self.document.at((*self.path, *path))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One `key=value` entry, and where it stands."""
+
+    text: str
+    location: Location
+
+
+@dataclass(slots=True)
+class Profile:
+    """What takes part in a project's settings: the project itself, or one profile.
+
+    Attributes:
+        lake: Keys of the `lake:` section with their values, and the entry where each stands.
+    """
+
+    is_enabled: bool = False
+    environment: dict[str, Setting] = field(default_factory=dict)
+    config: dict[str, Setting] = field(default_factory=dict)
+    lake: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    manifest: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    connections: dict[str, Declared] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Sections:
+    """Everything that the files hold, by section; filled file by file."""
+
+    project: Profile = field(default_factory=Profile)
+    foundation: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    definitions: dict[str, dict[str, Declared]] = field(
+        default_factory=lambda: {name: {} for name in CATEGORIES.values()}
+    )
+    faults: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+    entities: list[Declared] = field(default_factory=list)
+    profile_places: dict[str, Location] = field(default_factory=dict)
+
+    def fault(self, message: str, location: Location, remedy: str | None = None) -> None:
+        """Note something wrong."""
+        self.faults.append(Fault(message, location, remedy))
+
+    def add(self, document: Document) -> None:
+        """Take in the sections of a module's file."""
+        if document.value is None:
+            return
+        if not isinstance(document.value, dict):
+            self._no_module(document)
+        elif document.file.lower().endswith(".json"):
+            self._add_foundation(document)
+        else:
+            self.add_sections(document, document.value, (*CATEGORIES, *SHARED, "profiles"))
+
+    def _no_module(self, document: Document) -> None:
+        if document.file.lower().endswith(".json"):
+            self._ignore(document)
+        else:
+            self.fault(
+                "a module is a map of sections",
+                document.at(),
+                f"Sections are {', '.join(CATEGORIES)} and others.",
+            )
+
+    def _ignore(self, document: Document) -> None:
+        why = f"{document.file} is ignored: it has none of {', '.join(FOUNDATION)}"
+        self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
+
+    def add_sections(self, document: Document, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        """Take in those sections of a map that are known; others are faults."""
+        for section, content in value.items():
+            if section not in known:
+                self.fault(
+                    f"unknown section {section!r}", document.at((section,)), suggestion(section, known)
+                )
+            elif section in CATEGORIES:
+                self._add_definitions(document, section, content)
+            elif section in SHARED:
+                self._add_shared(self.project, document, (section,), content)
+            elif section == "profiles":
+                self._add_profiles(document, content)
+
+    def _add_foundation(self, document: Document) -> None:
+        if not set(FOUNDATION) & set(document.value):
+            self._ignore(document)
+            return
+        for section, content in document.value.items():
+            if section not in FOUNDATION:
+                self.fault(
+                    f"unknown section {section!r}", document.at((section,)), suggestion(section, FOUNDATION)
+                )
+            elif section == "environment":
+                self._add_keys(self.foundation, document, (section,), content)
+            else:
+                self._add_definitions(document, section, content)
+
+    def _add_shared(self, profile: Profile, document: Document, path: Path, content: Any) -> None:
+        section = str(path[-1])
+        if section in ("lake", "manifest"):
+            self._add_keys(profile.lake if section == "lake" else profile.manifest, document, path, content)
+            return
+        entries = profile.environment if section == "environment" else profile.config
+        for key, setting in self._settings(document, path, content):
+            if key in entries:
+                self._clash(f"{section} entry {key!r}", setting.location, entries[key].location)
+            else:
+                entries[key] = setting
+
+    def _add_keys(
+        self, into: dict[str, tuple[Any, Place]], document: Document, path: Path, content: Any
+    ) -> None:
+        for key, value in self._map(document, path, content).items():
+            place = Place(document, (*path, key))
+            if key in into:
+                self._clash(f"key {key!r} of {path[-1]}", place.location, into[key][1].location)
+            else:
+                into[key] = (value, place)
+
+    def _settings(self, document: Document, path: Path, content: Any) -> Iterator[tuple[str, Setting]]:
+        if isinstance(content, dict):
+            entries: list[tuple[str | int, Any, Any]] = [(key, key, value) for key, value in content.items()]
+        else:
+            lines = content if isinstance(content, list) else [] if content is None else [content]
+            entries = [(index, *_pair(line)) for index, line in enumerate(lines)]
+        for step, key, value in entries:
+            location = document.at((*path, step))
+            if not isinstance(key, str) or not key or isinstance(value, (dict, list)):
+                self.fault(f"an entry of {path[-1]} is not key=value", location, "Write it as - key=value.")
+            else:
+                yield key, Setting("" if value is None else value, location)
+
+    def _add_profiles(self, document: Document, content: Any) -> None:
+        for name, inner in self._map(document, ("profiles",), content).items():
+            path: Path = ("profiles", name)
+            location = document.at(path)
+            if name in self.profiles:
+                self._clash(f"profile {name!r}", location, self.profile_places[name])
+                continue
+            self.profiles[name] = Profile()
+            self.profile_places[name] = location
+            for key, value in self._map(document, path, inner).items():
+                self._add_to_profile(self.profiles[name], document, (*path, key), value)
+
+    def _add_to_profile(self, profile: Profile, document: Document, path: Path, value: Any) -> None:
+        key = str(path[-1])
+        known = ("enabled", "description", "connections", *SHARED)
+        if key == "enabled":
+            profile.is_enabled = str(value).lower() in ("true", "yes", "on")
+        elif key == "connections":
+            for declared in self._declared(document, path, value):
+                profile.connections[declared.name] = declared
+        elif key in SHARED:
+            self._add_shared(profile, document, path, value)
+        elif key != "description":
+            self.fault(
+                f"unknown key {key!r} of profile {path[1]!r}", document.at(path), suggestion(key, known)
+            )
+
+    def _add_definitions(self, document: Document, section: str, content: Any) -> None:
+        category = CATEGORIES[section]
+        present = self.definitions[category]
+        for declared in self._declared(document, (section,), content):
+            if category == "entity":
+                self.entities.append(declared)
+            elif declared.name in present:
+                self._clash(f"{category} {declared.name!r}", declared.at(), present[declared.name].at())
+            else:
+                present[declared.name] = declared
+
+    def key_entities(self) -> None:
+        """Put the entities under their names; those that share one, to fill a table each, under their ids."""
+        first: dict[tuple[str, str], Declared] = {}
+        for declared in self.entities:
+            other = first.setdefault((declared.name, _destination(declared)), declared)
+            if other is not declared:
+                self._clash(f"entity {declared.name!r}", declared.at(), other.at())
+        names = Counter(name for name, _ in first)
+        for (name, _), declared in first.items():
+            key = name if names[name] == 1 else str(declared.raw.get("id"))
+            raw = {"name": name, **declared.raw}
+            self.definitions["entity"].setdefault(key, replace(declared, name=key, raw=raw))
+
+    def _declared(self, document: Document, path: Path, content: Any) -> Iterator[Declared]:
+        if isinstance(content, list) and path[-1] in LISTED:
+            entries: list[tuple[str | int, Any]] = list(enumerate(content))
+        else:
+            entries = list(self._map(document, path, content).items())
+        for step, raw in entries:
+            inner: Path = (*path, step)
+            name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else str(step)
+            if raw is not None and not isinstance(raw, dict):
+                self.fault(
+                    f"{step!r} in {path[-1]} is not a map",
+                    document.at(inner),
+                    "Write its keys below it, indented.",
+                )
+            elif not isinstance(name, str) or not name:
+                self.fault(f"an entry of {path[-1]} has no name", document.at(inner), "Give it a `name`.")
+            elif not name.isprintable():
+                self.fault(
+                    f"the name {name!r} holds characters that can't be seen",
+                    document.at(inner),
+                    "Give it another one: names stand in logs, paths and on screens.",
+                )
+            else:
+                yield Declared(name, raw or {}, document, inner)
+
+    def _map(self, document: Document, path: Path, content: Any) -> Mapping[str, Any]:
+        if isinstance(content, dict):
+            return content
+        if content is not None:
+            self.fault(
+                f"{path[-1]!r} is not a map of names",
+                document.at(path),
+                "Write `name:` and below it, indented, its keys.",
+            )
+        return {}
+
+    def _clash(self, what: str, location: Location, first: Location) -> None:
+        self.fault(f"{what} is there twice, first at {first}", location, "Rename or remove one of them.")
+
+
+def _pair(line: Any) -> tuple[Any, Any]:
+    """Return key and value of `key=value`; of anything else a key that is no text."""
+    if not isinstance(line, str) or "=" not in line:
+        return None, None
+    key, _, value = line.partition("=")
+    return key.strip(), value.strip()
+
+
+def _destination(declared: Declared) -> str:
+    return str(declared.raw.get("destination") or declared.name)

@@ -1,0 +1,227 @@
+"""YAML files as plain values, with every scalar the text that was written.
+
+YAML 1.1 would read `NO` as false, `0100` as 64 and `2013-01-01` as a date; here they stay what they are
+until a declared type reads them. Nothing is built from tags, and aliases, depth and size are bounded, so a
+hostile file ends in an error, soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from lakewright.errors import Fault, Location
+from lakewright.spec.reading.document import Document, Lines
+
+__all__ = ["LONGEST", "read_yaml"]
+
+LONGEST = 4_000_000
+DEEPEST = 50
+MOST_NODES = 200_000
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_TAGS = frozenset((None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"))
+
+
+_Content: TypeAlias = "ScalarEvent | SequenceStartEvent | MappingStartEvent | AliasEvent"
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value with its lines, and how many values it would be if every alias in it were written out."""
+
+    value: Any
+    lines: Lines
+    size: int
+
+
+class _Refused(Exception):
+    """The file can't be read any further."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def read_yaml(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
+    """Return the document that a text holds, and what is wrong with it.
+
+    A map's doubled key keeps its first value and is a fault. What can't be read at all is an empty document
+    with a fault.
+    """
+    builder = _Builder(file)
+    try:
+        if len(text) > LONGEST:
+            raise _Refused(
+                Fault(
+                    f"the file is longer than {LONGEST} characters",
+                    location=Location(file),
+                    remedy="Split it.",
+                )
+            )
+        node = builder.read(yaml.parse(text, Loader=_LOADER))
+    except _Refused as refused:
+        builder.faults.append(refused.fault)
+        node = _Node(None, Lines(1), 1)
+    except yaml.YAMLError as error:
+        builder.faults.append(_syntax_fault(error, file))
+        node = _Node(None, Lines(1), 1)
+    lines = node.lines
+    return Document(file, node.value, lambda: lines), tuple(builder.faults)
+
+
+def _syntax_fault(error: yaml.YAMLError, file: str) -> Fault:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (None, None)
+    return Fault(
+        f"not YAML: {problem}",
+        location=Location(file, line, column),
+        remedy="Check indentation, quotes and colons.",
+    )
+
+
+class _Builder:
+    """Builds values from parsed events, one after the other."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.faults: list[Fault] = []
+        self.anchors: dict[str, _Node | None] = {}
+        self.nodes = 0
+
+    def read(self, events: Iterator[Event]) -> _Node:
+        documents = 0
+        found = _Node(None, Lines(1), 1)
+        for event in events:
+            if isinstance(event, DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self.refused(event, "a second document starts here; a file holds one")
+            elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent, AliasEvent)):
+                found = self.node(event, events, 1)
+        return found
+
+    def refused(self, event: Event, message: str, remedy: str | None = None) -> _Refused:
+        return _Refused(Fault(message, location=self.at(event), remedy=remedy))
+
+    def at(self, event: Event) -> Location:
+        mark = event.start_mark
+        return Location(self.file, mark.line + 1, mark.column + 1) if mark else Location(self.file)
+
+    def node(self, event: _Content, events: Iterator[Event], depth: int) -> _Node:
+        if depth > DEEPEST:
+            raise self.refused(event, f"values are nested more than {DEEPEST} deep")
+        if isinstance(event, AliasEvent):
+            node = self.anchored(event)
+        else:
+            if event.tag not in _TAGS:
+                raise self.refused(
+                    event,
+                    f"the tag {event.tag!r} isn't read",
+                    "Remove the tag; the field's type reads the value.",
+                )
+            if event.anchor is not None:
+                self.anchors[event.anchor] = None
+            node = self.value(event, events, depth)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = node
+        self.count(event, node)
+        return node
+
+    def count(self, event: Event, node: _Node) -> None:
+        # What an alias stands for counts each time, so that a few lines can't become millions of values.
+        self.nodes += node.size if isinstance(event, AliasEvent) else 1
+        if self.nodes > MOST_NODES:
+            raise self.refused(
+                event, f"the file has more than {MOST_NODES} values", "Split it, or use fewer aliases."
+            )
+
+    def anchored(self, event: AliasEvent) -> _Node:
+        if event.anchor not in self.anchors:
+            raise self.refused(event, f"the alias *{event.anchor} has no anchor before it")
+        node = self.anchors[event.anchor]
+        if node is None:
+            raise self.refused(event, f"the alias *{event.anchor} stands inside of what it names")
+        return node
+
+    def value(
+        self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent, events: Iterator[Event], depth: int
+    ) -> _Node:
+        line = _line(event)
+        if isinstance(event, ScalarEvent):
+            is_null = event.implicit[0] and not event.style and event.value in _NULLS
+            return _Node(None if is_null else event.value, Lines(line), 1)
+        if isinstance(event, SequenceStartEvent):
+            return self.sequence(line, events, depth)
+        return self.mapping(line, events, depth)
+
+    def sequence(self, line: int, events: Iterator[Event], depth: int) -> _Node:
+        items: list[Any] = []
+        inner: dict[str | int, Lines] = {}
+        size = 1
+        for event in events:
+            if isinstance(event, SequenceEndEvent):
+                break
+            node = self.node(cast("_Content", event), events, depth + 1)
+            inner[len(items)] = node.lines
+            items.append(node.value)
+            size += node.size
+        return _Node(items, Lines(line, inner), size)
+
+    def mapping(self, line: int, events: Iterator[Event], depth: int) -> _Node:
+        entries: dict[str, Any] = {}
+        inner: dict[str | int, Lines] = {}
+        merged: list[_Node] = []
+        size = 1
+        for event in events:
+            if isinstance(event, MappingEndEvent):
+                break
+            if not isinstance(event, ScalarEvent):
+                raise self.refused(event, "a key must be a text")
+            key: str = event.value
+            self.nodes += 1
+            node = self.node(cast("_Content", next(events)), events, depth + 1)
+            size += node.size + 1
+            if key == "<<" and not event.style:
+                merged += self.merged(event, node)
+            elif key in entries:
+                self.faults.append(self.doubled(event, key, inner[key].line))
+            else:
+                entries[key] = node.value
+                inner[key] = Lines(_line(event), node.lines.inner)
+        for source in merged:
+            for key, value in source.value.items():
+                if key not in entries:
+                    entries[key], inner[key] = value, source.lines.inner[key]
+        return _Node(entries, Lines(line, inner), size)
+
+    def merged(self, event: Event, node: _Node) -> list[_Node]:
+        if isinstance(node.value, dict):
+            return [node]
+        raise self.refused(event, "'<<' takes the entries of a map: an alias of one")
+
+    def doubled(self, event: Event, key: str, first: int) -> Fault:
+        return Fault(
+            f"the key {key!r} is there twice, first in line {first}",
+            location=self.at(event),
+            remedy="Remove or rename one of them.",
+        )
+
+
+def _line(event: Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1

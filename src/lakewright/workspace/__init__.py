@@ -1,0 +1,1 @@
+"""The workspace: one instance's definitions, resolved, and the frames built from them."""

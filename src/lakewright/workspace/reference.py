@@ -1,0 +1,33 @@
+"""Fields that hold a relation: its name, or the whole relation written in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Discriminator, Tag
+
+from lakewright.spec.kinds.model import KindOf, Named, Reference
+from lakewright.workspace.workspace import Source
+
+__all__ = ["RelationReference", "referenced"]
+
+
+def _which(declared: Any) -> str:
+    return "name" if isinstance(declared, str) else "relation"
+
+
+RelationReference: TypeAlias = Annotated[
+    Annotated[str, Tag("name")] | Annotated[Source, KindOf("relation"), Tag("relation")],
+    Discriminator(_which),
+]
+"""A relation's name, or the relation itself."""
+
+
+def referenced(relation: str | Source, *path: str | int) -> Iterable[Reference]:
+    """Return the reference to a relation that a definition names, or those that the relation in it makes."""
+    where = path or ("relation",)
+    if isinstance(relation, str):
+        return [Reference("relation", relation, where)]
+    inner = relation.references() if isinstance(relation, Named) else ()
+    return [Reference(each.category, each.name, (*where, *each.path)) for each in inner]

@@ -1,0 +1,363 @@
+"""One instance's definitions, resolved with its names, and the frames built from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+
+from lakewright.errors import SpecError
+from lakewright.lake.files import local_path
+from lakewright.lake.partition import Partition
+from lakewright.plan.resource import Resource
+from lakewright.spec.kinds.model import Named
+from lakewright.spec.kinds.types import Field, PartitionField
+from lakewright.spec.near import suggestion
+from lakewright.workspace.imported import ImportedSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.definitions.definition import Definition
+    from lakewright.spec.expressions.scope import Scope
+    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.project import Project
+
+__all__ = ["Flow", "Source", "Workspace"]
+
+T = TypeVar("T")
+
+_SUBSTITUTION = "spark.sql.variable.substitute"
+
+
+class Source(Protocol):
+    """A relation, as mappings and schemas see it."""
+
+    @property
+    def name(self) -> str:
+        """Its name; empty where it is written inside another definition."""
+        ...
+
+    @property
+    def partitions(self) -> tuple[PartitionField, ...]:
+        """Its partition columns."""
+        ...
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return what reading it requires."""
+        ...
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns, declared or found."""
+        ...
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return its rows, of these partitions or of all."""
+        ...
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a text that differs whenever its content does; None where that can't be told."""
+        ...
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return how a query names it, or None where none can."""
+        ...
+
+
+class Flow(Protocol):
+    """A mapping, as relations, schemas and the workspace see it."""
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return every resource that its frame is made of."""
+        ...
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the mappings that it reads."""
+        ...
+
+    def versions(self, workspace: Workspace) -> dict[str, str] | None:
+        """Return what tells one state of its own sources from another; None where nothing can."""
+        ...
+
+    def build(self, workspace: Workspace) -> DataFrame:
+        """Return its frame."""
+        ...
+
+    def sql_text(self, workspace: Workspace) -> str:
+        """Return a query over tables that gives the same rows."""
+        ...
+
+    def model_dump_json(self) -> str:
+        """Return what was declared, as JSON."""
+        ...
+
+
+class Workspace:
+    """Definitions resolved once, and one frame for each mapping, for a single instance of a job.
+
+    It may be used by several threads: they wait for each other while frames are put together, which computes
+    nothing, and not while rows are written.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        scope: Scope,
+        lake: Lake,
+        *,
+        importer: Workspace | None = None,
+        is_outline: bool = False,
+    ) -> None:
+        """Make the workspace of one instance.
+
+        Args:
+            project: As loaded.
+            scope: With the instance's names.
+            lake: Shared by all instances.
+            importer: The workspace whose project imports this one's; the two share a session.
+            is_outline: Mappings of relations have their columns and no rows.
+        """
+        self.project = project
+        self.scope = scope
+        self.lake = lake
+        self.is_outline = is_outline
+        self._resolved: dict[int, Named] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._importer = importer
+        self._imported: dict[str, Workspace] = {}
+        self._lock: threading.RLock = importer._lock if importer else threading.RLock()
+        self._path: list[str] = []
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
+        if self._importer is not None:
+            return self._importer.spark
+        session = self.lake.isolated()
+        if _SUBSTITUTION not in self.lake.session.conf:
+            # Expressions are evaluated before; what Spark would take for a variable is text.
+            session.conf.set(_SUBSTITUTION, "false")
+        return session
+
+    def relation(self, name: str) -> Source:
+        """Return a relation; `project/name` is one of an imported project, which can only be read.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        home, inner = self._home(name)
+        if home is not self:
+            return ImportedSource(home.relation(inner), home, home.project.name)
+        return cast("Source", self._resolve("relation", name, self.project.relations))
+
+    def mapping(self, name: str) -> Flow:
+        """Return a mapping.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return cast("Flow", self._resolve("mapping", name, self.project.mappings))
+
+    def connection(self, name: str) -> Named:
+        """Return a connection.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return self._resolve("connection", name, self.project.connections)
+
+    def target(self, name: str) -> Named:
+        """Return a target; `Target.named` gives it its type.
+
+        Raises:
+            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+        """
+        return self._resolve("target", name, self.project.targets)
+
+    def original_relation(self, name: str) -> Source:
+        """Return the project's own relation, which a test may have overridden."""
+        return cast("Source", self._resolve("relation", name, self._originals("relation")))
+
+    def original_mapping(self, name: str) -> Flow:
+        """Return the project's own mapping, which a test may have overridden."""
+        return cast("Flow", self._resolve("mapping", name, self._originals("mapping")))
+
+    def _originals(self, category: str) -> Mapping[str, Definition]:
+        return {**self.project.definitions(category), **self.project.overridden.get(category, {})}
+
+    def outline(self) -> Workspace:
+        """Return a workspace in which frames have columns and no rows, so that nothing need be there."""
+        return Workspace(self.project, self.scope, self.lake, importer=self, is_outline=True)
+
+    def entity(self, name: str) -> Entity:
+        """Return an entity.
+
+        Raises:
+            SpecError: There is none of that name.
+        """
+        with self._lock:
+            return self.project.entity(name)
+
+    def _home(self, name: str) -> tuple[Workspace, str]:
+        """Return the workspace in which a definition stands, and its name there."""
+        project, _, inner = name.partition("/")
+        imported = self.project.imports.get(project) if inner else None
+        if imported is None:
+            return self, name
+        with self._lock:
+            if project not in self._imported:
+                self._imported[project] = Workspace(
+                    imported, imported.scope, self.lake, importer=self, is_outline=self.is_outline
+                )
+            return self._imported[project], inner
+
+    def _resolve(self, category: str, name: str, declared: Mapping[str, Definition]) -> Named:
+        definition = _find(category, name, declared)
+        with self._lock:
+            found = self._resolved.get(id(definition))
+            if found is None:
+                found = self._resolved[id(definition)] = definition.resolve(self.scope)
+            return found
+
+    def frame(self, mapping: str) -> DataFrame:
+        """Return a mapping's frame, built once until what it reads is written.
+
+        Raises:
+            SpecError: Mappings need each other in a cycle, or there is none of that name.
+        """
+        home, inner = self._home(mapping)
+        if home is not self:
+            return home.frame(inner)
+        with self._lock:
+            if mapping not in self._frames:
+                self._frames[mapping] = self._guarded(mapping, lambda found: found.build(self))
+            return self._frames[mapping]
+
+    @contextmanager
+    def views(self, mappings: Iterable[str]) -> Iterator[SparkSession]:
+        """Give the session in which each mapping's frame is a view of its name."""
+        with self._lock:
+            for name in mappings:
+                self.frame(name).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+            yield self.spark
+
+    def required(self, mapping: str) -> frozenset[Resource]:
+        """Return every resource that a mapping's frame is made of, through all its inputs."""
+        home, inner = self._home(mapping)
+        with self._lock:
+            return home._guarded(inner, lambda found: found.requires(home))
+
+    def sql_text(self, mapping: str) -> str:
+        """Return a query over tables that gives a mapping's rows.
+
+        Raises:
+            SpecError: It is of a kind, or reads something, that has none.
+        """
+        home, inner = self._home(mapping)
+        with self._lock:
+            return home._guarded(inner, lambda found: found.sql_text(home))
+
+    def fields(self, mapping: str) -> tuple[Field, ...]:
+        """Return the columns of a mapping's frame."""
+        from lakewright.lake.columns import fields_of
+
+        return fields_of(self.frame(mapping).schema)
+
+    def fingerprint(self, mapping: str) -> dict[str, str] | None:
+        """Return what tells one result of a mapping from another: definitions and versions of its parts.
+
+        Keys name the parts for people. None where an input can't tell its state.
+        """
+        home, inner = self._home(mapping)
+        with self._lock:
+            return home._guarded(inner, home._fingerprint)
+
+    def _fingerprint(self, mapping: Flow) -> dict[str, str] | None:
+        parts = mapping.versions(self)
+        if parts is None:
+            return None
+        parts = {**parts, f"mapping {self._path[-1]}": mapping.model_dump_json()}
+        for name in mapping.inputs(self):
+            inner = self.fingerprint(name)
+            if inner is None:
+                return None
+            parts.update(inner)
+        return parts
+
+    def written(self, resources: frozenset[Resource]) -> None:
+        """Forget the frames made of what has just been written: they may remember its former state."""
+        with self._lock:
+            stale = [
+                name
+                for name in self._frames
+                if any(ours.intersects(theirs) for ours in self.required(name) for theirs in resources)
+            ]
+            for name in stale:
+                _let_go(self._frames.pop(name))
+            for imported in self._imported.values():
+                imported.written(resources)
+
+    def close(self) -> None:
+        """Let go of the frames and of what Spark keeps for them, once the instance has ended."""
+        with self._lock:
+            while self._frames:
+                _let_go(self._frames.popitem()[1])
+            while self._imported:
+                self._imported.popitem()[1].close()
+            self.__dict__.pop("spark", None)
+
+    def file(self, path: str) -> Path:
+        """Return the path of one of the project's files; a relative one is below the project's folder."""
+        return self.project.basedir / path
+
+    def storage(self, location: str) -> str:
+        """Return where things are that a definition puts at a location: an absolute local path, or a URI.
+
+        In a test of the project, what it writes is elsewhere.
+        """
+        local = local_path(location)
+        return self.lake.moved(location.rstrip("/") if local is None else str(self.file(str(local))))
+
+    def read_file(self, path: str) -> str:
+        """Return the text of one of the project's files, which is UTF-8.
+
+        Raises:
+            SpecError: There is no such file, or it can't be read.
+        """
+        try:
+            return self.file(path).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError.of(f"{path} can't be read: {error}") from error
+
+    def _guarded(self, mapping: str, use: Callable[[Flow], T]) -> T:
+        with self._entered(mapping):
+            return use(self.mapping(mapping))
+
+    @contextmanager
+    def _entered(self, mapping: str) -> Iterator[None]:
+        if mapping in self._path:
+            chain = " -> ".join([*self._path[self._path.index(mapping) :], mapping])
+            raise SpecError.of(
+                f"mappings read each other in a cycle: {chain}", remedy="Let one of them read something else."
+            )
+        self._path.append(mapping)
+        try:
+            yield
+        finally:
+            self._path.pop()
+
+
+def _let_go(frame: DataFrame) -> None:
+    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+        frame.unpersist()
+
+
+def _find(category: str, name: str, definitions: Mapping[str, T]) -> T:
+    found = definitions.get(name)
+    if found is None:
+        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, definitions))
+    return found
