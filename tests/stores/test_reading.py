@@ -17,8 +17,8 @@ from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, St
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query, Store
 from lakewright.stores.registry import open_lazily, read_store
-from lakewright.stores.sql.reading import TURNS, looking_store, read_sqlite
 from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.sql.sqlite_readonly import TURNS, looking_store, read_sqlite
 
 
 def made(path: Path) -> SqliteStore:

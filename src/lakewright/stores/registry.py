@@ -124,8 +124,8 @@ def read_store(settings: Mapping[str, Any], ask: Callable[[Store], T]) -> T:
     """
     with _known(settings) as (found, given):
         if settings.get("kind", "sqlite") == "sqlite":
-            from lakewright.stores.sql.reading import read_sqlite
             from lakewright.stores.sql.sqlite import SqliteStore
+            from lakewright.stores.sql.sqlite_readonly import read_sqlite
 
             place = SqliteStore.place(given)
             return read_sqlite(place, ask) if place.exists() else ask(MemoryStore())

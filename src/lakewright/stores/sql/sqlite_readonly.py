@@ -26,7 +26,7 @@ from sqlalchemy.pool import StaticPool
 from lakewright.errors import LakewrightError
 from lakewright.stores.sql.backend import PATIENCE, Backend
 from lakewright.stores.sql.schema import is_current, migrate, suspects
-from lakewright.stores.sql.sqlite import sqlite_backend
+from lakewright.stores.sql.sqlite_database import sqlite_backend
 from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sql.tables import settle
 

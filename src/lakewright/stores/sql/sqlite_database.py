@@ -1,0 +1,111 @@
+"""A SQLite file as a database of the manifest.
+
+The file uses a write-ahead log, so readers and the writer do not wait for each other. Every commit is synced
+to disk. A transaction that writes takes the write lock when it begins, so what it has read cannot change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
+from lakewright.stores.sql.backend import Backend
+
+__all__ = ["sqlite_backend"]
+
+READING = "lakewright_reading"
+"""The execution option of connections that need no transaction: each statement is one by itself."""
+
+
+def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Backend:
+    """Return the file as a database, its folder made if need be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the folder of the manifest {path} can't be made: {error.strerror}",
+            remedy="Set `manifest: {path: …}` to a place that can be written.",
+        ) from error
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": busy, "check_same_thread": False},
+        hide_parameters=True,
+        max_overflow=-1,
+    )
+    event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
+    event.listen(engine, "begin", _begin)
+    return Backend(
+        engine=engine,
+        where=str(path),
+        now=lambda _: clock(),
+        has_own_clock=False,
+        reading={READING: True},
+        check=lambda _: None,
+        lock_schema=lambda _: None,
+        driver_errors=sqlite3.Error,
+        collisions=sqlite3.IntegrityError,
+        is_passing=lambda _: False,
+        translate=lambda error: _translate(error, path),
+    )
+
+
+def _prepare(connection: sqlite3.Connection, busy: float) -> None:
+    """Set a new connection up; transactions are then begun by `_begin` alone."""
+    connection.isolation_level = None
+    deadline = time.monotonic() + busy
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            # Changing the mode doesn't wait for other processes that open the same new file.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin(connection: Connection) -> None:
+    if READING not in connection.get_execution_options():
+        # To the driver itself: SQLAlchemy's way takes as long as the statement.
+        driver: Any = connection.connection.driver_connection
+        driver.execute("BEGIN IMMEDIATE")
+
+
+def _translate(error: Exception, path: Path) -> LakewrightError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    name = getattr(cause, "sqlite_errorname", "")
+    for start, (message, remedy) in _FAULTS.items():
+        if name.startswith(start):
+            kind = ManifestCorrupt if start == "SQLITE_CORRUPT" else StoreUnavailable
+            return kind(f"the manifest {path} {message} ({cause})", remedy=remedy)
+    return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
+
+
+_FAULTS: Mapping[str, tuple[str, str]] = {
+    "SQLITE_BUSY": ("is kept busy by other processes", "Run again once they have ended."),
+    "SQLITE_READONLY": ("can't be written", "Give this user the right to write the file and its folder."),
+    "SQLITE_PERM": ("can't be written", "Give this user the right to write the file and its folder."),
+    "SQLITE_CANTOPEN": (
+        "can't be opened",
+        "Set `manifest: {path: …}` to a file that can be read and written.",
+    ),
+    "SQLITE_FULL": ("can't grow: the disk is full", "Free some space, then run again."),
+    "SQLITE_IOERR": (
+        "can't be read or written",
+        "See that the disk is in order and has space, then run again.",
+    ),
+    "SQLITE_NOTADB": (
+        "isn't a SQLite file",
+        "Move the file away, or set `manifest: {path: …}` to another one.",
+    ),
+    "SQLITE_CORRUPT": ("is damaged", "Restore it from a backup, or import the last export into a new file."),
+}
