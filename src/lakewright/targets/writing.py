@@ -21,7 +21,7 @@ from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.kinds.model import Reference, TextMap
-from lakewright.targets.build_record import fingerprint, record_built, with_fingerprints
+from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings, VerifyPolicy
@@ -160,9 +160,9 @@ class WritingTarget(Target):
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
-        if not self._is_fingerprinted(context.settings):
+        if self.mapping is None or not self._is_fingerprinted(context.settings):
             return observation
-        return with_fingerprints(context, self, observation)
+        return with_fingerprints(context, self, self.mapping, observation)
 
     def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run; a difference that `NEVER` leaves alone is only named."""
@@ -214,10 +214,13 @@ class WritingTarget(Target):
         )
         if refused is not None:
             return refused
-        made_of = fingerprint(context, self) if self._is_fingerprinted(context.settings) else None
+        mapping = self.mapping or ""  # BUILD is a phase of targets that have a mapping only
+        is_fingerprinted = self._is_fingerprinted(context.settings)
+        # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
+        taken = fingerprint(context, self, mapping) if is_fingerprinted else None
         summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
-        if self._is_fingerprinted(context.settings):
-            record_built(context, self, made_of)
+        if is_fingerprinted:
+            save_fingerprint(context, self, taken)
         return Outcome(metrics=_metrics(summary))
 
     def _frame(self, context: Context) -> DataFrame:

@@ -12,7 +12,7 @@ from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.build_record import record_built
+from lakewright.targets.build_record import save_fingerprint
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
@@ -174,6 +174,6 @@ def test_each_instance_has_what_it_was_built_from(tmp_path: Path, workspace: Wor
     february = make_context(make_workspace(tmp_path, PROJECT, month="2022-02-01"), store=store)
     target = Target.named(workspace, "changed")
     assert isinstance(target, RelationTarget)
-    record_built(january, target, {"relation landing": "x"})
+    save_fingerprint(january, target, {"relation landing": "x"})
     assert target.observe(january).built == {"relation landing": "x"}
     assert Target.named(february.workspace, "changed").observe(february).built is None
