@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.spec.kinds.entity import Strategy
-from lakewright.strategies.silver import KEY_PROPERTY
+from lakewright.strategies.table_properties import KEY_PROPERTY
 from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import find

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
 from lakewright.spec.kinds.entity import Strategy
-from lakewright.strategies.silver import creation
 from lakewright.strategies.summary import Summary
+from lakewright.strategies.upsert import creation
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

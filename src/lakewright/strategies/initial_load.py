@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.spec.kinds.entity import Strategy
-from lakewright.strategies.silver import creation
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.upsert import append
+from lakewright.strategies.upsert import append, creation
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

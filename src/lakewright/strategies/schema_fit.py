@@ -15,8 +15,9 @@ from lakewright.lake.columns import fields_of
 from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.spec.kinds.entity import Strategy
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
+from lakewright.strategies.compatibility import refuse_misfit, refuse_other_partitions
 from lakewright.strategies.drift import Alignment, align
-from lakewright.strategies.silver import own_properties, refuse_misfit, refuse_other_partitions
+from lakewright.strategies.table_properties import own_properties
 from lakewright.transform.pipeline import Prepared, prepare
 from lakewright.transform.safety import refuse_unsafe
 from lakewright.transform.steps import no_way_error, storable_sql

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.lake.table import delta_table, local_place
+from lakewright.lake.table import delta_table, local_place, remove_unborn
 from lakewright.strategies.changes import ACTION, MATCH, Changes
+from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.work import Work
 
-__all__ = ["Clause", "append", "merge"]
+__all__ = ["Clause", "append", "creation", "merge"]
 
 SMALL_SOURCE = 100_000
 """Rows to write that go to every worker, so that the target needn't be sorted."""
@@ -49,6 +50,23 @@ class Clause:
 
     action: str
     assignments: Mapping[str, str] | None = None
+
+
+def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
+    """Return the write that makes the table with these rows, its properties and partitions in one commit."""
+    from pyspark.sql import functions
+
+    writer = frame.writeTo(work.address.sql).using("delta")
+    for key, value in silver_properties(work.entity, work.prepared).items():
+        writer = writer.tableProperty(key, value)
+    if work.prepared.partitions:
+        writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in work.prepared.partitions))
+
+    def create() -> None:
+        remove_unborn(work.address)
+        writer.create()
+
+    return create
 
 
 def append(work: Work, rows: DataFrame) -> Callable[[], None]:

@@ -22,8 +22,8 @@ from lakewright.lake.table import (
 )
 from lakewright.strategies.drift import Alignment
 from lakewright.strategies.facts import Facts
-from lakewright.strategies.silver import own_properties
 from lakewright.strategies.summary import Summary
+from lakewright.strategies.table_properties import own_properties
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

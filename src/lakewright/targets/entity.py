@@ -38,7 +38,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spec.kinds.entity import Entity, Strategy
 from lakewright.spec.kinds.model import Reference
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
-from lakewright.strategies.silver import refuse_other_table
+from lakewright.strategies.compatibility import refuse_other_table
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import MigrationError
 from lakewright.spec.kinds.column import normal_name
 from lakewright.spec.kinds.entity import Strategy
-from lakewright.strategies.silver import STRATEGY_PROPERTY, refuse_other_partitions
+from lakewright.strategies.compatibility import refuse_other_partitions
+from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:

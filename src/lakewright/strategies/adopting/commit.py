@@ -17,7 +17,7 @@ from lakewright.lake.guard import guarded
 from lakewright.lake.table import Address, delta_table, local_place, observe_table, read_table
 from lakewright.strategies.adopting.columns import adopted_columns
 from lakewright.strategies.adopting.rows import adopt_rows
-from lakewright.strategies.silver import silver_properties
+from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Silver tables: how they are made, and whether a strategy may write to the one that is there.
+"""Checks whether a strategy may write to an existing silver table.
 
 Source: `processing-strategies.md`, "Behavior" of the strategies (first run); refusals are Lakewright's own.
 """
@@ -6,41 +6,27 @@ Source: `processing-strategies.md`, "Behavior" of the strategies (first run); re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
-from lakewright.lake.table import remove_unborn
 from lakewright.spec.kinds.column import normal_name
 from lakewright.spec.kinds.entity import Strategy
+from lakewright.strategies.table_properties import (
+    HASH_VERSION_PROPERTY,
+    KEY_PROPERTY,
+    NAMES_PROPERTY,
+    STRATEGY_PROPERTY,
+    key_text,
+)
 from lakewright.transform.hash import HASH_VERSION
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from lakewright.lake.table import TableState
     from lakewright.spec.kinds.entity import Entity
-    from lakewright.strategies.work import Work
     from lakewright.transform.pipeline import Prepared
 
-__all__ = [
-    "HASH_VERSION_PROPERTY",
-    "KEY_PROPERTY",
-    "STRATEGY_PROPERTY",
-    "creation",
-    "own_properties",
-    "refuse_misfit",
-    "refuse_other_partitions",
-    "refuse_other_table",
-    "silver_properties",
-]
-
-STRATEGY_PROPERTY = "lakewright.strategy"
-HASH_VERSION_PROPERTY = "lakewright.hashVersion"
-KEY_PROPERTY = "lakewright.key"
-NAMES_PROPERTY = "lakewright.names"
-"""Holds the columns that have another name than in the source, in lower case, and that name."""
+__all__ = ["refuse_misfit", "refuse_other_partitions", "refuse_other_table"]
 
 _ANEW = "load the table anew with --strategy full --allow-data-loss"
 
@@ -48,55 +34,6 @@ _PARTITIONED = (
     "Declare the columns by which the table is partitioned; or write it with the declared ones first, or "
     "remove it (`destroy`) and have its slices processed again."
 )
-
-INDEXED = 32
-"""Columns of which Delta keeps statistics, from the first on."""
-
-
-def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
-    """Return the properties of a new silver table; the entity's own win."""
-    properties = {"delta.enableDeletionVectors": "true", **own_properties(prepared)}
-    columns = [field.name for field in prepared.frame.schema.fields]
-    if len(columns) > INDEXED:
-        # Statistics of the first columns only would leave out those by which files are skipped.
-        times = (
-            (prepared.system.valid_from, prepared.system.valid_to)
-            if prepared.shape is Strategy.HISTORIC
-            else ()
-        )
-        useful = [*prepared.key_columns, *prepared.watermarks.values(), *times]
-        chosen = dict.fromkeys([*useful, *columns[: INDEXED - len(useful)]])
-        names = [name for name in chosen if name not in prepared.partitions]
-        properties["delta.dataSkippingStatsColumns"] = ",".join(name_sql(name) for name in names)
-    return {**properties, **entity.table_properties}
-
-
-def own_properties(prepared: Prepared) -> dict[str, str]:
-    """Return the properties by which a table tells what its rows are."""
-    properties = {
-        STRATEGY_PROPERTY: prepared.shape.value,
-        HASH_VERSION_PROPERTY: HASH_VERSION,
-        KEY_PROPERTY: _key_text(prepared),
-    }
-    renamed = {old.lower(): new for old, new in prepared.names.items() if new != normal_name(old)}
-    return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
-
-
-def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
-    """Return the write that makes the table with these rows, its properties and partitions in one commit."""
-    from pyspark.sql import functions
-
-    writer = frame.writeTo(work.address.sql).using("delta")
-    for key, value in silver_properties(work.entity, work.prepared).items():
-        writer = writer.tableProperty(key, value)
-    if work.prepared.partitions:
-        writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in work.prepared.partitions))
-
-    def create() -> None:
-        remove_unborn(work.address)
-        writer.create()
-
-    return create
 
 
 def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, may_lose_rows: bool) -> None:
@@ -227,7 +164,7 @@ def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepa
 
 
 def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None:
-    kept, found = properties.get(KEY_PROPERTY), _key_text(prepared)
+    kept, found = properties.get(KEY_PROPERTY), key_text(prepared)
     if kept is not None and kept != found:
         raise _key_error(kept, found)
 
@@ -238,10 +175,6 @@ def _key_error(kept: str, found: str) -> SchemaDriftError:
         remedy=f"Restore the business key and its types, or {_ANEW}.",
         details={"table": kept, "slice": found},
     )
-
-
-def _key_text(prepared: Prepared) -> str:
-    return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)
 
 
 def _strategy_error(kept: str | None, strategy: Strategy) -> MigrationError:

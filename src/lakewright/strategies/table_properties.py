@@ -1,0 +1,68 @@
+"""Table properties of silver tables: what its rows are, and how Delta keeps the table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from lakewright.spec.kinds.column import normal_name
+from lakewright.spec.kinds.entity import Strategy
+from lakewright.transform.hash import HASH_VERSION
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from lakewright.spec.kinds.entity import Entity
+    from lakewright.transform.pipeline import Prepared
+
+__all__ = [
+    "HASH_VERSION_PROPERTY",
+    "KEY_PROPERTY",
+    "NAMES_PROPERTY",
+    "STRATEGY_PROPERTY",
+    "key_text",
+    "own_properties",
+    "silver_properties",
+]
+
+STRATEGY_PROPERTY = "lakewright.strategy"
+HASH_VERSION_PROPERTY = "lakewright.hashVersion"
+KEY_PROPERTY = "lakewright.key"
+NAMES_PROPERTY = "lakewright.names"
+"""Holds the columns that have another name than in the source, in lower case, and that name."""
+
+INDEXED = 32
+"""Columns of which Delta keeps statistics, from the first on."""
+
+
+def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
+    """Return the properties of a new silver table; the entity's own win."""
+    properties = {"delta.enableDeletionVectors": "true", **own_properties(prepared)}
+    columns = [field.name for field in prepared.frame.schema.fields]
+    if len(columns) > INDEXED:
+        # Statistics of the first columns only would leave out those by which files are skipped.
+        times = (
+            (prepared.system.valid_from, prepared.system.valid_to)
+            if prepared.shape is Strategy.HISTORIC
+            else ()
+        )
+        useful = [*prepared.key_columns, *prepared.watermarks.values(), *times]
+        chosen = dict.fromkeys([*useful, *columns[: INDEXED - len(useful)]])
+        names = [name for name in chosen if name not in prepared.partitions]
+        properties["delta.dataSkippingStatsColumns"] = ",".join(name_sql(name) for name in names)
+    return {**properties, **entity.table_properties}
+
+
+def own_properties(prepared: Prepared) -> dict[str, str]:
+    """Return the properties by which a table tells what its rows are."""
+    properties = {
+        STRATEGY_PROPERTY: prepared.shape.value,
+        HASH_VERSION_PROPERTY: HASH_VERSION,
+        KEY_PROPERTY: key_text(prepared),
+    }
+    renamed = {old.lower(): new for old, new in prepared.names.items() if new != normal_name(old)}
+    return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
+
+
+def key_text(prepared: Prepared) -> str:
+    """Return the business key as a property holds it: JSON of column to type, names in lower case."""
+    return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)
