@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
@@ -15,19 +16,17 @@ from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
 from lakewright.spec.kinds.model import Named
 from lakewright.spec.kinds.types import Field, PartitionField
-from lakewright.spec.near import suggestion
-from lakewright.workspace.imported import ImportedSource
+from lakewright.workspace.definitions import Definitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.definitions.definition import Definition
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.kinds.entity import Entity
     from lakewright.spec.project import Project
 
-__all__ = ["Flow", "Source", "Workspace"]
+__all__ = ["Flow", "ImportedRelation", "Source", "Workspace"]
 
 T = TypeVar("T")
 
@@ -96,6 +95,56 @@ class Flow(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ImportedRelation:
+    """A relation of an imported project, which uses the names and the folder of its own project.
+
+    Attributes:
+        relation: The relation.
+        home: The workspace of its project.
+        project: The project's name.
+    """
+
+    relation: Source
+    home: Workspace
+    project: str
+
+    @property
+    def name(self) -> str:
+        """Its name, preceded by its project's: `project/name`."""
+        return f"{self.project}/{self.relation.name}"
+
+    @property
+    def partitions(self) -> tuple[PartitionField, ...]:
+        """Its partition columns."""
+        return self.relation.partitions
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the resources that reading it requires."""
+        del workspace
+        return self.relation.resources(self.home, partition)
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns."""
+        del workspace
+        return self.relation.fields(self.home)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return its rows."""
+        del workspace
+        return self.relation.read(self.home, partitions)
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a text that changes whenever its content changes."""
+        del workspace
+        return self.relation.version(self.home, partitions)
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the name by which a query refers to it."""
+        del workspace
+        return self.relation.table_sql(self.home)
+
+
 class Workspace:
     """Definitions resolved once, and one frame for each mapping, for a single instance of a job.
 
@@ -125,11 +174,11 @@ class Workspace:
         self.scope = scope
         self.lake = lake
         self.is_outline = is_outline
-        self._resolved: dict[int, Named] = {}
         self._frames: dict[str, DataFrame] = {}
         self._importer = importer
         self._imported: dict[str, Workspace] = {}
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
+        self._definitions = Definitions(project, scope, self._lock)
         self._path: list[str] = []
 
     @cached_property
@@ -151,8 +200,8 @@ class Workspace:
         """
         home, inner = self._home(name)
         if home is not self:
-            return ImportedSource(home.relation(inner), home, home.project.name)
-        return cast("Source", self._resolve("relation", name, self.project.relations))
+            return ImportedRelation(home.relation(inner), home, home.project.name)
+        return cast("Source", self._definitions.resolve("relation", name))
 
     def mapping(self, name: str) -> Flow:
         """Return a mapping.
@@ -160,7 +209,7 @@ class Workspace:
         Raises:
             SpecError: There is none of that name, or it isn't declared correctly for this instance.
         """
-        return cast("Flow", self._resolve("mapping", name, self.project.mappings))
+        return cast("Flow", self._definitions.resolve("mapping", name))
 
     def connection(self, name: str) -> Named:
         """Return a connection.
@@ -168,7 +217,7 @@ class Workspace:
         Raises:
             SpecError: There is none of that name, or it isn't declared correctly for this instance.
         """
-        return self._resolve("connection", name, self.project.connections)
+        return self._definitions.resolve("connection", name)
 
     def target(self, name: str) -> Named:
         """Return a target; `Target.named` gives it its type.
@@ -176,18 +225,15 @@ class Workspace:
         Raises:
             SpecError: There is none of that name, or it isn't declared correctly for this instance.
         """
-        return self._resolve("target", name, self.project.targets)
+        return self._definitions.resolve("target", name)
 
     def original_relation(self, name: str) -> Source:
         """Return the project's own relation, which a test may have overridden."""
-        return cast("Source", self._resolve("relation", name, self._originals("relation")))
+        return cast("Source", self._definitions.resolve_original("relation", name))
 
     def original_mapping(self, name: str) -> Flow:
         """Return the project's own mapping, which a test may have overridden."""
-        return cast("Flow", self._resolve("mapping", name, self._originals("mapping")))
-
-    def _originals(self, category: str) -> Mapping[str, Definition]:
-        return {**self.project.definitions(category), **self.project.overridden.get(category, {})}
+        return cast("Flow", self._definitions.resolve_original("mapping", name))
 
     def outline(self) -> Workspace:
         """Return a workspace in which frames have columns and no rows, so that nothing need be there."""
@@ -214,14 +260,6 @@ class Workspace:
                     imported, imported.scope, self.lake, importer=self, is_outline=self.is_outline
                 )
             return self._imported[project], inner
-
-    def _resolve(self, category: str, name: str, declared: Mapping[str, Definition]) -> Named:
-        definition = _find(category, name, declared)
-        with self._lock:
-            found = self._resolved.get(id(definition))
-            if found is None:
-                found = self._resolved[id(definition)] = definition.resolve(self.scope)
-            return found
 
     def frame(self, mapping: str) -> DataFrame:
         """Return a mapping's frame, built once until what it reads is written.
@@ -354,10 +392,3 @@ class Workspace:
 def _let_go(frame: DataFrame) -> None:
     if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
         frame.unpersist()
-
-
-def _find(category: str, name: str, definitions: Mapping[str, T]) -> T:
-    found = definitions.get(name)
-    if found is None:
-        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, definitions))
-    return found
