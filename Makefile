@@ -10,16 +10,16 @@ DIR ?= lakewright-demo
 # How long `make fuzz` looks for something; the seed of one finding, to see it again.
 FUZZ_MINUTES ?= 10
 FUZZ_SEED ?=
-# Tests that run at once, file by file in the order of their names, where the slow ones come first.
+# Workers that run tests at once. Each takes a file at a time; tests/durations.py puts the longest first.
 WORKERS ?= 2
 ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test check chaos format lint types docs bench fuzz lock clean
+.PHONY: help setup demo test durations check chaos format lint types docs bench fuzz lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Make .venv with the locked environment; fetch Delta's jars, and a Java if there is none
 	@scripts/setup
@@ -30,12 +30,15 @@ demo: setup ## Write a lake into DIR (lakewright-demo) and run it
 test: setup ## Run all tests; ARGS="..." goes to pytest
 	@$(BIN)/pytest $(if $(ARGS),,$(ALONGSIDE)) $(ARGS)
 
+durations: setup ## Run all tests and keep how long they took, in tests/durations.json
+	@KEEP_DURATIONS=1 $(BIN)/pytest $(ALONGSIDE)
+
 check: setup ## What CI runs: format, lint, types, layers, tests with coverage, doctests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(ALONGSIDE) --durations=40 --cov --cov-report=term
+	$(BIN)/pytest $(ALONGSIDE) --cov --cov-report=term
 
 chaos: setup ## Kill and stop runs, 1,000 times; CHAOS_MINUTES, CHAOS_POINTS, or ARGS="..." as `python -m tests.chaos -h` says
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -1,12 +1,44 @@
-"""What tests of several folders need: a PostgreSQL server."""
+"""What tests of several folders need: the order they run in, one Spark session, a PostgreSQL server."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.durations import Durations, load_kept, longest_first
 from tests.stores.cluster import programs, running_cluster
+
+from lakewright.spark.jars import POSTGRES_DRIVER
+from lakewright.spark.session import SessionSettings, build_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count durations where reports arrive: in the process that started the workers."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Durations(), "durations")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files that take longest first."""
+    order = longest_first([item.nodeid for item in items], load_kept())
+    items[:] = [items[n] for n in order]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session that a run on this machine would have, shared by all tests of a worker."""
+    settings = SessionSettings(
+        tmp_path_factory.mktemp("session"), app_name="tests", master="local[2]", drivers=(POSTGRES_DRIVER,)
+    )
+    session = build_session(settings)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""One session for all tests that need Spark, started when the first of them asks for it."""
+"""Mark the tests that need Spark, and watch what readers see while others write."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.session import SessionSettings, build_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
 FEWEST_LOOKS = 20
@@ -24,17 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session that a run on this machine would have, with two cores."""
-    settings = SessionSettings(
-        tmp_path_factory.mktemp("session"), app_name="tests", master="local[2]", drivers=(POSTGRES_DRIVER,)
-    )
-    session = build_session(settings)
-    yield session
-    session.stop()
 
 
 @pytest.fixture

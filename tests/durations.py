@@ -1,0 +1,117 @@
+"""Durations of tests, kept from run to run in `durations.json`.
+
+Files are run in the order of their kept durations, the longest first. `--dist loadfile` hands a file to
+whichever worker is free, so the workers end at about the same time: the Spark files keep both busy, and the
+short files fill the end. No pytest plugin does this: pytest-split divides tests among separate runs, and
+pytest-xdist knows no durations.
+
+`make durations` runs everything and writes the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Durations", "kind_of", "load_kept", "longest_first"]
+
+KEPT = Path(__file__).with_name("durations.json")
+UNKNOWN = 30.0
+"""Seconds that a file without a kept duration counts for: early enough to not be the last one running."""
+LONG = 2.0
+"""Seconds from which on a single test is kept too."""
+SLOWER = 2.0
+"""A test that takes this many times its kept duration is marked in the summary."""
+SHOWN = 10
+
+
+def load_kept(path: Path = KEPT) -> dict[str, float]:
+    """Return the seconds that files and long tests took when they were last kept."""
+    kept: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
+    return kept
+
+
+def file_of(nodeid: str) -> str:
+    """Return the file of a test.
+
+    Example:
+        >>> file_of("tests/unit/test_a.py::TestB::test_c[x::y]")
+        'tests/unit/test_a.py'
+    """
+    return nodeid.partition("::")[0]
+
+
+def kind_of(nodeid: str) -> str:
+    """Return the kind of a test: the folder below `tests`, or `doctests`.
+
+    Example:
+        >>> kind_of("tests/unit/test_a.py::test_b"), kind_of("src/lakewright/errors.py::lakewright.errors")
+        ('unit', 'doctests')
+    """
+    parts = file_of(nodeid).split("/")
+    return parts[1] if parts[0] == "tests" and len(parts) > 2 else "doctests"
+
+
+def longest_first(nodeids: Iterable[str], kept: Mapping[str, float]) -> list[int]:
+    """Return the positions of tests, ordered by the durations of their files; files stay together.
+
+    Example:
+        >>> longest_first(["a.py::x", "b.py::y", "a.py::z"], {"a.py": 1.0, "b.py": 2.0})
+        [1, 0, 2]
+    """
+    files = [file_of(nodeid) for nodeid in nodeids]
+    return sorted(range(len(files)), key=lambda n: (-kept.get(files[n], UNKNOWN), files[n], n))
+
+
+@dataclass
+class Durations:
+    """Seconds of the tests that have run, in all workers."""
+
+    tests: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the setup, call and teardown of each test."""
+        self.tests[report.nodeid] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the seconds by kind and the slowest tests beside their kept durations."""
+        if len(self.tests) < SHOWN:
+            return
+        terminalreporter.section("durations")
+        for text in self.summary(load_kept()):
+            terminalreporter.write_line(text)
+        if os.environ.get("KEEP_DURATIONS"):
+            KEPT.write_text(json.dumps(self.to_keep(), indent=0, sort_keys=True) + "\n")
+            terminalreporter.write_line(f"kept in {KEPT.name}")
+
+    def summary(self, kept: Mapping[str, float]) -> list[str]:
+        """Return the lines of the summary."""
+        kinds: defaultdict[str, list[float]] = defaultdict(list)
+        for nodeid, seconds in self.tests.items():
+            kinds[kind_of(nodeid)].append(seconds)
+        by_kind = sorted(kinds.items(), key=lambda kind: -sum(kind[1]))
+        lines = [f"{kind:<12}{len(found):>6} tests {sum(found):>8.0f} s" for kind, found in by_kind]
+        lines.append(f"{'all':<12}{len(self.tests):>6} tests {sum(self.tests.values()):>8.0f} s")
+        long = (test for test in self.tests.items() if test[1] >= LONG)
+        slowest = sorted(long, key=lambda test: -test[1])[:SHOWN]
+        return [*lines, "", *(_beside(nodeid, seconds, kept.get(nodeid)) for nodeid, seconds in slowest)]
+
+    def to_keep(self) -> dict[str, float]:
+        """Return the seconds of each file, and those of tests that take long."""
+        files: defaultdict[str, float] = defaultdict(float)
+        for nodeid, seconds in self.tests.items():
+            files[file_of(nodeid)] += seconds
+        long = {nodeid: seconds for nodeid, seconds in self.tests.items() if seconds >= LONG}
+        return {name: round(seconds, 1) for name, seconds in {**files, **long}.items()}
+
+
+def _beside(nodeid: str, seconds: float, kept: float | None) -> str:
+    told = "new" if kept is None else f"kept {kept:.1f}"
+    slower = "  SLOWER" if kept is not None and seconds > SLOWER * kept else ""
+    return f"{seconds:>7.1f} s ({told}) {nodeid}{slower}"
