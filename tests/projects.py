@@ -13,7 +13,7 @@ from lakewright.lake.lake import Lake
 from lakewright.run import hooks
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.targets import assertions, datasets, measures
 from lakewright.workspace.workspace import Workspace

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.kinds.model import KindOf, Model, Named, read_settings
-from lakewright.spec.kinds.types import Scalar
+from lakewright.spec.models.base import KindOf, Model, Named, read_settings
+from lakewright.spec.models.types import Scalar
 
 __all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
 

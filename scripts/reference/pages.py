@@ -21,16 +21,16 @@ from lakewright.relations.relation import Relation
 from lakewright.run.hooks.hook import Hook
 from lakewright.schemas.schema import Schema
 from lakewright.spec.definitions.template import TemplateSpec
-from lakewright.spec.kinds.case import Case
-from lakewright.spec.kinds.column import Column
-from lakewright.spec.kinds.documentation import DocumentationFile
-from lakewright.spec.kinds.entity import Entity, EntitySettings, SourceConnection
-from lakewright.spec.kinds.job import Execution, Job, MetricBoard, Parameter
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.model import Model, Named
-from lakewright.spec.kinds.types import Field, PartitionField
-from lakewright.spec.kinds.watermark import Watermark
-from lakewright.spec.loading.load import ProjectFile
+from lakewright.spec.loading.loader import ProjectFile
+from lakewright.spec.models.base import Model, Named
+from lakewright.spec.models.case import Case
+from lakewright.spec.models.column import Column
+from lakewright.spec.models.documentation import DocumentationFile
+from lakewright.spec.models.entity import Entity, EntitySettings, SourceConnection
+from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.types import Field, PartitionField
+from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.measures.measure import Measure

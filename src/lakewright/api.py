@@ -26,7 +26,7 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.case_result import CaseResult
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.kinds import entity as spec
+from lakewright.spec.models import entity as spec
 from lakewright.stores.process import this_process
 from lakewright.strategies.summary import Summary
 

@@ -54,9 +54,9 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
 from lakewright.spark.session import SessionSettings, throw_away_conf
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.kinds.entity import Entity, Strategy
-from lakewright.spec.loading.load import load_project
-from lakewright.spec.loading.stage import make_stage
+from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.loader import load_project
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.stores.memory import MemoryStore

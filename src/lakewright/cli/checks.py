@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.doctor.examination import Diagnosis
     from lakewright.lake.commit import Commit
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["Check", "diagnosis_checks", "entity_checks", "machine_checks", "no_project", "project_checks"]
 

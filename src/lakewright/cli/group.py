@@ -10,7 +10,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.options import global_options, settings_of
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command"]
 

@@ -14,7 +14,7 @@ from lakewright.manifest.record import ANYONE, Application, State, format_instan
 from lakewright.manifest.store import Query, Store
 from lakewright.slices.discover import natural_key
 from lakewright.slices.pending import sort_out
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Discriminator, Tag
 from pydantic import Field as Declared
 
-from lakewright.spec.kinds.model import KindOf, Named
+from lakewright.spec.models.base import KindOf, Named
 
 __all__ = ["Connection", "ConnectionReference"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lakewright.connections.database import Database, DatabaseTable, Index, TableName
 from lakewright.errors import SpecError
-from lakewright.spec.kinds.types import Field, PartitionField, Scalar, Type
+from lakewright.spec.models.types import Field, PartitionField, Scalar, Type
 
 __all__ = ["Dialect"]
 

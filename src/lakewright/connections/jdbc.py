@@ -16,7 +16,7 @@ from lakewright.connections.standard import StandardDialect
 from lakewright.errors import SpecError
 from lakewright.spark.jars import POSTGRES_DRIVER, Jar
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.model import Reference, TextMap
+from lakewright.spec.models.base import Reference, TextMap
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.errors import SpecError
-from lakewright.spec.kinds.types import Array, Chars, Decimal, Field, MapOf, Scalar, Struct, Type
+from lakewright.spec.models.types import Array, Chars, Decimal, Field, MapOf, Scalar, Struct, Type
 
 __all__ = ["PostgresDialect", "read_type"]
 

@@ -8,7 +8,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jvm import JvmDatabase
 from lakewright.lake.columns import engine_type
-from lakewright.spec.kinds.types import Chars, Field, Scalar, Type
+from lakewright.spec.models.types import Chars, Field, Scalar, Type
 
 __all__ = ["StandardDialect"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import KEY_PROPERTY
 from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sql import name_sql
@@ -20,7 +20,7 @@ from lakewright.transform.steps import find
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.system import SystemColumns
 
 __all__ = ["FORMER", "NEXT", "OWN_KEY", "Finding", "Patient", "Rule", "diagnose", "has_rules"]

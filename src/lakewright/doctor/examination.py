@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.table import TableState
     from lakewright.manifest.journal import Journal
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 
 __all__ = ["Diagnosis", "Repair", "examine", "plan_repair", "repair"]

@@ -13,14 +13,14 @@ from lakewright.lake.table import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.manifest.watermark import Watermarks
-from lakewright.spec.kinds.column import Column as DeclaredColumn
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.column import Column as DeclaredColumn
+from lakewright.spec.models.entity import Entity
 from lakewright.targets.context import Context
 from lakewright.targets.entity import application_of
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.types import Field
+    from lakewright.spec.models.types import Field
 
 __all__ = ["entity_item"]
 

@@ -22,8 +22,8 @@ from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.model import Named
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.job import Job
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget

@@ -14,8 +14,8 @@ from lakewright.errors import LakewrightError, TargetError
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
 from lakewright.relations.relation import Relation
-from lakewright.spec.kinds.documentation import Documentation
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.models.types import Field
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.workspace import Workspace

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
-from lakewright.spec.kinds.documentation import DocumentationFile, Generator
+from lakewright.spec.models.documentation import DocumentationFile, Generator
 from lakewright.spec.reading.files import DOCUMENTATION_FILE
 
 if TYPE_CHECKING:

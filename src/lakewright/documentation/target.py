@@ -18,8 +18,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.spec.kinds.documentation import Collector, DocumentationFile, Generator
-from lakewright.spec.kinds.model import Listed
+from lakewright.spec.models.base import Listed
+from lakewright.spec.models.documentation import Collector, DocumentationFile, Generator
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 

@@ -13,7 +13,7 @@ from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
 from lakewright.lake.files import local_path
-from lakewright.spec.kinds.documentation import Generator, Template
+from lakewright.spec.models.documentation import Generator, Template
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["folder_of", "write_documentation"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakewright.lake.columns import engine_type
-from lakewright.spec.kinds.types import Array, Decimal, Field, MapOf, Scalar, Struct, Type
+from lakewright.spec.models.types import Array, Decimal, Field, MapOf, Scalar, Struct, Type
 
 __all__ = ["SchemaRules", "fits", "schema_differences"]
 

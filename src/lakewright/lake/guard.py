@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lakewright.errors import LeaseHeld
 from lakewright.lake.files import local_path
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.places import Address
 
 __all__ = ["guarded", "lock_file"]
 

@@ -15,7 +15,7 @@ from lakewright.spark.session import SessionSettings, build_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.kinds.lake import LakeSettings
+    from lakewright.spec.models.lake import LakeSettings
 
 __all__ = ["Lake"]
 

@@ -17,13 +17,13 @@ from urllib.parse import unquote
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.plan.range import expand, floor_value
+from lakewright.plan.arguments import expand, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
-from lakewright.spec.kinds.job import Parameter
-from lakewright.spec.kinds.model import Listed, Model
-from lakewright.spec.kinds.types import PartitionField
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Listed, Model
+from lakewright.spec.models.job import Parameter
+from lakewright.spec.models.types import PartitionField
+from lakewright.spec.suggestions import suggestion
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.kinds.maintenance import Maintenance
+    from lakewright.spec.models.maintenance import Maintenance
 
 __all__ = ["Compacted", "Shape", "compact", "look_at_shape", "vacuum"]
 

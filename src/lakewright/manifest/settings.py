@@ -12,8 +12,8 @@ from typing import Any
 
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.ledger import Takeover
+from lakewright.spec.expressions.age import before_now
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.kinds.age import before_now
 
 __all__ = ["SETTINGS", "check_locks_and_history", "kept_since", "lease_duration", "takeover"]
 

@@ -12,7 +12,7 @@ from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.naming import Naming, NamingText
-from lakewright.spec.kinds.types import Array, Chars, Decimal, MapOf, Struct, Type, TypeText, parse_type
+from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Struct, Type, TypeText, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

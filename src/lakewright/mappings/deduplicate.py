@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.naming import Naming, NamingText
-from lakewright.spec.kinds.model import Model, TextMap, Texts
+from lakewright.spec.models.base import Model, TextMap, Texts
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

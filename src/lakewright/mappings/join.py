@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.kinds.model import Listed, Reference, Texts
+from lakewright.spec.models.base import Listed, Reference, Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,8 +12,8 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.documentation import Documentation
-from lakewright.spec.kinds.model import Named, Reference
+from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.documentation import Documentation
 from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:

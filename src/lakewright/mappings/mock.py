@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.columns import fields_of, frame_of_records
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

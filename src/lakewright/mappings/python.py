@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.kinds.model import Listed, Reference
+from lakewright.spec.models.base import Listed, Reference
 from lakewright.workspace.modules import load_function
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from lakewright.lake.columns import conform, frame_of_records
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import Reference
-from lakewright.spec.kinds.types import Field, TypeText
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.types import Field, TypeText
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.reference import RelationReference, referenced
 from lakewright.workspace.workspace import Source

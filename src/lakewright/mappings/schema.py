@@ -11,8 +11,8 @@ from lakewright.lake.columns import conform, fields_of
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.mismatch import ColumnPolicy, ColumnPolicyText, TypePolicy, TypePolicyText
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import KindOf
-from lakewright.spec.kinds.types import Field, TypeText
+from lakewright.spec.models.base import KindOf
+from lakewright.spec.models.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

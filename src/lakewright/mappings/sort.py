@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.kinds.model import Listed
+from lakewright.spec.models.base import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

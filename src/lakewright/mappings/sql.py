@@ -11,7 +11,7 @@ from pydantic import model_validator
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.transform.sql import name_sql
 from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query, table_names
 

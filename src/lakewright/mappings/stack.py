@@ -8,7 +8,7 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, find_column
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

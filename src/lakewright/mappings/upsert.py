@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, conform, fields_of
 from lakewright.mappings.mapping import Input, InputMapping
-from lakewright.spec.kinds.model import Reference, Texts
+from lakewright.spec.models.base import Reference, Texts
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

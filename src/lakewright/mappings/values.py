@@ -10,8 +10,8 @@ from pydantic import model_validator
 from lakewright.lake.columns import frame_of_records
 from lakewright.mappings.mapping import Mapping
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import KindOf
-from lakewright.spec.kinds.types import Field, TypeText
+from lakewright.spec.models.base import KindOf
+from lakewright.spec.models.types import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
-from lakewright.plan.select import Choice
+from lakewright.plan.selectors import Choice
 
 __all__ = ["Candidate", "Instance", "choices"]
 

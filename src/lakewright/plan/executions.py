@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from lakewright.plan.phase import Phase
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 __all__ = ["active_patterns"]
 

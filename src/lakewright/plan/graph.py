@@ -11,9 +11,9 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
 
 from lakewright.errors import SpecError
-from lakewright.plan.index import ResourceIndex
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.plan.resource_index import ResourceIndex
 
 __all__ = ["Graph", "Node", "build_graph", "find_circle"]
 

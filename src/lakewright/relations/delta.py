@@ -50,9 +50,9 @@ from lakewright.relations.migration import (
     find_steps,
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.kinds.model import TextMap, Texts
-from lakewright.spec.kinds.places import Address
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import TextMap, Texts
+from lakewright.spec.models.places import Address
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

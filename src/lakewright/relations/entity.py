@@ -13,9 +13,9 @@ from lakewright.lake.table import Address, TableState, observe_table, read_table
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.kinds.entity import Entity, Strategy
-from lakewright.spec.kinds.model import Reference
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.types import Field
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
 from lakewright.workspace.query import all_rows

@@ -20,8 +20,8 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.kinds.model import TextMap
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,7 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.kinds.model import TextMap
+from lakewright.spec.models.base import TextMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,7 @@ from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.kinds.model import Reference, TextMap
+from lakewright.spec.models.base import Reference, TextMap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,7 @@ from lakewright.connections.dialect import Dialect
 from lakewright.lake.alter import Step
 from lakewright.lake.difference import fits
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
-from lakewright.spec.kinds.types import Chars, Field, Type
+from lakewright.spec.models.types import Chars, Field, Type
 
 __all__ = ["find_table_steps", "has_place"]
 

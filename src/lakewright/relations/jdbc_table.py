@@ -25,8 +25,8 @@ from lakewright.relations.migration import (
     default_strategy,
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
-from lakewright.spec.kinds.model import Listed, Model, Texts
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import Listed, Model, Texts
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

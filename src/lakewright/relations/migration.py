@@ -20,7 +20,7 @@ from lakewright.lake.alter import Step
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.plan.observation import Change
-from lakewright.spec.kinds.types import Array, Field, MapOf, Struct
+from lakewright.spec.models.types import Array, Field, MapOf, Struct
 from lakewright.transform.sql import name_sql, text_sql
 
 __all__ = [

@@ -12,8 +12,8 @@ from lakewright.lake.columns import frame_of_records
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.relations.empty import EmptyRelation
-from lakewright.spec.kinds.model import Reference
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

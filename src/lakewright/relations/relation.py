@@ -15,9 +15,9 @@ from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.documentation import Documentation
-from lakewright.spec.kinds.model import KindOf, Listed, Named, Reference
-from lakewright.spec.kinds.types import Field, PartitionField
+from lakewright.spec.models.base import KindOf, Listed, Named, Reference
+from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.models.types import Field, PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -29,9 +29,9 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.kinds.model import TextMap
-from lakewright.spec.kinds.places import Address
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.places import Address
+from lakewright.spec.models.types import Field
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from lakewright.relations.migration import (
     default_strategy,
 )
 from lakewright.relations.relation import ManagedRelation
-from lakewright.spec.kinds.model import Reference
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.places import Address
 from lakewright.transform.sql import text_sql
 from lakewright.workspace.query import table_resources
 

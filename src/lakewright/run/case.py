@@ -25,8 +25,8 @@ from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.loading.stage import Stage
+from lakewright.spec.loading.case_setup import Stage
+from lakewright.spec.models.job import Job
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target

@@ -10,12 +10,12 @@ from typing import NoReturn
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
+from lakewright.plan.arguments import expand, sample_arguments
 from lakewright.plan.graph import Node, find_circle
 from lakewright.plan.phase import Phase
-from lakewright.plan.range import expand, sample_arguments
 from lakewright.run.observe import node_of
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.job import Job
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace

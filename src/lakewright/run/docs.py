@@ -15,7 +15,7 @@ from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
-from lakewright.plan.range import expand
+from lakewright.plan.arguments import expand
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value

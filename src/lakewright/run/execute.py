@@ -2,7 +2,7 @@
 
 What a step does is a function passed in, called in a thread of its own; this module decides when. One after
 the other it is the plan's order; with several jobs all steps run side by side, of one instance or of many,
-that nothing orders (`lakewright.plan.order`).
+that nothing orders (`lakewright.plan.dependencies`).
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, LakewrightError, OperatorError
-from lakewright.plan.order import order
+from lakewright.plan.dependencies import order
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
@@ -27,7 +27,7 @@ from lakewright.run.progress import Progress, Turn
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.scheduler import Agenda, InOrder, SideBySide
 from lakewright.run.workers import Workers
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 __all__ = ["Interruption", "Listener", "Runner", "execute"]
 

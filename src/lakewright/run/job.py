@@ -30,7 +30,7 @@ from lakewright.run.recorder import Recorder, notes
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.job import Job
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace

@@ -26,7 +26,7 @@ from typing import Any
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.job import Metric, MetricBoard, MetricSelector
+from lakewright.spec.models.job import Metric, MetricBoard, MetricSelector
 
 __all__ = ["Published", "as_prometheus", "measured", "published", "write_whole"]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
-from lakewright.plan.build import Selection, build_plan
+from lakewright.plan.arguments import expand
 from lakewright.plan.candidate import choices
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.range import expand
-from lakewright.plan.select import select
+from lakewright.plan.planner import Selection, build_plan
+from lakewright.plan.selectors import select
 from lakewright.plan.step import Plan
 from lakewright.run.contexts import Contexts
 from lakewright.run.observe import Observer
@@ -25,7 +25,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.resume import Leftovers, is_entry_undone
 from lakewright.run.shared import naming_other_jobs
 from lakewright.spec.expressions.values import render_value
-from lakewright.spec.kinds.job import Job
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace

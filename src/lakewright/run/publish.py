@@ -17,7 +17,7 @@ from lakewright.errors import SpecError
 from lakewright.run.contexts import Contexts
 from lakewright.run.metrics import Published, as_json, as_prometheus, measured, published, write_whole
 from lakewright.run.result import RunResult
-from lakewright.spec.kinds.job import Job
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 
 __all__ = ["Publisher"]

@@ -20,7 +20,7 @@ class JobRequest:
         phase: The last phase of its lifecycle that is to run.
         arguments: `p=v`, `p=v1,v2`, `p:start=…` and so on.
         is_alone: Only that phase, not those before it.
-        targets: Only targets that one of these chooses take part; see `lakewright.plan.select`.
+        targets: Only targets that one of these chooses take part; see `lakewright.plan.selectors`.
         dirty: Regular expressions of whole names; these targets run though they are clean.
         resume: Only what the last run with these arguments left undone.
         preview: A plan also counts the deletes that entities' next slices imply, which takes Spark.

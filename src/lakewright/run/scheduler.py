@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from typing import Protocol
 
-from lakewright.plan.order import Gate
+from lakewright.plan.dependencies import Gate
 from lakewright.plan.step import StepKey
 from lakewright.run.progress import Turn
 

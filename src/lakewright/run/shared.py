@@ -13,7 +13,7 @@ from dataclasses import replace
 from lakewright.errors import SpecError
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.spec.kinds.job import Job
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 
 __all__ = ["naming_other_jobs"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import Reference
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

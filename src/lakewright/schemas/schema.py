@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from lakewright.spec.kinds.model import Named
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -11,8 +11,8 @@ from lakewright.errors import SpecError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import KindOf, Listed, Reference
-from lakewright.spec.kinds.types import Field
+from lakewright.spec.models.base import KindOf, Listed, Reference
+from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

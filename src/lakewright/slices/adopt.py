@@ -20,7 +20,7 @@ from lakewright.strategies.schema_fit import fit_slice
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.bench import Bench
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["adopt_before"]
 

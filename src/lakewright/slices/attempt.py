@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
-    from lakewright.spec.kinds.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.stores.heartbeat import Heartbeat
 
 __all__ = ["Attempts"]

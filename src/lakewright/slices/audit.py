@@ -19,7 +19,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark import Standing, Watermarks
 from lakewright.slices.inventory import Inventory
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 
 __all__ = ["Repair", "audit", "repairs"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.lease import Holder
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.spec.kinds.entity import Strategy
+    from lakewright.spec.models.entity import Strategy
 
 __all__ = ["Bench", "Wishes"]
 

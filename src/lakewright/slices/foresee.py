@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
     from lakewright.slices.pending import Pending
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["fail_foreseeable"]
 

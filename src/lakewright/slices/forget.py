@@ -15,7 +15,7 @@ from lakewright.slices.pending import slice_name
 
 if TYPE_CHECKING:
     from lakewright.slices.process import Bench
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["forget"]
 

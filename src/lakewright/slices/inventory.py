@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.spec.kinds.entity import Entity
-    from lakewright.spec.kinds.places import Places
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Places
 
 __all__ = ["Differences", "Inventory"]
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Discovered
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
-    from lakewright.spec.kinds.entity import Entity
-    from lakewright.spec.kinds.places import Places
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Places
 
 __all__ = ["choose", "held_error", "look_for_slices"]
 

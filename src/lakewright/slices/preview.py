@@ -14,7 +14,7 @@ from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice
 from lakewright.slices.window import lower_ends
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.apply import Order, take_up
 from lakewright.strategies.failures import translated
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.bench import Bench
     from lakewright.slices.pending import Pending
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["preview_next"]
 

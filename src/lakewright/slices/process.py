@@ -31,14 +31,14 @@ from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.times import parse_processing_time
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["Bench", "Wishes", "held_error", "look_for_slices", "process_pending"]
 

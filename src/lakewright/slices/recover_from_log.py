@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
     from lakewright.slices.bench import Bench
-    from lakewright.spec.kinds.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = ["counter_of", "given_number", "has_landed", "numbers_of", "recall", "told_by", "unrecorded"]
 

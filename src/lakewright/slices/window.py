@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import SpecError
 from lakewright.manifest.watermark import Value
 from lakewright.spec.expressions.function import Surroundings
-from lakewright.spec.kinds.entity import Entity
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.watermark import Watermark
 
 if TYPE_CHECKING:
     from lakewright.slices.bench import Bench

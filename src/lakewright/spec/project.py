@@ -11,10 +11,10 @@ from lakewright.errors import Fault, SpecError
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.scope import Scope, secrets_of
-from lakewright.spec.kinds.entity import Entity
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.job import Job
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Entities", "Project", "resolve_entity"]
 

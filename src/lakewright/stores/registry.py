@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast
 from lakewright.errors import Fault, NotInstalled, SpecError
 from lakewright.manifest.settings import SETTINGS, check_locks_and_history
 from lakewright.manifest.store import Store
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.unmade import UnmadeStore
 

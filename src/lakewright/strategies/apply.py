@@ -14,7 +14,7 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.table import TableState, observe_table
 from lakewright.manifest.watermark import Watermark
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.drift import Drift
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.strategies.summary import Summary
 
 __all__ = ["Applied", "Order", "apply", "take_up"]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
-from lakewright.spec.kinds.column import normal_name
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.column import normal_name
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
     HASH_VERSION_PROPERTY,
     KEY_PROPERTY,
@@ -23,7 +23,7 @@ from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
     from lakewright.lake.table import TableState
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
 __all__ = ["refuse_misfit", "refuse_other_partitions", "refuse_other_table"]

@@ -10,14 +10,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError
-from lakewright.spec.kinds.entity import Strategy
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.watermark import Watermark
 from lakewright.strategies.literals import value_sql
 from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.strategies.work import Work
 
 __all__ = ["FREE_DELETES", "is_too_many", "joined", "reached", "refuse_many", "window"]
@@ -76,7 +76,7 @@ def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
     which are joined by the operation of their first.
 
     Example:
-        >>> from lakewright.spec.kinds.watermark import Operation
+        >>> from lakewright.spec.models.watermark import Operation
         >>> mark = Watermark(column_name="a", expression="${last_value}")
         >>> joined([(mark, "a > 1"), (mark.model_copy(update={"operation": Operation.OR}), "b > 1")])
         '((a > 1) or (b > 1))'

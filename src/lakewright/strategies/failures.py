@@ -22,7 +22,7 @@ from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["translated"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.upsert import creation
 from lakewright.transform.sql import name_sql

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import HELD, MATCH, MISSING, Action, Comparison, compare
 from lakewright.strategies.delete_inference import reached, refuse_many, window
 from lakewright.strategies.initial_load import fill

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.upsert import append, creation
 from lakewright.transform.sql import name_sql

@@ -15,7 +15,7 @@ from lakewright.strategies.literals import value_sql
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.strategies.facts import Range
     from lakewright.strategies.work import Work
     from lakewright.transform.pipeline import Prepared

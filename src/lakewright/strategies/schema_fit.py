@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import SchemaDriftError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.table import Address, TableState, observe_table, read_table
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import refuse_misfit, refuse_other_partitions
 from lakewright.strategies.drift import Alignment, align
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["Fit", "fit_slice"]
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from lakewright.errors import MetricError
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 
 __all__ = ["Summary"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from lakewright.spec.kinds.column import normal_name
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.column import normal_name
+from lakewright.spec.models.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
 __all__ = [

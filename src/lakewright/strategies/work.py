@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
     from lakewright.transform.system import SystemColumns
 

@@ -14,7 +14,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.spec.kinds.model import KindOf, NamedMap, Reference
+from lakewright.spec.models.base import KindOf, NamedMap, Reference
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target

@@ -13,7 +13,7 @@ from lakewright.lake.difference import SchemaRules, schema_differences
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import KindOf, Reference
+from lakewright.spec.models.base import KindOf, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.target import Target

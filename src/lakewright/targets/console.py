@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import KindOf, Reference, Texts
+from lakewright.spec.models.base import KindOf, Reference, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.settings import Settings

@@ -12,14 +12,14 @@ from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import fields_of
-from lakewright.plan.dirty import Dirtiness, build_dirty
+from lakewright.plan.dirtiness import Dirtiness, build_dirty
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
-from lakewright.spec.kinds.model import KindOf, Model, Reference
+from lakewright.spec.models.base import KindOf, Model, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset

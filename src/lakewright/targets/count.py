@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase

@@ -22,7 +22,7 @@ from lakewright.lake.table import TableState, drop_table, observe_table, set_pro
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
-from lakewright.plan.dirty import Dirtiness, entity_dirty
+from lakewright.plan.dirtiness import Dirtiness, entity_dirty
 from lakewright.plan.observation import Answer, Change, Hold, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -35,8 +35,8 @@ from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.preview import preview_next
 from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices, process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.spec.kinds.entity import Entity, Strategy
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import refuse_other_table
 from lakewright.targets.context import Context

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.relations.file import FileFormat, FileRelation
-from lakewright.spec.kinds.model import TextMap
-from lakewright.spec.kinds.types import PartitionField, Scalar
+from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.types import PartitionField, Scalar
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from lakewright.connections.connection import ConnectionReference
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import jdbc_connection, named_connection
 from lakewright.errors import LakewrightError, TargetError
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
-from lakewright.spec.kinds.model import Model, Reference, TextMap, Texts
+from lakewright.spec.models.base import Model, Reference, TextMap, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target

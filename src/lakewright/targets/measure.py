@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import KindOf, NamedMap, Reference
+from lakewright.spec.models.base import KindOf, NamedMap, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.measures.measure import Measure, Measurement
 from lakewright.targets.target import Target

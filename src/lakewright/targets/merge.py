@@ -9,12 +9,12 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.lake.partition import canonical_partition
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
-from lakewright.spec.kinds.model import Listed, Model, TextMap, Texts
+from lakewright.spec.models.base import Listed, Model, TextMap, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.settings import Settings

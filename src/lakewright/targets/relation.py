@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.plan.dirty import Dirtiness, create_dirty
+from lakewright.plan.dirtiness import Dirtiness, create_dirty
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -15,7 +15,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.relations.view import ViewRelation, WaitingView
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings
 from lakewright.targets.writing import WritingTarget

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from lakewright.errors import SpecError
-from lakewright.plan.dirty import BuildPolicy
+from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.relations.relation import OutputMode
 
 __all__ = ["Settings", "VerifyPolicy"]

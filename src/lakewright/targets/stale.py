@@ -18,7 +18,7 @@ from lakewright.slices.discover import item_id
 
 if TYPE_CHECKING:
     from lakewright.slices.bench import Bench
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["STALE_LOCKS", "stale_locks", "with_stale_locks"]
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, field_validator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.plan.dirty import (
+from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
     build_dirty,
@@ -24,8 +24,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.kinds.documentation import Documentation
-from lakewright.spec.kinds.model import Named, Reference, Texts
+from lakewright.spec.models.base import Named, Reference, Texts
+from lakewright.spec.models.documentation import Documentation
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings, VerifyPolicy
 

@@ -9,13 +9,13 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, VerificationError
 from lakewright.lake.partition import Selection, expand_selection
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation, StoredRelation
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held
 from lakewright.targets.settings import Settings

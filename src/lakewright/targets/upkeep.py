@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.lake.upkeep import Shape
     from lakewright.manifest.leases import Leases
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["Upkeep", "look_at_silver", "maintain", "silver_resource"]
 

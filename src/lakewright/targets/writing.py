@@ -12,7 +12,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.mappings.mapping import Input
-from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty
+from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirty
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -20,7 +20,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
-from lakewright.spec.kinds.model import Reference, TextMap
+from lakewright.spec.models.base import Reference, TextMap
 from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
 from lakewright.targets.lease import leases_held

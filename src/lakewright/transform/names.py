@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lakewright.errors import SchemaDriftError
-from lakewright.spec.kinds.column import normal_name
+from lakewright.spec.models.column import normal_name
 
 __all__ = ["final_names", "normal_name", "refuse_clashes"]
 

@@ -16,7 +16,7 @@ from lakewright.transform.pipeline import expressions_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["refuse_unsafe", "unsafe_part"]
 

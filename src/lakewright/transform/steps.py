@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError, TargetError
-from lakewright.spec.kinds.types import Chars, Type
+from lakewright.spec.models.types import Chars, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.hash import hash_sql
 from lakewright.transform.sql import name_sql, text_sql
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField
 
-    from lakewright.spec.kinds.column import Column, Injection
+    from lakewright.spec.models.column import Column, Injection
 
 __all__ = [
     "calculate",

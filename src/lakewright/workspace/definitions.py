@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
-from lakewright.spec.kinds.model import Named
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Named
+from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
     from lakewright.spec.definitions.definition import Definition

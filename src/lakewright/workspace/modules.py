@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lakewright.errors import SpecError
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["load_function"]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Tag
 
-from lakewright.spec.kinds.model import KindOf, Named, Reference
+from lakewright.spec.models.base import KindOf, Named, Reference
 from lakewright.workspace.workspace import Source
 
 __all__ = ["RelationReference", "referenced"]

@@ -14,8 +14,8 @@ from lakewright.errors import SpecError
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import Named
-from lakewright.spec.kinds.types import Field, PartitionField
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.types import Field, PartitionField
 from lakewright.workspace.definitions import Definitions
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.expressions.scope import Scope
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.spec.project import Project
 
 __all__ = ["Flow", "ImportedRelation", "Source", "Workspace"]

@@ -18,7 +18,7 @@ from lakewright.plan.status import Status
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.case_result import CaseResult
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.loading.stage import make_stage
+from lakewright.spec.loading.case_setup import make_stage
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:

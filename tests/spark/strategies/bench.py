@@ -19,8 +19,8 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices.process import Bench, Wishes, process_pending
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.entity import Entity
-from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_store

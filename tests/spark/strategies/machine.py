@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lakewright.errors import LakewrightError
     from lakewright.slices.result import ProcessResult
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["APPLIED", "StrategyMachine"]
 

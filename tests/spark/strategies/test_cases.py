@@ -18,7 +18,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 
 from lakewright.errors import CommitConflict, MigrationError, NullKeyError, SchemaDriftError
 from lakewright.manifest.item import Verdict
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}

@@ -13,7 +13,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 ROWS = 60_000
 CHANGED = ROWS // 100

@@ -36,7 +36,7 @@ from lakewright.strategies import changes as changes_module
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 MODULES = (
     "lakewright.slices.attempt",

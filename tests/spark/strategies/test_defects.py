@@ -301,7 +301,7 @@ def test_d17_merge_without_a_business_key_is_an_error_of_the_project() -> None:
 
 
 def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) -> None:
-    from lakewright.spec.kinds.entity import Strategy
+    from lakewright.spec.models.entity import Strategy
 
     merged, history = entity("merge", name="merged"), entity("historic", name="history")
     lake.load(merged, "s1", things((1, "a")))

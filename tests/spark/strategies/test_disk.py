@@ -19,7 +19,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.errors import TargetError
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 
 SLICES = [
     [{"id": n, "v": "a"} for n in range(40)],

@@ -17,7 +17,7 @@ from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, Spe
 from lakewright.manifest.item import Verdict
 from lakewright.slices.foresee import fail_foreseeable
 from lakewright.slices.process import look_for_slices
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 from lakewright.strategies.schema_fit import fit_slice
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}

@@ -12,7 +12,7 @@ from tests.spark.strategies.bench import SmallLake, entity
 from lakewright.errors import DuplicateBusinesskeyException
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 ID, N = {"name": "id", "fieldroles": ["businesskey"]}, {"name": "n", "fieldroles": ["businesskey"]}
 TEXTS = ["", " ", "a", "a ", "A", "\u00e1", "a\u0301", "ß", "ss", "\u0000", "ﬁ", "fi"]

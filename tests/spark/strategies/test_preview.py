@@ -12,7 +12,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 
 from lakewright.slices.look import look_for_slices
 from lakewright.slices.preview import preview_next
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 
 SCHEMA = [("id", pa.int64()), ("at", pa.int64())]
 MARK = [{"column_name": "at", "expression": "${last_value}"}]

@@ -28,7 +28,7 @@ from lakewright.targets.upkeep import look_at_silver, maintain, silver_resource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
 

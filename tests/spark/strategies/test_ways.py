@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours, in_way
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 SLICES = [
     [{"id": n, "v": "a", "p": n % 2, "dlf_deleted": False} for n in range(12)],

@@ -29,7 +29,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 PROJECT = """
 connections:

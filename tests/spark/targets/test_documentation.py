@@ -14,7 +14,7 @@ from lakewright.documentation.gather import Asked, gathered
 from lakewright.documentation.pages.document import CheckResult, Document, Item, Ref
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.spec.kinds.documentation import COLLECTORS
+from lakewright.spec.models.documentation import COLLECTORS
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 

@@ -10,7 +10,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status

@@ -11,7 +11,7 @@ from tests.projects import make_workspace
 
 from lakewright.errors import DataLossError, MigrationError, SpecError, TargetError, VerificationError
 from lakewright.manifest.lease import LEASE
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status

@@ -28,11 +28,11 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.column import Column
-from lakewright.spec.kinds.entity import Entity, Strategy
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.places import Address, Places
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.column import Column
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.watermark import Watermark
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:

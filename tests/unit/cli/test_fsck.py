@@ -19,7 +19,7 @@ from lakewright.manifest.lease import LEASE, Holder, Lease
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Put, Write
 from lakewright.manifest.watermark import WATERMARK, Watermark
-from lakewright.spec.kinds.places import Address, Places
+from lakewright.spec.models.places import Address, Places
 from lakewright.stores.sql.sqlite import SqliteStore
 
 # It brings no types.

@@ -10,7 +10,7 @@ from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError
 from lakewright.slices.result import ProcessResult, SliceResult
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
 SUMMARY = Summary(

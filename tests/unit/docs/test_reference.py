@@ -11,9 +11,9 @@ from scripts.reference.pages import BASES, EXAMPLES, MODELS, PAGES, kinds_of, pa
 
 from lakewright.app import registry
 from lakewright.plan.phase import Phase
-from lakewright.spec.kinds.model import Model
 from lakewright.spec.loading.config import SETTINGS
-from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.loader import load_project
+from lakewright.spec.models.base import Model
 from lakewright.spec.project import Project
 from lakewright.stores.registry import COMMON, OPTIONS
 from lakewright.targets.target import Target

@@ -9,7 +9,7 @@ import yaml
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 
 from lakewright.app import registry
-from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.loader import load_project
 
 WRITTEN = [page for page in PAGES if DOCS / "reference" not in page.parents and any(blocks(page, "yaml"))]
 PROJECT = "name: page\nmodules: [model]\nlake: {root_folder: lake}\n"

@@ -15,8 +15,8 @@ from lakewright.errors import CommitTooLate
 from lakewright.lake.commit import has_passed, landed
 from lakewright.lake.lake import Lake
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.places import Address
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

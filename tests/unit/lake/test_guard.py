@@ -10,12 +10,12 @@ import pytest
 
 from lakewright.errors import LeaseHeld
 from lakewright.lake.guard import guarded, lock_file
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.places import Address
 
 HOLD = """
 import sys
 from lakewright.lake.guard import guarded
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.places import Address
 with guarded(Address(location=sys.argv[1]), "the other process"):
     print("held", flush=True)
     sys.stdin.read()
@@ -57,7 +57,7 @@ COUNT = """
 import sys
 from pathlib import Path
 from lakewright.lake.guard import guarded
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.places import Address
 counter = Path(sys.argv[2])
 for _ in range(250):
     with guarded(Address(location=sys.argv[1]), "one of four", patience=1e9, sleep=lambda _: None):

@@ -10,7 +10,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import Address, observe_table, remove_unborn
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.lake import LakeSettings
+from lakewright.spec.models.lake import LakeSettings
 
 
 @pytest.fixture

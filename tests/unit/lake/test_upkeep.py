@@ -14,10 +14,10 @@ from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.lake.upkeep import Shape, look_at_shape
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.entity import Entity
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.maintenance import Maintenance
-from lakewright.spec.kinds.places import Address
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.maintenance import Maintenance
+from lakewright.spec.models.places import Address
 
 pa: Any = import_module("pyarrow")
 

@@ -10,8 +10,8 @@ from lakewright.lake.lake import Lake
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.loading.stage import make_stage
+from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """

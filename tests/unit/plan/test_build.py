@@ -6,16 +6,16 @@ import re
 from collections.abc import Mapping
 
 from lakewright.errors import Fault
-from lakewright.plan.build import Selection, build_plan
 from lakewright.plan.candidate import Candidate, Instance
-from lakewright.plan.dirty import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
+from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.planner import Selection, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 BUILD_ONLY = Selection(phases=(Phase.BUILD,))
 

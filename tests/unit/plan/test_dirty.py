@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.plan.dirty import (
+from lakewright.plan.dirtiness import (
     BuildPolicy,
     build_dirty,
     create_dirty,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.plan.index import ResourceIndex
 from lakewright.plan.resource import Resource
+from lakewright.plan.resource_index import ResourceIndex
 
 LEVELS = st.sampled_from(["a", "b", "*", "a*"])
 PARTITIONS = st.dictionaries(st.sampled_from(["p", "q", "r"]), st.sampled_from(["1", "2"]))

@@ -8,12 +8,12 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.plan.order import Gate, order
+from lakewright.plan.dependencies import Gate, order
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 Node = StepKey | Gate
 

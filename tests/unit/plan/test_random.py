@@ -14,14 +14,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lakewright.errors import SpecError
-from lakewright.plan.build import Selection, build_plan
 from lakewright.plan.candidate import Candidate, Instance
-from lakewright.plan.dirty import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.planner import Selection, build_plan
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 NAMES = ("a", "ab", "b", "c", "d", "e")
 RESOURCES = st.one_of(

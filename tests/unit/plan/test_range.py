@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.errors import SpecError
-from lakewright.plan.range import expand, floor_value
+from lakewright.plan.arguments import expand, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
-from lakewright.spec.kinds.job import Parameter
+from lakewright.spec.models.job import Parameter
 
 DAY = Parameter(name="day", type=ValueType.DATE)
 MONTH = Parameter(name="day", type=ValueType.DATE, granularity="P1M")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.plan.select import Choice, select
+from lakewright.plan.selectors import Choice, select
 
 CHOICES = [
     Choice("land", "relation"),

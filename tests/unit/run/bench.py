@@ -21,7 +21,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.leases import Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
-from lakewright.plan.dirty import build_dirty
+from lakewright.plan.dirtiness import build_dirty
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -33,8 +33,8 @@ from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.kinds.model import Texts
-from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.loader import load_project
+from lakewright.spec.models.base import Texts
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.settings import Settings

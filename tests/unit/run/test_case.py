@@ -13,7 +13,7 @@ from lakewright.relations.relation import Relation
 from lakewright.run.case import moved_lake, moves_of
 from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.spark.session import SessionSettings, throw_away_conf
-from lakewright.spec.loading.stage import make_stage
+from lakewright.spec.loading.case_setup import make_stage
 from lakewright.workspace.workspace import Workspace
 
 SECTIONS = """

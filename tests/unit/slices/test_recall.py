@@ -28,7 +28,7 @@ from lakewright.slices.look import look_for_slices
 from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.process import process_pending
 from lakewright.slices.recover_from_log import given_number
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.entity import application_of
 

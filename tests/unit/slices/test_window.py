@@ -7,8 +7,8 @@ import pytest
 from lakewright.errors import SpecError
 from lakewright.slices.window import lower_end
 from lakewright.spec.expressions.function import Surroundings
-from lakewright.spec.kinds.entity import Entity
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.watermark import Watermark
 
 
 def test_an_expression_that_does_not_suit_the_last_value_is_named_with_entity_and_column() -> None:

@@ -11,7 +11,7 @@ from tests.schemas import plain_yaml, violations
 
 import lakewright
 from lakewright.app import registry
-from lakewright.spec.loading.json_schema import (
+from lakewright.spec.json_schema import (
     documentation_schema,
     entities_schema,
     module_schema,

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from tests.unit.spec.kinds import faults, load
 
 from lakewright.errors import SpecError
-from lakewright.spec.kinds.adopt import Adoption
-from lakewright.spec.kinds.entity import Entity, Strategy
-from lakewright.spec.kinds.lake import LakeSettings, Output
-from lakewright.spec.kinds.places import Address, place_within
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.adoption import Adoption
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.lake import LakeSettings, Output
+from lakewright.spec.models.places import Address, place_within
+from lakewright.spec.models.watermark import Watermark
 
 FOUNDATION: dict[str, Any] = {
     "environment": {

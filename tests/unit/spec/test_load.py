@@ -21,7 +21,7 @@ from tests.unit.spec.kinds import (
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.loading.load import load_project
+from lakewright.spec.loading.loader import load_project
 
 WEATHER = {
     "project.yml": """

@@ -15,11 +15,11 @@ from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.kinds.job import Parameter
+from lakewright.spec.json_schema import module_schema, project_schema
+from lakewright.spec.loading.case_setup import make_stage
 from lakewright.spec.loading.config import read_config
-from lakewright.spec.loading.json_schema import module_schema, project_schema
-from lakewright.spec.loading.stage import make_stage
-from lakewright.spec.near import nearest, suggestion
+from lakewright.spec.models.job import Parameter
+from lakewright.spec.suggestions import nearest, suggestion
 
 
 @pytest.mark.parametrize(

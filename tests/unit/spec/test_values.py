@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.spec.expressions.patterns import format_moment
+from lakewright.spec.expressions.date_patterns import format_moment
 from lakewright.spec.expressions.values import Duration, ValueType, parse_value, render_value
 
 

@@ -13,7 +13,7 @@ from lakewright.errors import (
     TargetError,
     UsageError,
 )
-from lakewright.spec.kinds.entity import Entity
+from lakewright.spec.models.entity import Entity
 from lakewright.strategies.failures import translated
 
 ENTITY = Entity.model_validate(

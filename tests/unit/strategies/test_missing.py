@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.spec.kinds.watermark import Watermark
+from lakewright.spec.models.watermark import Watermark
 from lakewright.strategies.delete_inference import joined
 
 JOINED = [

@@ -6,7 +6,7 @@ import pytest
 
 from lakewright.errors import MigrationError
 from lakewright.lake.table import TableState
-from lakewright.spec.kinds.entity import Entity, Strategy
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.compatibility import refuse_other_table
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
 from lakewright.transform.hash import HASH_VERSION

@@ -26,7 +26,7 @@ from lakewright.errors import LakewrightError, UsageError
 
 if TYPE_CHECKING:
     from lakewright.doctor.examination import Repair
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["doctor"]
 

@@ -14,8 +14,8 @@ from lakewright.errors import UsageError
 from lakewright.manifest.compare import compare
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.plan.status import Status
-from lakewright.spec.kinds.age import before_now
-from lakewright.spec.near import suggestion
+from lakewright.spec.expressions.age import before_now
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["history"]
 

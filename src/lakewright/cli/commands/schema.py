@@ -57,7 +57,7 @@ def _found(find_project: Any) -> Path | None:
 
 
 def _schemas(kinds: Registry) -> Mapping[str, Mapping[str, Any]]:
-    from lakewright.spec.loading.json_schema import (
+    from lakewright.spec.json_schema import (
         documentation_schema,
         entities_schema,
         module_schema,

@@ -13,7 +13,7 @@ from lakewright.cli.page import Branch, Span, line
 from lakewright.errors import UsageError
 from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.expressions.secrets import is_secret_name
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
     from lakewright.spec.project import Project

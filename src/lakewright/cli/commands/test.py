@@ -16,7 +16,7 @@ from lakewright.cli.render.plan import plan_page
 from lakewright.cli.signals import listening
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.plan.status import overall
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -18,7 +18,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.manifest.watermark import Change, Standing, Watermark, Watermarks
 
 if TYPE_CHECKING:
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["watermark"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.spec.kinds.model import Named, Reference
+from lakewright.spec.models.base import Named, Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

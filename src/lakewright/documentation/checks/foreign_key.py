@@ -12,7 +12,7 @@ from lakewright.documentation.checks.check import Count, QueryCheck
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column as column_of
 from lakewright.mappings.mapping import Input
-from lakewright.spec.kinds.model import Reference, Texts, inconsistent
+from lakewright.spec.models.base import Reference, Texts, inconsistent
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

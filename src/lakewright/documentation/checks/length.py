@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from lakewright.documentation.checks.check import RowCheck
 from lakewright.lake.columns import column as column_of
-from lakewright.spec.kinds.model import inconsistent
+from lakewright.spec.models.base import inconsistent
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field as Declared
 
 from lakewright.documentation.checks.check import KeyCheck
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 
 __all__ = ["PrimaryKeyCheck"]
 

@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.documentation.checks.check import Count, QueryCheck
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.workspace.query import mapping_names
 
 if TYPE_CHECKING:

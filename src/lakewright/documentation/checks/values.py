@@ -8,7 +8,7 @@ from pydantic import Field as Declared
 
 from lakewright.documentation.checks.check import RowCheck
 from lakewright.lake.columns import column as column_of
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

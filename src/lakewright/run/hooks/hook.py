@@ -14,7 +14,7 @@ from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call
 from lakewright.run.hooks.event import Event
-from lakewright.spec.kinds.model import Named, Texts
+from lakewright.spec.models.base import Named, Texts
 
 __all__ = ["Conditions", "Hook", "Surroundings", "is_meant"]
 

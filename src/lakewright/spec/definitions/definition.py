@@ -13,7 +13,7 @@ from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bound_values, expand_uses
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.model import Named
+from lakewright.spec.models.base import Named
 from lakewright.spec.reading.document import Document
 
 __all__ = ["Definition", "render_tree"]

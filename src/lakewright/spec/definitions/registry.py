@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.kinds.model import Named
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Named
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Registry"]
 

@@ -15,9 +15,9 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.faults import Locate
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import ValueType, parse_value
-from lakewright.spec.kinds.job import Parameter
-from lakewright.spec.kinds.model import Listed, Named
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Listed, Named
+from lakewright.spec.models.job import Parameter
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["AROUND", "PREFIX", "Binding", "TemplateSpec", "Use", "bind", "bound_values", "expand_uses"]
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lakewright.spec.expressions import values
-from lakewright.spec.expressions.arguments import (
+from lakewright.spec.expressions.conversions import (
     DATE_UNITS,
     TIME_UNITS,
     as_date,
@@ -22,8 +22,8 @@ from lakewright.spec.expressions.arguments import (
     moving,
     total_seconds,
 )
+from lakewright.spec.expressions.date_patterns import DAYS, MONTHS, format_moment
 from lakewright.spec.expressions.function import Functions, functions
-from lakewright.spec.expressions.patterns import DAYS, MONTHS, format_moment
 from lakewright.spec.expressions.values import Duration
 
 __all__ = ["METHODS"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions import values
-from lakewright.spec.expressions.arguments import (
+from lakewright.spec.expressions.conversions import (
     DATE_UNITS,
     TIME_UNITS,
     as_calendar,
@@ -23,9 +23,9 @@ from lakewright.spec.expressions.arguments import (
     lengths,
     moving,
 )
+from lakewright.spec.expressions.date_patterns import format_moment
 from lakewright.spec.expressions.function import Namespace, Surroundings, functions
 from lakewright.spec.expressions.jsonpath import json_path
-from lakewright.spec.expressions.patterns import format_moment
 from lakewright.spec.expressions.secrets import is_secret_name
 
 __all__ = ["NAMESPACES"]

@@ -12,13 +12,13 @@ from threading import RLock
 from typing import Any
 
 from lakewright.errors import Location, SpecError
+from lakewright.spec.expressions.calls import call, read_property
 from lakewright.spec.expressions.expression import Access, Literal, Name, Node, Template, parse_template
 from lakewright.spec.expressions.function import Surroundings
-from lakewright.spec.expressions.functions import call, read_property
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import render_value
-from lakewright.spec.near import nearest
+from lakewright.spec.suggestions import nearest
 
 __all__ = ["Entry", "Scope", "secrets_of"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["OWN", "SETTINGS", "read_config"]
 

@@ -8,9 +8,9 @@ from graphlib import CycleError, TopologicalSorter
 from lakewright.errors import Fault
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import Named, Reference
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.project import Project
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["check_references"]
 

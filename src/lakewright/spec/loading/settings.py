@@ -13,12 +13,12 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.lake import TEMPLATES, LakeSettings, Output
 from lakewright.spec.loading.config import read_config
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.lake import TEMPLATES, LakeSettings, Output
 from lakewright.spec.reading.document import Place
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.sections import Profile, Sections, Setting
+from lakewright.spec.suggestions import suggestion
 
 Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
 """Tells what is wrong with settings: the key at which it shows, and the fault."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.near import suggestion
 from lakewright.spec.reading.document import Document, Path, Place
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["CATEGORIES", "LISTED", "Declared", "Profile", "Sections", "Setting"]
 

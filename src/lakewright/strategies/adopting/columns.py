@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
-from lakewright.spec.kinds.column import normal_name
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.column import normal_name
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import refuse_other_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table import TableState
-    from lakewright.spec.kinds.adopt import Adoption
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.adoption import Adoption
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.lake.table import TableState
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
 __all__ = ["adopt"]

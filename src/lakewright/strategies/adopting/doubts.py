@@ -17,7 +17,7 @@ from lakewright.transform.steps import instant_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
 __all__ = ["Doubt", "counted", "doubts"]

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
-from lakewright.spec.kinds.entity import Strategy
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.doubts import (
     CURRENT,
     DELETED,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField
 
-    from lakewright.spec.kinds.adopt import Adoption
-    from lakewright.spec.kinds.entity import Entity
+    from lakewright.spec.models.adoption import Adoption
+    from lakewright.spec.models.entity import Entity
     from lakewright.strategies.adopting.columns import AdoptedColumns
     from lakewright.transform.pipeline import Prepared
 

@@ -9,8 +9,8 @@ from pydantic import Field as Declared
 from pydantic import field_validator
 
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import Texts
-from lakewright.spec.kinds.types import Type, parse_type
+from lakewright.spec.models.base import Texts
+from lakewright.spec.models.types import Type, parse_type
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, shown_rows
 
 if TYPE_CHECKING:

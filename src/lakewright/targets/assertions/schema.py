@@ -9,8 +9,8 @@ from pydantic import model_validator
 
 from lakewright.lake.difference import SchemaRules, schema_differences
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import KindOf
-from lakewright.spec.kinds.types import Field, TypeText
+from lakewright.spec.models.base import KindOf
+from lakewright.spec.models.types import Field, TypeText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.spec.kinds.model import Texts
+from lakewright.spec.models.base import Texts
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation, StoredRelation
-from lakewright.spec.kinds.model import Named
+from lakewright.spec.models.base import Named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

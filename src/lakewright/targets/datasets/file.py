@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.relations.file import FileFormat, FileRelation
 from lakewright.schemas.schema import Schema
-from lakewright.spec.kinds.model import KindOf, Reference, TextMap
+from lakewright.spec.models.base import KindOf, Reference, TextMap
 from lakewright.targets.datasets.dataset import RelationLike
 
 if TYPE_CHECKING:

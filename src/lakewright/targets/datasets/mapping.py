@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.targets.datasets.dataset import Dataset
 
 if TYPE_CHECKING:

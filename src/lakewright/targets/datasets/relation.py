@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.lake.partition import Partition
 from lakewright.relations.relation import Relation
-from lakewright.spec.kinds.model import Reference, TextMap
+from lakewright.spec.models.base import Reference, TextMap
 from lakewright.targets.datasets.dataset import RelationLike
 from lakewright.workspace.reference import RelationReference, referenced
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.plan.resource import Resource
-from lakewright.spec.kinds.model import Named
+from lakewright.spec.models.base import Named
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 from lakewright.errors import TargetError
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import Reference
+from lakewright.spec.models.base import Reference
 from lakewright.targets.measures.measure import Measure, Measurement
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lakewright.spec.kinds.model import KindOf, Named, NamedMap, Reference, TextMap, Texts
+from lakewright.spec.models.base import KindOf, Named, NamedMap, Reference, TextMap, Texts
 
 __all__ = ["CASE_SECTIONS", "Case"]
 

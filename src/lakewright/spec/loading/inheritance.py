@@ -7,9 +7,9 @@ from typing import cast
 
 from lakewright.errors import Fault
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.kinds.case import Case
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.model import Named
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.case import Case
+from lakewright.spec.models.job import Job
 
 __all__ = ["inherit"]
 

@@ -16,7 +16,7 @@ from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
 from pydantic_core import core_schema
 
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.kinds.model import Listed, Model
+from lakewright.spec.models.base import Listed, Model
 
 __all__ = [
     "Array",

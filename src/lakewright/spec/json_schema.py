@@ -14,13 +14,13 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import PREFIX, TemplateSpec
-from lakewright.spec.kinds.case import Case
-from lakewright.spec.kinds.documentation import DocumentationFile
-from lakewright.spec.kinds.entity import Entity, SourceConnection
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.model import ALSO, KIND_MARK, Named
-from lakewright.spec.loading.load import ProjectFile
+from lakewright.spec.loading.loader import ProjectFile
+from lakewright.spec.models.base import ALSO, KIND_MARK, Named
+from lakewright.spec.models.case import Case
+from lakewright.spec.models.documentation import DocumentationFile
+from lakewright.spec.models.entity import Entity, SourceConnection
+from lakewright.spec.models.job import Job
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED
 
 __all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]

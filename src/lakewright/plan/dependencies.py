@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakewright.plan.index import ResourceIndex
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.plan.resource_index import ResourceIndex
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan, Step, StepKey
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 __all__ = ["Gate", "order"]
 

@@ -10,7 +10,7 @@ from lakewright.errors import SpecError
 from lakewright.spec.expressions.function import Function, Functions, Namespace, Surroundings
 from lakewright.spec.expressions.methods import METHODS
 from lakewright.spec.expressions.namespaces import NAMESPACES
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["call", "foreseen", "read_property"]
 

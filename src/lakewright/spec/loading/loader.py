@@ -14,17 +14,14 @@ from typing import Any, cast
 from pydantic import Field, ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
+from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import Namespace, Surroundings
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.kinds.documentation import DocumentationFile
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.model import Listed, Model, Named, TextMap, Texts
-from lakewright.spec.loading.define import Definer
-from lakewright.spec.loading.entities import check_entities, check_settings, merge_connections
-from lakewright.spec.loading.inherit import inherit
+from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
+from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.references import check_references
 from lakewright.spec.loading.settings import (
     Check,
@@ -35,6 +32,9 @@ from lakewright.spec.loading.settings import (
     read_own_config,
     unchecked,
 )
+from lakewright.spec.models.base import Listed, Model, Named, TextMap, Texts
+from lakewright.spec.models.documentation import DocumentationFile
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.document import Document
 from lakewright.spec.reading.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import KindOf, Listed, Model, Named, Reference, Texts
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, Texts
 
 __all__ = [
     "COLLECTORS",

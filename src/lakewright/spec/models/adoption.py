@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lakewright.spec.kinds.model import SnakeModel, TextMap, Texts
+from lakewright.spec.models.base import SnakeModel, TextMap, Texts
 
 __all__ = ["ROLES", "Adoption", "AdoptionValue"]
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.executions import active_patterns
-from lakewright.plan.expect import Expectations
+from lakewright.plan.expectations import Expectations
 from lakewright.plan.graph import Graph, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
-from lakewright.spec.kinds.job import Execution
+from lakewright.spec.models.job import Execution
 
 __all__ = ["Selection", "build_plan"]
 

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.kinds.model import SnakeModel
-from lakewright.spec.kinds.places import place_within
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import SnakeModel
+from lakewright.spec.models.places import place_within
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["LakeSettings", "Output"]
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.entity import (
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.entity import (
     OF_SETTINGS,
     TEMPLATES,
     Entity,
@@ -19,11 +20,10 @@ from lakewright.spec.kinds.entity import (
     Strategy,
     likely_meant,
 )
-from lakewright.spec.kinds.lake import LakeSettings
-from lakewright.spec.kinds.model import Named
-from lakewright.spec.kinds.places import Address, Places
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import Declared
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["check_entities", "check_settings", "merge_connections"]
 

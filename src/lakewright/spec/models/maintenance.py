@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lakewright.spec.kinds.model import SnakeModel
+from lakewright.spec.models.base import SnakeModel
 
 __all__ = ["Maintenance"]
 

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from lakewright.spec.near import suggestion
+from lakewright.spec.suggestions import suggestion
 
 __all__ = [
     "ALSO",

@@ -23,7 +23,7 @@ from lakewright.spec.expressions.values import (
     parse_integer,
     parse_value,
 )
-from lakewright.spec.kinds.model import KindOf, Listed, Model, Named, Reference, TextMap, Texts
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, TextMap, Texts
 
 __all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "Step"]
 

@@ -11,12 +11,12 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, TemplateSpec, bind
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.kinds.case import Case
-from lakewright.spec.kinds.entity import Entity, SourceConnection
-from lakewright.spec.kinds.job import Job
-from lakewright.spec.kinds.model import Named, read_settings
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.base import Named, read_settings
+from lakewright.spec.models.case import Case
+from lakewright.spec.models.entity import Entity, SourceConnection
+from lakewright.spec.models.job import Job
 from lakewright.spec.reading.sections import Declared
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Definer"]
 

@@ -18,8 +18,8 @@ from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.expressions.values import Duration, Value, ValueType
-from lakewright.spec.kinds.job import Parameter, Step
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.job import Parameter, Step
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["MOST_INSTANCES", "expand", "floor_value", "sample_arguments"]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.spec.kinds.model import ALSO, Model, SnakeModel
-from lakewright.spec.kinds.types import Type, TypeText
+from lakewright.spec.models.base import ALSO, Model, SnakeModel
+from lakewright.spec.models.types import Type, TypeText
 
 __all__ = ["Column", "Injection", "Injections", "Role", "lower", "normal_name"]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.errors import SpecError
+from lakewright.spec.expressions.calls import foreseen
 from lakewright.spec.expressions.expression import (
     Access,
     Literal,
@@ -23,10 +24,9 @@ from lakewright.spec.expressions.expression import (
     parts_of,
 )
 from lakewright.spec.expressions.function import Surroundings
-from lakewright.spec.expressions.functions import foreseen
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.kinds.model import SnakeModel, inconsistent
+from lakewright.spec.models.base import SnakeModel, inconsistent
 
 __all__ = ["Operation", "Watermark"]
 

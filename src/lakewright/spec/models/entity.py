@@ -15,14 +15,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_vali
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression, names_in, parse_template
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.kinds.adopt import AdoptionValue
-from lakewright.spec.kinds.column import Column, Injections, lower, normal_name
-from lakewright.spec.kinds.lake import LakeSettings, Output, OutputText
-from lakewright.spec.kinds.maintenance import Maintenance
-from lakewright.spec.kinds.model import Listed, Named, Reference, SnakeModel, TextMap, Texts, inconsistent
-from lakewright.spec.kinds.places import Address, Places
-from lakewright.spec.kinds.watermark import Watermark
-from lakewright.spec.near import nearest
+from lakewright.spec.models.adoption import AdoptionValue
+from lakewright.spec.models.base import Listed, Named, Reference, SnakeModel, TextMap, Texts, inconsistent
+from lakewright.spec.models.column import Column, Injections, lower, normal_name
+from lakewright.spec.models.lake import LakeSettings, Output, OutputText
+from lakewright.spec.models.maintenance import Maintenance
+from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.watermark import Watermark
+from lakewright.spec.suggestions import nearest
 
 __all__ = [
     "OF_SETTINGS",

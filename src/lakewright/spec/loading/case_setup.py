@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from lakewright.errors import Fault, SpecError
+from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
-from lakewright.spec.kinds.case import CASE_SECTIONS, Case
-from lakewright.spec.loading.define import Definer
-from lakewright.spec.near import suggestion
+from lakewright.spec.models.case import CASE_SECTIONS, Case
 from lakewright.spec.project import Project
 from lakewright.spec.reading.sections import Declared
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Stage", "make_stage"]
 
