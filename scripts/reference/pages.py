@@ -27,9 +27,9 @@ from lakewright.spec.models.case import Case
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity, EntitySettings, SourceConnection
+from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.spec.models.types import Field, PartitionField
 from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.datasets.dataset import Dataset

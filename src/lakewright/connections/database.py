@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 __all__ = ["Check", "Database", "DatabaseTable", "Index", "TableName", "accept"]
 

@@ -11,7 +11,7 @@ from lakewright.connections.database import Check, accept
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.columns import fields_of
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jvm import JvmDatabase
 from lakewright.lake.columns import engine_type
-from lakewright.spec.models.types import Chars, Field, Scalar, Type
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.types import Chars, Scalar, Type
 
 __all__ = ["StandardDialect"]
 

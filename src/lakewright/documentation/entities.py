@@ -20,7 +20,7 @@ from lakewright.targets.entity import application_of
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.spec.models.types import Field
+    from lakewright.spec.models.fields import Field
 
 __all__ = ["entity_item"]
 

@@ -15,7 +15,7 @@ from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
 from lakewright.relations.relation import Relation
 from lakewright.spec.models.documentation import Documentation
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.workspace import Workspace

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.documentation.pages.document import Ref, Source
 from lakewright.documentation.plans import MARK, sources_of
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

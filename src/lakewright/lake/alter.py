@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.table import set_properties
+from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
+from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import Output
-from lakewright.spec.models.types import Field
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.types import Array, Chars, Field, MapOf, Scalar, Struct, Type, parse_type
+from lakewright.spec.models.fields import Field, parse_type
+from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -21,8 +21,8 @@ from lakewright.plan.arguments import expand, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
 from lakewright.spec.models.base import Listed, Model
+from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.job import Parameter
-from lakewright.spec.models.types import PartitionField
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.sql import name_sql, text_sql
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.files import files_at, local_path
 from lakewright.lake.parquet import count_rows
+from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.types import Field, parse_type
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql
 

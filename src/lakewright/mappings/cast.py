@@ -8,7 +8,7 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import cast_column, column, find_column
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.models.types import TypeText
+from lakewright.spec.models.fields import TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from lakewright.errors import TargetError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 __all__ = ["ColumnPolicy", "ColumnPolicyText", "TypePolicy", "TypePolicyText"]
 

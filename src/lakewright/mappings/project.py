@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.lake.columns import cast_column, column
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.base import ALSO, Listed, Model
-from lakewright.spec.models.types import TypeText
+from lakewright.spec.models.fields import TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,7 @@ from lakewright.lake.partition import Selection, expand_selection
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.reference import RelationReference, referenced
 from lakewright.workspace.workspace import Source

@@ -12,7 +12,7 @@ from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.mismatch import ColumnPolicy, ColumnPolicyText, TypePolicy, TypePolicyText
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 from lakewright.lake.columns import conform
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

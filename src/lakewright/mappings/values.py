@@ -11,7 +11,7 @@ from lakewright.lake.columns import frame_of_records
 from lakewright.mappings.mapping import Mapping
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

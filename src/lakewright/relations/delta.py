@@ -51,8 +51,8 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.spec.models.base import TextMap, Texts
+from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,8 +14,8 @@ from lakewright.lake.table import TableState, observe_table, open_file
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.spec.expressions.values import Value
+from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.types import Field, PartitionField
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable

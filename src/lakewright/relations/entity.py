@@ -15,7 +15,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
 from lakewright.workspace.query import all_rows

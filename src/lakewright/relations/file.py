@@ -21,7 +21,7 @@ from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.models.base import TextMap
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,8 @@ from lakewright.connections.dialect import Dialect
 from lakewright.lake.alter import Step
 from lakewright.lake.difference import fits
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
-from lakewright.spec.models.types import Chars, Field, Type
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.types import Chars, Type
 
 __all__ = ["find_table_steps", "has_place"]
 

@@ -26,7 +26,7 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Listed, Model, Texts
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

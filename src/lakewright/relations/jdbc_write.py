@@ -19,7 +19,7 @@ from lakewright.connections.dialect import Dialect
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.partition import Partition
 from lakewright.relations.relation import OutputMode
-from lakewright.spec.models.types import Field, PartitionField
+from lakewright.spec.models.fields import Field, PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,7 +20,8 @@ from lakewright.lake.alter import Step
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.plan.observation import Change
-from lakewright.spec.models.types import Array, Field, MapOf, Struct
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.types import Array, MapOf, Struct
 from lakewright.transform.sql import name_sql, text_sql
 
 __all__ = [

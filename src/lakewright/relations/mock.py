@@ -13,7 +13,7 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.relations.empty import EmptyRelation
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ from lakewright.lake.partition import Partition, typed_partition
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
-from lakewright.spec.models.types import PartitionField
+from lakewright.spec.models.fields import PartitionField
 
 __all__ = ["Pattern"]
 

@@ -17,7 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
-from lakewright.spec.models.types import Field, PartitionField
+from lakewright.spec.models.fields import Field, PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

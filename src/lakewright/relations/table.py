@@ -30,8 +30,8 @@ from lakewright.relations.migration import (
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.types import Field
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:

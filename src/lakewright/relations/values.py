@@ -12,7 +12,7 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

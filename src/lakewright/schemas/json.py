@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakewright.schemas.text import TextSchema
-from lakewright.spec.models.types import Array, Field, MapOf, Scalar, Struct, StructField, Type
+from lakewright.spec.models.fields import Field
+from lakewright.spec.models.types import Array, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = ["JsonSchema"]
 

@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.base import Named
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from lakewright.errors import SpecError
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

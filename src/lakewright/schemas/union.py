@@ -12,7 +12,7 @@ from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Reference
-from lakewright.spec.models.types import Field
+from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

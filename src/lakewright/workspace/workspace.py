@@ -15,7 +15,7 @@ from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
-from lakewright.spec.models.types import Field, PartitionField
+from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.workspace.definitions import Definitions
 
 if TYPE_CHECKING:

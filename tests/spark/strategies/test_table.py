@@ -19,7 +19,7 @@ from lakewright.lake.table import (
     truncate_table,
     widen_column,
 )
-from lakewright.spec.models.types import Field, parse_type
+from lakewright.spec.models.fields import Field, parse_type
 
 COLUMNS = (
     Field(name="the`id", type=parse_type("int"), nullable=False, description="It's the key"),

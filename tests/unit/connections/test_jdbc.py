@@ -19,7 +19,7 @@ from lakewright.relations.jdbc_write import staging_name
 from lakewright.relations.relation import Relation
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.session import SessionSettings, session_conf
-from lakewright.spec.models.types import Field, PartitionField, parse_type
+from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
 
 class Nowhere:

@@ -11,7 +11,7 @@ from lakewright.lake.partition import (
     partition_of_folder,
     partition_sql,
 )
-from lakewright.spec.models.types import PartitionField, parse_type
+from lakewright.spec.models.fields import PartitionField, parse_type
 
 DAY = PartitionField(name="day", type=parse_type("date"), granularity="P1M")
 CODE = PartitionField(name="Code", type=parse_type("string"))

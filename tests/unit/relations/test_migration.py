@@ -12,7 +12,7 @@ from lakewright.relations.migration import (
     default_policy,
     find_steps,
 )
-from lakewright.spec.models.types import Field, parse_type
+from lakewright.spec.models.fields import Field, parse_type
 
 RELAXED, STRICT = MigrationPolicy.RELAXED, MigrationPolicy.STRICT
 

@@ -9,7 +9,7 @@ from tests.projects import make_workspace
 from lakewright.errors import SpecError
 from lakewright.relations.relation import Relation
 from lakewright.schemas.spark import SparkSchema, as_spark_json
-from lakewright.spec.models.types import Field, parse_type
+from lakewright.spec.models.fields import Field, parse_type
 from lakewright.workspace.workspace import Workspace
 
 AVRO = {

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.models.types import Field, PartitionField, parse_type
+from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.base import ALSO, Model, SnakeModel
-from lakewright.spec.models.types import Type, TypeText
+from lakewright.spec.models.fields import TypeText
+from lakewright.spec.models.types import Type
 
 __all__ = ["Column", "Injection", "Injections", "Role", "lower", "normal_name"]
 

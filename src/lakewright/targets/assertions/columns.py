@@ -10,7 +10,8 @@ from pydantic import field_validator
 
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Texts
-from lakewright.spec.models.types import Type, parse_type
+from lakewright.spec.models.fields import parse_type
+from lakewright.spec.models.types import Type
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from lakewright.lake.difference import SchemaRules, schema_differences
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
-from lakewright.spec.models.types import Field, TypeText
+from lakewright.spec.models.fields import Field, TypeText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 from lakewright.relations.values import ValuesRelation
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
-from lakewright.spec.models.types import TypeText
+from lakewright.spec.models.fields import TypeText
 from lakewright.targets.datasets.dataset import RelationLike
 
 if TYPE_CHECKING:

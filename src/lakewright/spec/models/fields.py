@@ -1,0 +1,145 @@
+"""Fields of declared schemas, partition columns, and the forms in which projects write a field's type.
+
+Source: the project files' rules, fields and data types: Flowman's names and shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field as Declared
+from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
+from pydantic_core import core_schema
+
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.models.base import Model
+from lakewright.spec.models.types import (
+    DEEPEST,
+    LONGEST,
+    Array,
+    Chars,
+    Decimal,
+    MapOf,
+    Scalar,
+    Struct,
+    StructField,
+    Type,
+    parse_sql_type,
+)
+
+__all__ = ["Field", "PartitionField", "TypeText", "parse_type"]
+
+
+def parse_type(declared: object) -> Type:
+    """Return the type that a text (`decimal(10,2)`, `array<struct<a: int>>`) or a map describes.
+
+    Maps are Flowman's: `{kind: struct, fields: [...]}`, `{kind: array, elementType: ...}`,
+    `{kind: map, keyType: ..., valueType: ...}`.
+
+    Raises:
+        ValueError: There is no such type.
+
+    Example:
+        >>> parse_type("ARRAY<Long>").ddl
+        'array<bigint>'
+    """
+    if isinstance(declared, (Scalar, Decimal, Chars, Array, MapOf, Struct)):
+        return declared
+    if isinstance(declared, Mapping):
+        return _from_map(declared, 0)
+    if not isinstance(declared, str) or len(declared) > LONGEST:
+        raise ValueError("a type is a text such as decimal(10,2), or a map with a kind")
+    return parse_sql_type(declared)
+
+
+def _from_map(declared: Mapping[str, Any], depth: int) -> Type:
+    def inner(key: str) -> Type:
+        if key not in declared:
+            raise ValueError(f"a type of kind {kind!r} needs {key!r}")
+        part = declared[key]
+        return _from_map(part, depth + 1) if isinstance(part, Mapping) else parse_type(part)
+
+    kind = str(declared.get("kind", "")).lower()
+    if depth > DEEPEST:
+        raise ValueError(f"the type is nested more than {DEEPEST} deep")
+    known = {
+        "array": {"elementType", "containsNull"},
+        "map": {"keyType", "valueType", "containsNull"},
+        "struct": {"fields"},
+    }
+    if kind not in known:
+        raise ValueError(f"no type of kind {declared.get('kind')!r}; there are array, map and struct")
+    if unknown := sorted(set(declared) - known[kind] - {"kind"}):
+        raise ValueError(f"unknown key {unknown[0]!r} in a type of kind {kind!r}")
+    if kind == "array":
+        return Array(inner("elementType"))
+    if kind == "map":
+        return MapOf(inner("keyType"), inner("valueType"))
+    fields = [Field.model_validate(field) for field in declared.get("fields") or ()]
+    return Struct(tuple(field.as_struct_field() for field in fields))
+
+
+class _TypeSchema:
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {
+            "type": ["string", "object"],
+            "examples": ["string", "bigint", "decimal(10,2)", "array<string>"],
+        }
+
+
+TypeText = Annotated[
+    Type, PlainValidator(parse_type), PlainSerializer(lambda found: found.ddl), _TypeSchema()
+]
+"""A field that holds a type, read from its text or map."""
+
+
+class Field(Model):
+    """One column of a declared schema."""
+
+    name: str = Declared(min_length=1, description="Name of the column.")
+    type: TypeText = Declared(description="Its type, such as bigint or decimal(10,2).")
+    nullable: bool = Declared(default=True, description="Whether it may be null.")
+    description: str | None = Declared(default=None, description="What it holds; the table's column comment.")
+    default: str | None = Declared(default=None, description="Value where rows lack the column.")
+    format: str | None = Declared(
+        default=None, description="How values are written in files, for formats that need it."
+    )
+    size: int | None = Declared(default=None, description="Width in formats of fixed width.")
+    charset: str | None = Declared(
+        default=None, description="Character set, for databases that have several."
+    )
+    collation: str | None = Declared(default=None, description="Collation of a database's column.")
+    renamed_from: str | None = Declared(
+        default=None, description="Former name: a migration renames that column."
+    )
+
+    def as_struct_field(self) -> StructField:
+        """Return the field as part of a struct."""
+        return StructField(self.name, self.type, self.nullable, self.description)
+
+    @property
+    def ddl(self) -> str:
+        """The column in Spark's `CREATE TABLE`, without its comment."""
+        name = "`" + self.name.replace("`", "``") + "`"
+        return f"{name} {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
+
+
+class PartitionField(Model):
+    """One partition column of a relation."""
+
+    name: str = Declared(min_length=1, description="Name of the column.")
+    type: TypeText = Declared(description="Its type.")
+    description: str | None = Declared(default=None, description="What it holds.")
+    granularity: str | None = Declared(default=None, description="Step of its values, such as P1D or 1.")
+
+    @property
+    def value_type(self) -> ValueType:
+        """The type by which values of it are read."""
+        return ValueType.parse(self.type.ddl)
+
+    def as_field(self) -> Field:
+        """Return the column as one of the relation's schema; partition values are never null."""
+        return Field(name=self.name, type=self.type, nullable=False, description=self.description)
