@@ -42,6 +42,7 @@ from lakewright.manifest.redact import Redactor
 from lakewright.manifest.settings import kept_since, lease_duration, takeover
 from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.plan.step import Plan
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.circles import find_circles
@@ -49,7 +50,7 @@ from lakewright.run.docs import Docs, DocsRequest, write_docs
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
-from lakewright.slices.process import Bench, Wishes, process_pending
+from lakewright.slices.process import Bench, ProcessingOptions, process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
 from lakewright.spark.session import SessionSettings, throw_away_conf
@@ -296,7 +297,9 @@ class App:
             stage=stage,
             lake=moved_lake(shared, moves),
             journal=self._journal(store),
-            context=self._context(RunOptions(allow_data_loss=True), store, interruption),
+            context=self._context(
+                RunOptions(permissions=Permissions(allow_data_loss=True)), store, interruption
+            ),
             clock=self.clock,
             environ=self.environ,
             keep_going=keep_going,
@@ -309,9 +312,7 @@ class App:
         *,
         strategy: str | None = None,
         processing_time: str | None = None,
-        allow_late: bool = False,
-        allow_backdated: bool = False,
-        allow_data_loss: bool = False,
+        permissions: Permissions = NO_PERMISSIONS,
         wait: bool = False,
         interruption: Interruption | None = None,
     ) -> ProcessResult:
@@ -322,9 +323,7 @@ class App:
             slice: Name of the slice; all that are ready unless given.
             strategy: `full`, `merge` or `historic` in place of the entity's own.
             processing_time: ISO 8601.
-            allow_late: Apply a slice though a later one is processed.
-            allow_backdated: Let the processing time lie before what the table holds.
-            allow_data_loss: Let Full replace the rows of another strategy.
+            permissions: What the run may do that is refused by default.
             wait: Wait for what another run holds.
             interruption: Asked between slices whether to stop.
 
@@ -339,15 +338,13 @@ class App:
                 remedy="Set enabled: true where it, or its connection, is declared.",
             )
         self._make_store()
-        wishes = Wishes(
+        options = ProcessingOptions(
             strategy=None if strategy is None else Strategy(strategy),
             processing_time=processing_time,
-            late=allow_late,
-            backdated=allow_backdated,
-            data_loss=allow_data_loss,
+            permissions=permissions,
             wait=wait,
         )
-        result = process_pending(self._bench(found, wishes, interruption), found, slice=slice)
+        result = process_pending(self._bench(found, options, interruption), found, slice=slice)
         if result.slices and result.error is None and not result.is_stopped:
             self._keep_in_shape(found)
         return result
@@ -380,7 +377,7 @@ class App:
             store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
         )
 
-    def _bench(self, entity: Entity, wishes: Wishes, interruption: Interruption | None) -> Bench:
+    def _bench(self, entity: Entity, options: ProcessingOptions, interruption: Interruption | None) -> Bench:
         return Bench(
             lake=self.lake,
             ledger=self.ledger,
@@ -391,7 +388,7 @@ class App:
             takeover=self.takeover,
             is_stopping=lambda: interruption is not None and interruption.signal is not None,
             warn=log.warning,
-            wishes=wishes,
+            options=options,
         )
 
     def run(self, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
@@ -440,9 +437,9 @@ class App:
         """Return what is wrong with an entity's silver table, and since when; nothing is written."""
         return examine(self._desk(), entity)
 
-    def plan_repair(self, entity: Entity, *, allow_data_loss: bool = False) -> Repair | None:
+    def plan_repair(self, entity: Entity, permissions: Permissions = NO_PERMISSIONS) -> Repair | None:
         """Return what would put an entity's silver table right, or None; nothing is written."""
-        return plan_repair(self._desk(allow_data_loss=allow_data_loss), entity)
+        return plan_repair(self._desk(permissions), entity)
 
     def repair(self, entity: Entity, planned: Repair, *, author: str, reason: str) -> int | None:
         """Return the version of the table after a planned repair, which the history of runs keeps.
@@ -453,10 +450,10 @@ class App:
         """
         return repair(self._desk(), entity, planned, self.journal, author=author, reason=reason)
 
-    def _desk(self, *, allow_data_loss: bool = False) -> Context:
+    def _desk(self, permissions: Permissions = NO_PERMISSIONS) -> Context:
         """What work outside of a job is given to work with."""
         workspace = Workspace(self.project, self.project.scope, self.lake)
-        options = RunOptions(allow_data_loss=allow_data_loss)
+        options = RunOptions(permissions=permissions)
         return self._context(options, self.store, None)(workspace)
 
     def close(self) -> None:
@@ -470,8 +467,7 @@ class App:
         request = replace(request, force=request.force or always == "true")
         options = RunOptions(
             is_forced=request.force,
-            allow_data_loss=request.allow_data_loss,
-            allow_backdated=request.allow_backdated,
+            permissions=request.permissions,
             wait=request.wait,
             preview=request.preview,
         )

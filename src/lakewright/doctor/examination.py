@@ -148,7 +148,7 @@ def plan_repair(context: Context, entity: Entity) -> Repair | None:
         return None
     session = strict_session(lake)
     patient = _patient(context, entity, session, state)
-    treatment = treat(patient, may_lose_rows=context.options.allow_data_loss)
+    treatment = treat(patient, allow_data_loss=context.options.permissions.allow_data_loss)
     if not (treatment.changed or treatment.removed or treatment.doubled or treatment.left):
         return None
     return Repair(session, address, state, patient, treatment)

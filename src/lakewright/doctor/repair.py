@@ -65,7 +65,7 @@ class Treatment:
         }
 
 
-def treat(patient: Patient, *, may_lose_rows: bool) -> Treatment:
+def treat(patient: Patient, *, allow_data_loss: bool) -> Treatment:
     """Return what makes a table's rows right again, as far as they themselves tell; nothing is written.
 
     A version ends where the next one of its key begins; the last one is current unless it has an end, or is
@@ -85,13 +85,13 @@ def treat(patient: Patient, *, may_lose_rows: bool) -> Treatment:
     found = patient.frame.withColumn(OWN_KEY, functions.expr(patient.own_key() or "cast(null as string)"))
     concerned = found.join(keys.distinct(), functions.expr(f"{own} <=> k"), "left_semi")
     mended = _historic(patient, concerned) if patient.is_historic else _merged(patient, concerned)
-    return _treatment(patient, mended.localCheckpoint(), may_lose_rows=may_lose_rows)
+    return _treatment(patient, mended.localCheckpoint(), allow_data_loss=allow_data_loss)
 
 
-def _treatment(patient: Patient, mended: DataFrame, *, may_lose_rows: bool) -> Treatment:
+def _treatment(patient: Patient, mended: DataFrame, *, allow_data_loss: bool) -> Treatment:
     doubled = mended.where(f"not {KEPT}").count()
     columns = _mended_columns(patient)
-    kept = mended.where(KEPT) if may_lose_rows else _with(mended, _reverted(patient, columns))
+    kept = mended.where(KEPT) if allow_data_loss else _with(mended, _reverted(patient, columns))
     is_changed = " or ".join(f"not {name_sql(name)} <=> {name_sql(WAS + name)}" for name in columns)
     changed = kept.where(is_changed)
     rows = kept.select(*(name_sql(name) for name in patient.frame.columns))
@@ -100,8 +100,8 @@ def _treatment(patient: Patient, mended: DataFrame, *, may_lose_rows: bool) -> T
         rows=rows,
         keys=keys,
         changed=changed.count(),
-        removed=doubled if may_lose_rows else 0,
-        doubled=0 if may_lose_rows else doubled,
+        removed=doubled if allow_data_loss else 0,
+        doubled=0 if allow_data_loss else doubled,
         shown=_shown(patient, changed, columns),
         left=diagnose(replace(patient, frame=rows)),
     )

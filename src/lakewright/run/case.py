@@ -17,6 +17,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.moved import Moves
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
@@ -145,7 +146,7 @@ class CaseRun:
             phase=phase,
             force=phase is Phase.VERIFY,
             keep_going=self.keep_going or phase is Phase.DESTROY,
-            allow_data_loss=True,
+            permissions=Permissions(allow_data_loss=True),
         )
         return JobRun(project, self.lake, self.journal, request, self.context, self.clock, self.environ)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakewright.errors import UsageError
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase, phases_until
 
 __all__ = ["JobRequest"]
@@ -23,6 +24,7 @@ class JobRequest:
         targets: Only targets that one of these chooses take part; see `lakewright.plan.selectors`.
         dirty: Regular expressions of whole names; these targets run though they are clean.
         resume: Only what the last run with these arguments left undone.
+        permissions: What the run may do that is refused by default.
         preview: A plan also counts the deletes that entities' next slices imply, which takes Spark.
         jobs: How many targets run side by side, where nothing orders them; None leaves it to the job and the
             configuration.
@@ -37,8 +39,7 @@ class JobRequest:
     force: bool = False
     keep_going: bool = False
     resume: bool = False
-    allow_data_loss: bool = False
-    allow_backdated: bool = False
+    permissions: Permissions = field(default_factory=Permissions)
     wait: bool = False
     preview: bool = False
     jobs: int | None = None

@@ -49,7 +49,7 @@ def adopt_before(bench: Bench, entity: Entity, item: Item) -> Mapping[str, int]:
             slice_name=name,
             strategy=entity.strategy,
             at=at,
-            may_lose_rows=False,
+            allow_data_loss=False,
         )
         token = Token(app_id, 0, {"run": bench.holder.run_id, "before": item.item_id})
         return adopt(

@@ -39,7 +39,6 @@ from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.strategies.apply import Applied, Order, apply
 from lakewright.strategies.failures import translated
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.work import Leave
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,7 +198,7 @@ class Attempts:
         noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True
         if (
             claim.item_id not in self.late
-            or self.bench.wishes.late
+            or self.bench.options.permissions.allow_late
             or noted
             or self.entity.late_slices == "apply"
         ):
@@ -237,7 +236,7 @@ class Attempts:
             holder=str(self.bench.holder),
             content=self._commit_content(claim, slice_, at),
             lower_ends=lower_ends(self.bench, self.entity),
-            leave=Leave(data_loss=self.bench.wishes.data_loss, backdated=self.bench.wishes.backdated),
+            permissions=self.bench.options.permissions,
         )
 
     def _commit_content(self, claim: Claim, slice_: Slice, at: datetime) -> dict[str, Any]:

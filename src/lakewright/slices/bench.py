@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.ledger import Takeover
+from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Strategy
 
-__all__ = ["Bench", "Wishes"]
+__all__ = ["Bench", "ProcessingOptions"]
 
 
 def _say_nothing(_text: str) -> None:
@@ -25,23 +26,19 @@ def _say_nothing(_text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the caller asks for.
+class ProcessingOptions:
+    """How the caller wants slices to be processed.
 
     Attributes:
-        strategy: Instead of the entity's own.
-        processing_time: ISO 8601 text, for one slice.
-        late: Whether a slice older than one already processed is applied.
-        backdated: Whether the processing time may lie before what the table holds.
-        data_loss: Whether Full may replace rows of another strategy.
-        wait: Whether to wait for a slice that another run processes.
+        strategy: The strategy to use instead of the entity's own.
+        processing_time: ISO 8601 text; for one slice only.
+        permissions: What the run may do that is refused by default.
+        wait: Whether to wait for a slice that another run is processing.
     """
 
     strategy: Strategy | None = None
     processing_time: str | None = None
-    late: bool = False
-    backdated: bool = False
-    data_loss: bool = False
+    permissions: Permissions = field(default_factory=Permissions)
     wait: bool = False
 
 
@@ -70,4 +67,4 @@ class Bench:
     is_cut_off: Callable[[], bool] = lambda: False
     warn: Callable[[str], None] = _say_nothing
     sleep: Callable[[float], None] = time.sleep
-    wishes: Wishes = field(default_factory=Wishes)
+    options: ProcessingOptions = field(default_factory=ProcessingOptions)

@@ -168,9 +168,9 @@ class _Foresight:
             self.entity,
             read_slice(session, slice_, self.entity),
             slice_name=slice_.name,
-            strategy=self.bench.wishes.strategy or self.entity.strategy,
+            strategy=self.bench.options.strategy or self.entity.strategy,
             at=self.bench.clock(),
-            may_lose_rows=self.bench.wishes.data_loss,
+            allow_data_loss=self.bench.options.permissions.allow_data_loss,
             after=self.first,
         )
 

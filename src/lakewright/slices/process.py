@@ -25,7 +25,7 @@ from lakewright.lake.commit import has_passed
 from lakewright.lake.table import last_number, latest_from, observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
-from lakewright.slices.bench import Bench, Wishes
+from lakewright.slices.bench import Bench, ProcessingOptions
 from lakewright.slices.look import choose, held_error, look_for_slices
 from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.recover_from_log import counter_of, has_landed
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Bench", "Wishes", "held_error", "look_for_slices", "process_pending"]
+__all__ = ["Bench", "ProcessingOptions", "held_error", "look_for_slices", "process_pending"]
 
 PAUSE = 0.5
 """Seconds between two looks at a slice that another run processes."""
@@ -63,7 +63,7 @@ def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
         attempts = Attempts(
-            bench, entity, bench.wishes.strategy or entity.strategy, given=given, late=pending.late
+            bench, entity, bench.options.strategy or entity.strategy, given=given, late=pending.late
         )
         _refuse_times(attempts, chosen)
         result = _process(attempts, chosen)
@@ -81,7 +81,7 @@ def _look(bench: Bench, entity: Entity) -> Pending:
         pending, _ = look_for_slices(bench, entity)
         lock = None if pending.held is None else bench.ledger.lock(pending.held)
         is_held = lock is not None and not lock.is_stale
-        if not (bench.wishes.wait and is_held) or bench.is_stopping():
+        if not (bench.options.wait and is_held) or bench.is_stopping():
             return pending
         bench.sleep(PAUSE)
 
@@ -99,7 +99,9 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
             remedy="Name the slice, or process them without --processing-time.",
         )
     bench, silver = attempts.bench, attempts.places.silver
-    if bench.wishes.backdated or has_landed(bench.lake, silver, chosen[0], bench.application):
+    if bench.options.permissions.allow_backdated or has_landed(
+        bench.lake, silver, chosen[0], bench.application
+    ):
         return
     if is_adoptable(attempts.entity, observe_table(bench.lake, silver)):
         return
@@ -168,13 +170,13 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
                 return None
             raise
         except ItemLocked:
-            if not bench.wishes.wait or bench.is_stopping():
+            if not bench.options.wait or bench.is_stopping():
                 raise
             bench.sleep(PAUSE)
 
 
 def _given_time(bench: Bench) -> tuple[datetime | None, tuple[str, ...]]:
-    text = bench.wishes.processing_time
+    text = bench.options.processing_time
     if text is None:
         return None, ()
     found = parse_processing_time(text, bench.lake.settings.zone)

@@ -14,6 +14,7 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.table import TableState, observe_table
 from lakewright.manifest.watermark import Watermark
+from lakewright.plan.permissions import Permissions
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.adopting.commit import adopt
@@ -24,7 +25,7 @@ from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
 from lakewright.strategies.pruning import ranged_columns
 from lakewright.strategies.schema_fit import Fit, fit_slice
-from lakewright.strategies.work import Leave, Work
+from lakewright.strategies.work import Work
 from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Order:
     holder: str
     content: Mapping[str, Any] = field(default_factory=dict)
     lower_ends: Mapping[str, object] = field(default_factory=dict)
-    leave: Leave = field(default_factory=Leave)
+    permissions: Permissions = field(default_factory=Permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
         holder=order.holder,
         content={**order.content, "hashVersion": HASH_VERSION, "watermarks": watermarks},
         lower_ends=order.lower_ends,
-        leave=order.leave,
+        permissions=order.permissions,
         is_small=is_small,
     )
 
@@ -178,7 +179,7 @@ def _fitted(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
         slice_name=order.slice_name,
         strategy=order.strategy,
         at=order.at,
-        may_lose_rows=order.leave.data_loss,
+        allow_data_loss=order.permissions.allow_data_loss,
     )
 
 

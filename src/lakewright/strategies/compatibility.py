@@ -36,7 +36,9 @@ _PARTITIONED = (
 )
 
 
-def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, may_lose_rows: bool) -> None:
+def refuse_misfit(
+    state: TableState, strategy: Strategy, prepared: Prepared, *, allow_data_loss: bool
+) -> None:
     """Return where the strategy may write to the table that is there.
 
     Raises:
@@ -47,7 +49,7 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
     """
     if not state.exists:
         return
-    _refuse_other_strategy(state, strategy, may_lose_rows=may_lose_rows)
+    _refuse_other_strategy(state, strategy, allow_data_loss=allow_data_loss)
     if strategy is not Strategy.FULL:
         _refuse_other_columns(state, strategy, prepared)
         _refuse_other_hashes(state.properties)
@@ -55,7 +57,9 @@ def refuse_misfit(state: TableState, strategy: Strategy, prepared: Prepared, *, 
         _refuse_other_names(state, prepared.names)
 
 
-def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *, may_lose_rows: bool) -> None:
+def refuse_other_table(
+    state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool
+) -> None:
     """Return where the entity may go on with the table that is there, as far as no slice is needed to know.
 
     Raises:
@@ -67,7 +71,7 @@ def refuse_other_table(state: TableState, strategy: Strategy, entity: Entity, *,
     """
     if not state.exists:
         return
-    _refuse_other_strategy(state, strategy, may_lose_rows=may_lose_rows)
+    _refuse_other_strategy(state, strategy, allow_data_loss=allow_data_loss)
     refuse_other_partitions(state.partition_columns, strategy, entity)
     if strategy is Strategy.FULL:
         return
@@ -129,10 +133,10 @@ def _refuse_other_names(state: TableState, names: Mapping[str, str]) -> None:
             )
 
 
-def _refuse_other_strategy(state: TableState, strategy: Strategy, *, may_lose_rows: bool) -> None:
+def _refuse_other_strategy(state: TableState, strategy: Strategy, *, allow_data_loss: bool) -> None:
     kept = state.properties.get(STRATEGY_PROPERTY)
     if strategy is Strategy.FULL:
-        if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (may_lose_rows or state.is_empty):
+        if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (allow_data_loss or state.is_empty):
             raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
     elif kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
         raise _strategy_error(kept, strategy)

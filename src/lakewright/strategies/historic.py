@@ -63,7 +63,7 @@ def apply_historic(work: Work) -> Summary:
     inserts = counts["insert"] + counts["update"]
     if not matches + inserts:
         return summary
-    if work.leave.backdated:
+    if work.permissions.allow_backdated:
         _refuse_disorder(work, changes)
     current = f"t.{name_sql(work.system.valid_to)} is null"
     reach = reached(work, counts.get(MISSING, 0))

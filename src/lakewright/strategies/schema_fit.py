@@ -57,7 +57,7 @@ def fit_slice(
     slice_name: str,
     strategy: Strategy,
     at: datetime,
-    may_lose_rows: bool,
+    allow_data_loss: bool,
     after: Fit | None = None,
 ) -> Fit:
     """Return how a slice fits its table.
@@ -70,7 +70,7 @@ def fit_slice(
         slice_name: For its rows.
         strategy: By which it is to be processed.
         at: The processing time.
-        may_lose_rows: Whether Full may replace rows of another strategy.
+        allow_data_loss: Whether Full may replace rows of another strategy.
         after: The slice that is to make the table before this one; None where it is there, or isn't yet.
 
     Raises:
@@ -99,7 +99,7 @@ def fit_slice(
         return Fit(address, state, prepared, None)
     if table is None:
         return Fit(address, state, prepared, None)
-    refuse_misfit(state, strategy, prepared, may_lose_rows=may_lose_rows)
+    refuse_misfit(state, strategy, prepared, allow_data_loss=allow_data_loss)
     refuse_other_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)

@@ -20,6 +20,7 @@ from lakewright.lake.table import (
     read_table,
     set_properties,
 )
+from lakewright.plan.permissions import Permissions
 from lakewright.strategies.drift import Alignment
 from lakewright.strategies.facts import Facts
 from lakewright.strategies.summary import Summary
@@ -34,20 +35,7 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import Prepared
     from lakewright.transform.system import SystemColumns
 
-__all__ = ["Leave", "Work"]
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """What the operator allows.
-
-    Attributes:
-        data_loss: Full may replace the rows of another strategy.
-        backdated: The processing time may lie before what the table holds.
-    """
-
-    data_loss: bool = False
-    backdated: bool = False
+__all__ = ["Work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +70,7 @@ class Work:
     holder: str
     content: Mapping[str, Any] = field(default_factory=dict)
     lower_ends: Mapping[str, object] = field(default_factory=dict)
-    leave: Leave = field(default_factory=Leave)
+    permissions: Permissions = field(default_factory=Permissions)
     is_small: bool = False
 
     @property

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.ledger import Takeover
+from lakewright.plan.permissions import Permissions
 from lakewright.targets.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,15 +25,13 @@ class RunOptions:
 
     Attributes:
         is_forced: Work is done though it is done already.
-        allow_data_loss: Rows and columns may be lost.
-        allow_backdated: A processing time may be older than what the table holds.
+        permissions: What the run may do that is refused by default.
         wait: Leases of others are waited for.
         preview: Looking counts the deletes that the next slices imply.
     """
 
     is_forced: bool = False
-    allow_data_loss: bool = False
-    allow_backdated: bool = False
+    permissions: Permissions = field(default_factory=Permissions)
     wait: bool = False
     preview: bool = False
 

@@ -98,7 +98,7 @@ class DropTarget(Target):
                 raise VerificationError(f"{self.label}: {found.subject} exists", remedy="Run CREATE.")
             return Outcome()
         is_loss = found.exists is not Answer.NO and found.filled is not Answer.NO
-        if phase is Phase.CREATE and is_loss and not context.options.allow_data_loss:
+        if phase is Phase.CREATE and is_loss and not context.options.permissions.allow_data_loss:
             raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
         resources = relation.resources(workspace)
         with leases_held(context, resources):

@@ -33,7 +33,7 @@ from lakewright.slices.foresee import fail_foreseeable
 from lakewright.slices.forget import forget
 from lakewright.slices.pending import Pending, slice_name
 from lakewright.slices.preview import preview_next
-from lakewright.slices.process import Bench, Wishes, held_error, look_for_slices, process_pending
+from lakewright.slices.process import Bench, ProcessingOptions, held_error, look_for_slices, process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Entity, Strategy
@@ -303,11 +303,10 @@ class EntityTarget(Target):
             is_stopping=context.is_stopping,
             is_cut_off=context.is_cut_off,
             warn=context.warn,
-            wishes=Wishes(
+            options=ProcessingOptions(
                 strategy=self.strategy,
                 processing_time=self.processing_time,
-                backdated=context.options.allow_backdated,
-                data_loss=context.options.allow_data_loss,
+                permissions=context.options.permissions,
                 wait=context.options.wait,
             ),
         )
@@ -376,11 +375,15 @@ def _held_up(
     bench: Bench, entity: Entity, pending: Pending, state: TableState
 ) -> tuple[Pending, Hold] | None:
     """The slices, and what holds them all back: a table that isn't this entity's; None where it is."""
-    wishes = bench.wishes
     if is_adoptable(entity, state):
         return None
     try:
-        refuse_other_table(state, wishes.strategy or entity.strategy, entity, may_lose_rows=wishes.data_loss)
+        refuse_other_table(
+            state,
+            bench.options.strategy or entity.strategy,
+            entity,
+            allow_data_loss=bench.options.permissions.allow_data_loss,
+        )
     except LakewrightError as error:
         if pending.ready:
             held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))

@@ -203,7 +203,7 @@ class WritingTarget(Target):
         if relation.observe(workspace).exists is Answer.NO:
             relation.create(workspace)
         else:
-            relation.migrate(workspace, allow_data_loss=context.options.allow_data_loss)
+            relation.migrate(workspace, allow_data_loss=context.options.permissions.allow_data_loss)
         return Outcome()
 
     def _build(self, context: Context) -> Outcome:

@@ -17,7 +17,7 @@ from lakewright.lake.lake import Lake
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
-from lakewright.slices.process import Bench, Wishes, process_pending
+from lakewright.slices.process import Bench, ProcessingOptions, process_pending
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
@@ -87,7 +87,7 @@ class SmallLake:
         self.now += timedelta(hours=1)
         return self.now
 
-    def bench(self, entity: Entity, **wishes: Any) -> Bench:
+    def bench(self, entity: Entity, **options: Any) -> Bench:
         return Bench(
             lake=self.lake,
             ledger=self.ledger,
@@ -95,7 +95,7 @@ class SmallLake:
             application=Application.named(f"lakewright/tests/{entity.name}", entity.destination),
             clock=self.clock,
             warn=self.warnings.append,
-            wishes=Wishes(**wishes),
+            options=ProcessingOptions(**options),
         )
 
     def put(self, entity: Entity, name: str, rows: Any, schema: Any = None) -> Path:
@@ -106,23 +106,23 @@ class SmallLake:
         pq.write_table(table, folder / name)
         return folder / name
 
-    def process(self, entity: Entity, slice_: str | None = None, **wishes: Any) -> ProcessResult:
-        return process_pending(self.bench(entity, **wishes), entity, slice=slice_)
+    def process(self, entity: Entity, slice_: str | None = None, **options: Any) -> ProcessResult:
+        return process_pending(self.bench(entity, **options), entity, slice=slice_)
 
-    def load(self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any) -> Summary:
+    def load(self, entity: Entity, name: str, rows: Any, schema: Any = None, **options: Any) -> Summary:
         """Write a slice, process what is pending, and return the last summary; errors are raised."""
         self.put(entity, name, rows, schema)
-        result = self.process(entity, **wishes)
+        result = self.process(entity, **options)
         if result.error is not None:
             raise result.error
         return result.slices[-1].summary
 
     def fail(
-        self, entity: Entity, name: str, rows: Any, schema: Any = None, **wishes: Any
+        self, entity: Entity, name: str, rows: Any, schema: Any = None, **options: Any
     ) -> LakewrightError:
         """Write a slice, process it, and return the error that it ended with."""
         self.put(entity, name, rows, schema)
-        result = self.process(entity, **wishes)
+        result = self.process(entity, **options)
         assert result.error is not None
         return result.error
 

@@ -24,6 +24,7 @@ from tests.model.strategies import Model, Record, Refused, Row, canonical
 from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours, in_way, pa
 
 from lakewright.manifest.item import Verdict
+from lakewright.plan.permissions import Permissions
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class StrategyMachine(RuleBasedStateMachine):
             for item in list(self.lake.items()):
                 if item.item_id.endswith(own) and item.verdict(application) is Verdict.PROCESSED:
                     self.lake.ledger.requeue(item.item_id, "again")
-        self._process(backdated=True)
+        self._process(permissions=Permissions(allow_backdated=True))
         self._check_tables()
 
     def _send(self, slice_: list[Sent], shape: Shape) -> None:
@@ -370,12 +371,12 @@ class StrategyMachine(RuleBasedStateMachine):
         ]
         return pa.Table.from_pylist(rows, schema=pa.schema([(name, schema[name]) for name in names]))
 
-    def _process(self, **wishes: Any) -> dict[str, ProcessResult]:
+    def _process(self, **options: Any) -> dict[str, ProcessResult]:
         """Process the last slice for every entity, side by side; what fails is put aside."""
         at = hours(10 * self.number).isoformat()
 
         def one(subject: Subject) -> ProcessResult:
-            return self.lake.process(subject.entity, processing_time=at, **wishes)
+            return self.lake.process(subject.entity, processing_time=at, **options)
 
         found = dict(zip(STRATEGIES, self.pool.map(one, self.subjects), strict=True))
         for item in list(self.lake.items()):

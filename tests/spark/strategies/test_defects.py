@@ -22,6 +22,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.item import Verdict
+from lakewright.plan.permissions import Permissions
 
 PAIR_KEY = [{"name": "x", "fieldroles": ["businesskey"]}, {"name": "y", "fieldroles": ["businesskey"]}]
 QUIET = {"last_seen": "on_change"}
@@ -58,7 +59,9 @@ def test_d2_a_slice_applied_twice_changes_nothing(lake: SmallLake, strategy: str
 
     (item,) = [item for item in lake.items() if item.item_id.endswith("s2")]
     lake.ledger.requeue(item.item_id, "again")
-    result = lake.process(customer, processing_time=hours(2).isoformat(), backdated=True)
+    result = lake.process(
+        customer, processing_time=hours(2).isoformat(), permissions=Permissions(allow_backdated=True)
+    )
 
     assert result.error is None
     assert lake.rows(customer) == before
@@ -208,7 +211,9 @@ def test_d13_a_processing_time_that_goes_back_is_refused_before_anything_is_lock
         Verdict.READY,
     ]
 
-    error = lake.process(crm, processing_time=hours(4).isoformat(), backdated=True).error
+    error = lake.process(
+        crm, processing_time=hours(4).isoformat(), permissions=Permissions(allow_backdated=True)
+    ).error
 
     assert isinstance(error, BackdatedError)
     assert len(lake.rows(crm)) == 2
@@ -219,7 +224,13 @@ def test_d13_leave_for_a_backdated_time_holds_only_for_records_that_it_orders_ri
     lake.load(crm, "s1", things((1, "a")), processing_time=hours(1).isoformat())
     lake.load(crm, "s2", things((2, "b")), processing_time=hours(5).isoformat())
 
-    lake.load(crm, "s3", things((1, "c")), processing_time=hours(3).isoformat(), backdated=True)
+    lake.load(
+        crm,
+        "s3",
+        things((1, "c")),
+        processing_time=hours(3).isoformat(),
+        permissions=Permissions(allow_backdated=True),
+    )
 
     assert lake.rows(crm, "id", "v", "dlf_ValidFrom", "dlf_ValidTo") == [
         (1, "a", 1.0, 3.0),
@@ -318,7 +329,9 @@ def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) 
         lake.ledger.skip(lake.ledger.resolve(failed.item_id, "tried").item_id, "tried")
     assert (len(lake.rows(merged)), len(lake.rows(history))) == (1, 1)
 
-    lake.load(history, "s9", things((2, "n")), strategy=Strategy.FULL, data_loss=True)
+    lake.load(
+        history, "s9", things((2, "n")), strategy=Strategy.FULL, permissions=Permissions(allow_data_loss=True)
+    )
     assert lake.rows(history, "id", "dlf_IsCurrent") == [(2, True)]
     assert lake.load(history, "t1", things((2, "m"))).updated == 1
 

@@ -19,6 +19,7 @@ from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import commits
 from lakewright.lake.table import observe_table
 from lakewright.manifest.journal import Journal
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
@@ -121,7 +122,7 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     )
     assert version == 4
     assert lake.broken() == {"begins_twice": 1, "current_twice": 1}
-    lossy = plan_repair(lake.context(allow_data_loss=True), lake.entity)
+    lossy = plan_repair(lake.context(permissions=Permissions(allow_data_loss=True)), lake.entity)
     assert lossy is not None
     assert (lossy.treatment.changed, lossy.treatment.removed, lossy.treatment.left) == (0, 1, ())
     repair(lake.context(), lake.entity, lossy, Journal(lake.store), author="ada", reason="twice")

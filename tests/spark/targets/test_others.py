@@ -12,6 +12,7 @@ from tests.projects import make_workspace
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.targets.context import RunOptions
@@ -133,7 +134,9 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
         bench.run("drop", Phase.CREATE)
     with pytest.raises(VerificationError):
         bench.run("drop", Phase.VERIFY)
-    bench.context = make_context(bench.workspace, options=RunOptions(allow_data_loss=True))
+    bench.context = make_context(
+        bench.workspace, options=RunOptions(permissions=Permissions(allow_data_loss=True))
+    )
     bench.run("drop", Phase.CREATE)
     assert not bench.dirty("drop", Phase.CREATE).is_to_run
     assert not bench.dirty("drop", Phase.DESTROY).is_to_run

@@ -13,6 +13,7 @@ from lakewright.errors import DataLossError, MigrationError, SpecError, TargetEr
 from lakewright.manifest.lease import LEASE
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
@@ -152,7 +153,9 @@ def test_a_table_becomes_what_is_declared(tmp_path: Path, spark: SparkSession) -
     )
     with pytest.raises(DataLossError, match="all its rows"):
         replaced.run("t", Phase.CREATE)
-    replaced.context = make_context(replaced.workspace, options=RunOptions(allow_data_loss=True))
+    replaced.context = make_context(
+        replaced.workspace, options=RunOptions(permissions=Permissions(allow_data_loss=True))
+    )
     replaced.run("t", Phase.CREATE)
     assert replaced.workspace.relation("t").fields(replaced.workspace)[0].type.ddl == "int"
     assert replaced.workspace.relation("t").read(replaced.workspace).isEmpty()

@@ -23,6 +23,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Store
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
@@ -151,8 +152,8 @@ class FakeApp:
             raise self.error
         return self.diagnosis
 
-    def plan_repair(self, entity: Any, *, allow_data_loss: bool) -> Any:
-        self.asked.append((entity.name, allow_data_loss))
+    def plan_repair(self, entity: Any, permissions: Permissions) -> Any:
+        self.asked.append((entity.name, permissions.allow_data_loss))
         return self.repairable
 
     def repair(self, entity: Any, planned: Any, *, author: str, reason: str) -> int:

@@ -9,6 +9,7 @@ from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, resu
 
 from lakewright.errors import Fault, ItemLocked, Location
 from lakewright.plan.observation import Change, Hold
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
@@ -64,8 +65,9 @@ def test_every_option_reaches_the_application() -> None:
     request = call_with(FakeApp(result=result_of(ended())), *BUILD, *options).app.asked[0]
     assert (request.job, request.phase, request.arguments) == ("daily", Phase.BUILD, ("month=2022-01",))
     assert (request.targets, request.dirty, request.jobs) == (("a.*", "b"), ("c",), 3)
-    flags = ("force", "keep_going", "is_alone", "resume", "wait", "allow_data_loss", "allow_backdated")
+    flags = ("force", "keep_going", "is_alone", "resume", "wait")
     assert all(getattr(request, flag) for flag in flags)
+    assert request.permissions == Permissions(allow_data_loss=True, allow_backdated=True)
 
 
 def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError
+from lakewright.plan.permissions import Permissions
 from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
@@ -98,8 +99,8 @@ def test_options_reach_the_application() -> None:
         "full",
         "2022-01-01",
     )
-    flags = ("allow_late", "allow_data_loss", "allow_backdated", "wait")
-    assert [given[flag] for flag in flags] == [True, True, False, False]
+    assert given["permissions"] == Permissions(allow_late=True, allow_data_loss=True)
+    assert given["wait"] is False
 
 
 def test_a_time_that_lies_too_early_is_wrong_usage() -> None:

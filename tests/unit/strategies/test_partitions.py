@@ -19,7 +19,7 @@ def refuse(strategy: str, declared: list[str], table: list[str]) -> None:
     entity = Entity.model_validate(document)
     properties = {STRATEGY_PROPERTY: strategy, HASH_VERSION_PROPERTY: HASH_VERSION}
     state = TableState(exists=True, partition_columns=tuple(table), properties=properties)
-    refuse_other_table(state, Strategy(strategy), entity, may_lose_rows=True)
+    refuse_other_table(state, Strategy(strategy), entity, allow_data_loss=True)
 
 
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])

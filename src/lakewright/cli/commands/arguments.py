@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 
 if TYPE_CHECKING:
@@ -60,8 +61,9 @@ class RunOptions:
             force=self.force,
             keep_going=self.keep_going,
             resume=self.resume,
-            allow_data_loss=self.allow_data_loss,
-            allow_backdated=self.allow_backdated,
+            permissions=Permissions(
+                allow_data_loss=self.allow_data_loss, allow_backdated=self.allow_backdated
+            ),
             wait=self.wait,
             jobs=self.jobs,
         )

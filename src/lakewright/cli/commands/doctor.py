@@ -23,6 +23,7 @@ from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.words import counted
 from lakewright.errors import LakewrightError, UsageError
+from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
     from lakewright.doctor.examination import Repair
@@ -64,7 +65,8 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
             return _answer(call, [*machine_checks(call.environ), *_of_project(call, start=start)])
     found = call.app.project.entity(entity)
     if repair:
-        return _repair(call, found, **options)
+        permissions = Permissions(allow_data_loss=options.pop("allow_data_loss"))
+        return _repair(call, found, permissions, **options)
     with working(call.output, "looking"):
         checks = list(entity_checks(call.app, found))
         try:
@@ -83,9 +85,11 @@ def _answer(call: Call, checks: list[Check], more: Mapping[str, Any] | None = No
     return 0 if is_ok else 1
 
 
-def _repair(call: Call, entity: Entity, *, yes: bool, allow_data_loss: bool, author: str, reason: str) -> int:
+def _repair(
+    call: Call, entity: Entity, permissions: Permissions, *, yes: bool, author: str, reason: str
+) -> int:
     with working(call.output, "looking"):
-        planned = call.app.plan_repair(entity, allow_data_loss=allow_data_loss)
+        planned = call.app.plan_repair(entity, permissions)
     if planned is None:
         call.output.result(
             {"repair": None, "version": None}, [line("Every rule holds: nothing is to repair.")]

@@ -16,6 +16,7 @@ from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening
 from lakewright.errors import OperatorError
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             slice_name,
             strategy=options["strategy"],
             processing_time=options["processing_time"],
-            allow_late=options["late"],
-            allow_data_loss=options["allow_data_loss"],
-            allow_backdated=options["allow_backdated"],
+            permissions=Permissions(
+                allow_data_loss=options["allow_data_loss"],
+                allow_backdated=options["allow_backdated"],
+                allow_late=options["late"],
+            ),
             wait=options["wait"],
             interruption=stopper,
         )

@@ -1,0 +1,29 @@
+"""Permissions that the operator gives to a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["NO_PERMISSIONS", "Permissions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What a run may do that is refused by default.
+
+    The command line or the Python API creates it once; it is passed on unchanged.
+
+    Attributes:
+        allow_data_loss: Migrations may drop columns that hold values, Full may replace the rows of another
+            strategy, and a repair may remove duplicate rows.
+        allow_backdated: A processing time may be earlier than the newest version in the table.
+        allow_late: A slice may be applied although a later one is already processed.
+    """
+
+    allow_data_loss: bool = False
+    allow_backdated: bool = False
+    allow_late: bool = False
+
+
+NO_PERMISSIONS = Permissions()
+"""The permissions of a run that was given none."""
