@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.unit.pages.documents import PRICES, make_document
+from tests.unit.documentation.documents import PRICES, make_document
 
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.words import anchor

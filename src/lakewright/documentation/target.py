@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.documentation.gather import Asked, gathered
-from lakewright.documentation.pages.document import CheckStatus, Document
+from lakewright.documentation.document import CheckStatus, Document
+from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.documentation.write import folder_of, write_documentation
 from lakewright.manifest.journal import Journal
@@ -61,9 +61,9 @@ class DocumentTarget(Target):
         del phase
         settings = self._settings(context.workspace)
         run = Journal(context.ledger.store).run(context.run_id)
-        document = gathered(
+        document = gather_document(
             context,
-            Asked(
+            DocumentRequest(
                 collected=settings.collected,
                 tool=f"Lakewright {version('lakewright')}",
                 job=run.job if run else None,

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakewright.documentation.pages.document import Document, Ref
+from lakewright.documentation.document import Document, Ref
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files

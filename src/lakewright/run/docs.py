@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from lakewright.documentation.gather import Asked, gathered
-from lakewright.documentation.pages.document import Document
+from lakewright.documentation.document import Document
+from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
@@ -70,14 +70,14 @@ def write_docs(
         lake = Lake(lake.settings, lake.session, start=_refused)
     workspace = Workspace(project.within(scope), scope, lake)
     settings = documentation_settings(workspace)
-    asked = Asked(
+    asked = DocumentRequest(
         collected=settings.collected - (_WITH_SPARK if request.is_offline else frozenset()),
         tool=f"Lakewright {version('lakewright')}",
         job=job,
         parameters=parameters,
         last_run=last,
     )
-    document = gathered(context(workspace), asked)
+    document = gather_document(context(workspace), asked)
     files = [write_documentation(document, generator, workspace) for generator in settings.generators]
     return Docs(document, tuple(files))
 

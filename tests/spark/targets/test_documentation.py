@@ -10,8 +10,8 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.documentation.gather import Asked, gathered
-from lakewright.documentation.pages.document import CheckResult, Document, Item, Ref
+from lakewright.documentation.document import CheckResult, Document, Item, Ref
+from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.spec.models.documentation import COLLECTORS
@@ -108,7 +108,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> 
 
 @pytest.fixture(scope="module")
 def told(workspace: Workspace) -> Document:
-    return gathered(make_context(workspace), Asked(frozenset(COLLECTORS), "Lakewright"))
+    return gather_document(make_context(workspace), DocumentRequest(frozenset(COLLECTORS), "Lakewright"))
 
 
 def item(document: Document, category: str, name: str) -> Item:
@@ -160,12 +160,11 @@ def test_failed_checks_show_rows(told: Document) -> None:
 
 def test_checks_of_one_relation_take_one_pass(workspace: Workspace, spark: SparkSession) -> None:
     from lakewright.documentation.checks.not_null import NotNullCheck
-    from lakewright.documentation.checks.run import Asked as AskedCheck
-    from lakewright.documentation.checks.run import tried
+    from lakewright.documentation.checks.run_checks import CheckRequest, run_checks
 
-    checks = [AskedCheck(NotNullCheck(kind="notNull"), "code") for _ in range(20)]
+    checks = [CheckRequest(NotNullCheck(kind="notNull"), "code") for _ in range(20)]
     spark.sparkContext.setJobGroup("passes", "")
-    tried(workspace, lambda: workspace.frame("currencies"), checks)
+    run_checks(workspace, lambda: workspace.frame("currencies"), checks)
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("passes")
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
     assert len(jobs) <= 2  # Spark may take one for each stage

@@ -10,7 +10,7 @@ import click
 import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with
 from tests.unit.cli.test_project import MODEL, document, lakewright
-from tests.unit.pages.documents import make_document
+from tests.unit.documentation.documents import make_document
 
 from lakewright.errors import SpecError
 from lakewright.run.docs import Docs, DocsRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from lakewright.documentation.pages.document import CheckResult, CheckStatus, Column, Item, Ref, Source
+from lakewright.documentation.document import CheckResult, CheckStatus, Column, Item, Ref, Source
 from lakewright.documentation.pages.words import anchor, counts_of
 
 __all__ = ["card"]

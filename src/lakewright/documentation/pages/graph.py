@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from lakewright.documentation.pages.document import Document, Item
+from lakewright.documentation.document import Document, Item
 from lakewright.documentation.pages.layout import Box, lay_out
 from lakewright.documentation.pages.words import anchor, where
 

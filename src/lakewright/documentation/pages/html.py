@@ -11,8 +11,8 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
+from lakewright.documentation.document import CheckStatus, Document
 from lakewright.documentation.pages.cards import card
-from lakewright.documentation.pages.document import CheckStatus, Document
 from lakewright.documentation.pages.graph import graph_svg
 from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, where
 

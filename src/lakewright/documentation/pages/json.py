@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lakewright.documentation.pages.document import Document
+from lakewright.documentation.document import Document
 
 __all__ = ["json_files"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lakewright.documentation.pages.document import (
+from lakewright.documentation.document import (
     CheckResult,
     CheckStatus,
     Column,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lakewright.documentation.pages.document import CheckResult, Ref
+from lakewright.documentation.document import CheckResult, Ref
 
 __all__ = ["CHAPTERS", "anchor", "counts_of", "where"]
 

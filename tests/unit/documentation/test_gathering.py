@@ -10,8 +10,8 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_project, make_workspace
 
-from lakewright.documentation.gather import Asked, gathered
-from lakewright.documentation.pages.document import CheckStatus, Document, Item, Ref
+from lakewright.documentation.document import CheckStatus, Document, Item, Ref
+from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.errors import SpecError
 from lakewright.manifest.journal import Journal, Run
@@ -71,7 +71,9 @@ OFFLINE = frozenset({"relations", "mappings", "targets", "entities"})
 
 @pytest.fixture
 def told(tmp_path: Path) -> Document:
-    return gathered(make_context(make_workspace(tmp_path, SHOP)), Asked(OFFLINE, "Lakewright 1"))
+    return gather_document(
+        make_context(make_workspace(tmp_path, SHOP)), DocumentRequest(OFFLINE, "Lakewright 1")
+    )
 
 
 def item(document: Document, category: str, name: str) -> Item:
@@ -141,7 +143,7 @@ def test_how_targets_ended_in_the_last_run_is_told(tmp_path: Path) -> None:
     journal.targets_done(run, {1: {**ended, "instance": {"day": "1"}, "error": {"message": "full"}}})
     context = make_context(make_workspace(tmp_path, SHOP), store=store)
 
-    told = gathered(context, Asked(OFFLINE, "Lakewright 1", "daily", {"day": "1"}, run))
+    told = gather_document(context, DocumentRequest(OFFLINE, "Lakewright 1", "daily", {"day": "1"}, run))
 
     (ending,) = item(told, "target", "prices").endings
     assert (ending.status, ending.reasons, ending.error) == ("FAILED", ("dirty",), "full")

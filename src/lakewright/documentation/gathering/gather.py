@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
-from lakewright.documentation.entities import entity_item
-from lakewright.documentation.items import mapping_item, relation_item, target_item
-from lakewright.documentation.join import joined
-from lakewright.documentation.pages.document import Document, Ending, Item, LastRun, Ref
+from lakewright.documentation.document import Document, Ending, Item, LastRun, Ref
+from lakewright.documentation.gathering.entities import entity_item
+from lakewright.documentation.gathering.items import mapping_item, relation_item, target_item
+from lakewright.documentation.lineage.connect import connect_items
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.record import format_instant
@@ -29,7 +29,7 @@ from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Asked", "gathered"]
+__all__ = ["DocumentRequest", "gather_document"]
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _WRITING = (Phase.CREATE, Phase.BUILD)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DocumentRequest:
     """What is to be told.
 
     Attributes:
@@ -57,13 +57,13 @@ class Asked:
     last_run: Run | None = None
 
 
-def gathered(context: Context, asked: Asked) -> Document:
+def gather_document(context: Context, asked: DocumentRequest) -> Document:
     """Return everything that is to be told; checks are tried, where they are asked for."""
     return _Gathering(context, asked).document()
 
 
 class _Gathering:
-    def __init__(self, context: Context, asked: Asked) -> None:
+    def __init__(self, context: Context, asked: DocumentRequest) -> None:
         self.context = context
         self.workspace = context.workspace
         self.asked = asked
@@ -75,7 +75,7 @@ class _Gathering:
 
     def document(self) -> Document:
         project = self.workspace.project
-        items = joined([*self._relations(), *self._mappings(), *self._targets(), *self._entities()])
+        items = connect_items([*self._relations(), *self._mappings(), *self._targets(), *self._entities()])
         return Document(
             project=project.name,
             made=format_instant(self.context.clock()),

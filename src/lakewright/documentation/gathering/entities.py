@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.documentation.pages.document import Column, Item, Ref
+from lakewright.documentation.document import Column, Item, Ref
 from lakewright.errors import LakewrightError
 from lakewright.lake.table import observe_table
 from lakewright.manifest.item import Verdict

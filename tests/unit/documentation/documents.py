@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakewright.documentation.pages.document import (
+from lakewright.documentation.document import (
     CheckResult,
     CheckStatus,
     Column,

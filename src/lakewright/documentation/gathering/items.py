@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.documentation.checks.check import Check
-from lakewright.documentation.checks.run import Asked, tried, untried
-from lakewright.documentation.lineage import column_sources
-from lakewright.documentation.pages.document import CheckResult, Column, Item, Ref, Source
+from lakewright.documentation.checks.run_checks import CheckRequest, check_not_run, run_checks
+from lakewright.documentation.document import CheckResult, Column, Item, Ref, Source
+from lakewright.documentation.lineage.column_sources import column_sources
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.mappings.mapping import Mapping as MappingModel
 from lakewright.plan.phase import Phase
@@ -157,14 +157,14 @@ def _results(
     is_checked: bool,
 ) -> Sequence[CheckResult]:
     asked = [
-        Asked(check, column)
+        CheckRequest(check, column)
         for column, checks in _written(documentation or _NOTHING)
         for check in checks
         if isinstance(check, Check)
     ]
     if not asked:
         return []
-    return tried(workspace, read, asked) if is_checked else [untried(each) for each in asked]
+    return run_checks(workspace, read, asked) if is_checked else [check_not_run(each) for each in asked]
 
 
 def _written(documentation: Documentation) -> Iterable[tuple[str | None, Iterable[Any]]]:

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.unit.pages.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
+from tests.unit.documentation.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
 
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.json import json_files

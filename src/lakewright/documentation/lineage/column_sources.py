@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from lakewright.documentation.pages.document import Ref, Source
-from lakewright.documentation.plans import MARK, sources_of
+from lakewright.documentation.document import Ref, Source
+from lakewright.documentation.lineage.spark_plan import MARK, sources_of
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.workspace import Workspace
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from lakewright.documentation.pages.document import Column, Item, Ref, Source
+from lakewright.documentation.document import Column, Item, Ref, Source
 
-__all__ = ["joined"]
+__all__ = ["connect_items"]
 
 Columns: TypeAlias = Mapping[Source, Column]
 
 
-def joined(items: Sequence[Item]) -> list[Item]:
+def connect_items(items: Sequence[Item]) -> list[Item]:
     """Return the items, each with all its neighbours and each column with where it comes from.
 
     Targets come with what they fill in `read_by`.

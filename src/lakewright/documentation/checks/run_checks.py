@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.documentation.checks.check import Check, KeyCheck, QueryCheck, RowCheck
-from lakewright.documentation.pages.document import CheckResult, CheckStatus, Sample
+from lakewright.documentation.document import CheckResult, CheckStatus, Sample
 from lakewright.errors import LakewrightError
 from lakewright.lake.columns import column as column_of
 from lakewright.workspace.query import all_rows, mapping_names
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Asked", "tried", "untried"]
+__all__ = ["CheckRequest", "check_not_run", "run_checks"]
 
 SHOWN_ROWS = 5
 SHOWN_COLUMNS = 8
@@ -31,14 +31,14 @@ Rows: TypeAlias = "Callable[[], DataFrame]"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequest:
     """A check, and the column below which it is written."""
 
     check: Check
     column: str | None = None
 
 
-def untried(asked: Asked, message: str | None = None) -> CheckResult:
+def check_not_run(asked: CheckRequest, message: str | None = None) -> CheckResult:
     """Return the result of a check that isn't tried; with a message, of one that can't be."""
     try:
         label = asked.check.label(asked.column)
@@ -54,7 +54,9 @@ def untried(asked: Asked, message: str | None = None) -> CheckResult:
     )
 
 
-def tried(workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[Asked]) -> list[CheckResult]:
+def run_checks(
+    workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[CheckRequest]
+) -> list[CheckResult]:
     """Return how each check ended, in the order given.
 
     What goes wrong with one is its result; where the rows can't be read, it is the result of all.
@@ -67,7 +69,7 @@ def tried(workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[A
     try:
         frame = read()
     except Exception as error:  # whatever Spark says is told on the page
-        return [untried(each, _told(error)) for each in asked]
+        return [check_not_run(each, _told(error)) for each in asked]
     return list(_Trial(workspace, frame).results(asked))
 
 
@@ -75,7 +77,7 @@ def tried(workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[A
 class _Tally:
     """A check that is counted together with others: two numbers, and what makes failures of them."""
 
-    asked: Asked
+    asked: CheckRequest
     frame: DataFrame
     columns: tuple[Column, Column]
     rows: Rows
@@ -92,14 +94,14 @@ class _Trial:
     workspace: Workspace
     frame: DataFrame
 
-    def results(self, asked: Sequence[Asked]) -> Iterable[CheckResult]:
+    def results(self, asked: Sequence[CheckRequest]) -> Iterable[CheckResult]:
         found: dict[int, CheckResult] = {}
         tallies: dict[int, _Tally] = {}
         for index, each in enumerate(asked):
             try:
                 prepared = self._prepared(each)
             except Exception as error:  # an unknown column, for one, is told on the page
-                prepared = untried(each, _told(error))
+                prepared = check_not_run(each, _told(error))
             if isinstance(prepared, _Tally):
                 tallies[index] = prepared
             else:
@@ -107,7 +109,7 @@ class _Trial:
         found |= _together(tallies)
         return [found[index] for index in range(len(asked))]
 
-    def _prepared(self, asked: Asked) -> _Tally | CheckResult:
+    def _prepared(self, asked: CheckRequest) -> _Tally | CheckResult:
         check = asked.check
         if isinstance(check, RowCheck | KeyCheck):
             tally = (
@@ -118,16 +120,16 @@ class _Trial:
             _ = tally.frame.agg(*tally.columns).schema  # analyses: what is wrong is this check's fault alone
             return tally
         if not isinstance(check, QueryCheck):
-            return untried(asked, f"checks of kind {check.kind} can't be tried")
+            return check_not_run(asked, f"checks of kind {check.kind} can't be run_checks")
         count = check.count(asked.column, self._filtered(check.filter), self.workspace)
         if count.holds is not None:
             status = CheckStatus.SUCCESS if count.holds else CheckStatus.FAILED
-            return replace(untried(asked), status=status, message=count.message)
+            return replace(check_not_run(asked), status=status, message=count.message)
         failing = count.failing
         rows = None if failing is None else lambda: failing
         return _counted(asked, count.passed or 0, count.failed or 0, rows)
 
-    def _row_tally(self, asked: Asked, check: RowCheck) -> _Tally:
+    def _row_tally(self, asked: CheckRequest, check: RowCheck) -> _Tally:
         from pyspark.sql import functions
 
         frame, among = self._subject(check)
@@ -137,7 +139,7 @@ class _Trial:
         counts = (functions.count_if(among & holds), functions.count_if(among & ~holds))
         return _Tally(asked, frame, counts, lambda: _leading(frame.where(among & ~holds), asked.column))
 
-    def _key_tally(self, asked: Asked, check: KeyCheck) -> _Tally:
+    def _key_tally(self, asked: CheckRequest, check: KeyCheck) -> _Tally:
         from pyspark.sql import functions
 
         frame, among = self._subject(check)
@@ -194,7 +196,7 @@ def _together(tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
                 try:
                     found |= _counted_in(frame, {index: tally})
                 except Exception as error:  # told on the page
-                    found[index] = untried(tally.asked, _told(error))
+                    found[index] = check_not_run(tally.asked, _told(error))
     return found
 
 
@@ -207,10 +209,10 @@ def _counted_in(frame: DataFrame, tallies: dict[int, _Tally]) -> dict[int, Check
     }
 
 
-def _counted(asked: Asked, passed: int, failed: int, rows: Rows | None) -> CheckResult:
+def _counted(asked: CheckRequest, passed: int, failed: int, rows: Rows | None) -> CheckResult:
     is_shown = failed > 0 and rows is not None
     return replace(
-        untried(asked),
+        check_not_run(asked),
         status=CheckStatus.FAILED if failed else CheckStatus.SUCCESS,
         passed=passed,
         failed=failed,
