@@ -69,7 +69,7 @@ def longest_first(nodeids: Iterable[str], kept: Mapping[str, float]) -> list[int
     return sorted(range(len(files)), key=lambda n: (-kept.get(files[n], UNKNOWN), files[n], n))
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps its plugins in sets
 class Durations:
     """Seconds of the tests that have run, in all workers."""
 
