@@ -137,7 +137,7 @@ def _row_hash(patient: Patient) -> str:
     from pyspark.sql.types import StructField
 
     sources = {column.silver.lower(): column.source for column in patient.entity.columns}
-    excluded = {name.lower() for name in patient.entity.hash_exclude}
+    excluded = {name.lower() for name in patient.entity.settings.hash_exclude}
     values = []
     for field in patient.frame.schema.fields:
         source = sources.get(field.name.lower(), field.name)

@@ -200,7 +200,7 @@ class Attempts:
             claim.item_id not in self.late
             or self.bench.options.permissions.allow_late
             or noted
-            or self.entity.late_slices == "apply"
+            or self.entity.settings.late_slices == "apply"
         ):
             return
         raise LateSliceError(

@@ -119,7 +119,11 @@ class _Foresight:
             mark = self._mark(slice_)
         except SliceError as error:
             return error
-        if not is_next or self.entity.bronze_format == _WITHOUT_HEAD or (mark and mark in self.fitting):
+        if (
+            not is_next
+            or self.entity.settings.bronze_format == _WITHOUT_HEAD
+            or (mark and mark in self.fitting)
+        ):
             return None
         session = strict_session(self.bench.lake)
         try:
@@ -143,7 +147,7 @@ class _Foresight:
 
     def _mark(self, slice_: Slice) -> tuple[str, ...]:
         """What slices of the same columns have in common, or nothing where that isn't known."""
-        if self.entity.bronze_format != "parquet":
+        if self.entity.settings.bronze_format != "parquet":
             return ()
         marks = set()
         for file, place in zip(slice_.files, slice_.paths, strict=True):

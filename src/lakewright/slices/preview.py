@@ -35,7 +35,7 @@ def preview_next(bench: Bench, entity: Entity, pending: Pending) -> str | None:
     Those after it depend on what it leaves. Nothing is written; a slice that can't be processed says so.
     """
     strategy = bench.options.strategy or entity.strategy
-    if not entity.delete_missing or strategy is Strategy.FULL or not pending.ready:
+    if not entity.settings.delete_missing or strategy is Strategy.FULL or not pending.ready:
         return None
     if is_adoptable(entity, observe_table(bench.lake, entity.places(bench.lake.settings).silver)):
         return "deletes can be counted once the table is adopted"

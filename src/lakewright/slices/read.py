@@ -39,11 +39,11 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
     Raises:
         SliceError: A CSV file's quotes leave open where its fields end.
     """
-    peculiar = _peculiar_columns(slice_) if entity.bronze_format == "parquet" else None
+    peculiar = _peculiar_columns(slice_) if entity.settings.bronze_format == "parquet" else None
     fine = (peculiar and peculiar.nanoseconds) or {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
     frame = (
-        session.read.format(entity.bronze_format)
+        session.read.format(entity.settings.bronze_format)
         .options(**_options(session, slice_, entity))
         .load(slice_.path)
     )
@@ -90,10 +90,10 @@ def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iter
 
 def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, str]:
     # Names with `*` or `[` are names, not patterns.
-    options = {"__globPaths__": "false", **_OPTIONS[entity.bronze_format]}
-    if entity.bronze_format == "csv":
+    options = {"__globPaths__": "false", **_OPTIONS[entity.settings.bronze_format]}
+    if entity.settings.bronze_format == "csv":
         options |= quote_options(session, slice_)
-    if len(slice_.files) > 1 and entity.bronze_format in {"parquet", "orc"}:
+    if len(slice_.files) > 1 and entity.settings.bronze_format in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
     if local_path(slice_.path) is not None and any(
         ":" in name for name in (slice_.name, *(f.name for f in slice_.files))

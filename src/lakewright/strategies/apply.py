@@ -147,7 +147,9 @@ def take_up(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame,
     is_small = _is_small(order.slice_size, fit.state)
     _tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
     ranged = ranged_columns(entity, fit.prepared)
-    facts = take_facts(fit.prepared, are_null_keys_allowed=entity.null_keys == "allow", ranged=ranged)
+    facts = take_facts(
+        fit.prepared, are_null_keys_allowed=entity.settings.null_keys == "allow", ranged=ranged
+    )
     watermarks = {column: mark.as_json() for column, mark in facts.watermarks.items()}
     return Work(
         lake=lake,

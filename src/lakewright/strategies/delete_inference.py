@@ -37,15 +37,15 @@ def window(work: Work, *alias: str) -> str | None:
         *alias: Of the target in the query, where it has one.
     """
     entity = work.entity
-    if not entity.delete_missing or work.facts.records == 0:
+    if not entity.settings.delete_missing or work.facts.records == 0:
         return None
-    if entity.delete_scope == "full":
+    if entity.settings.delete_scope == "full":
         return "true"
     columns = work.prepared.watermarks
     if not columns or not all(c in work.lower_ends and c in work.facts.watermarks for c in columns):
         return None
     types = {column.name.lower(): column.type.ddl for column in work.state.columns}
-    above = ">" if entity.delete_scope == "open" else ">="
+    above = ">" if entity.settings.delete_scope == "open" else ">="
     conditions: dict[str, str] = {}
     for column, name in columns.items():
         kind = types.get(name.lower())
@@ -93,7 +93,7 @@ def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
 
 def is_too_many(entity: Entity, inferred: int, rows: int) -> bool:
     """Return whether so many inferred deletes, of so many rows in the window, are taken for a mistake."""
-    return inferred > FREE_DELETES and inferred > entity.max_delete_ratio * rows
+    return inferred > FREE_DELETES and inferred > entity.settings.max_delete_ratio * rows
 
 
 def refuse_many(work: Work, inferred: int, rows: int) -> None:
@@ -112,7 +112,7 @@ def refuse_many(work: Work, inferred: int, rows: int) -> None:
     kind = "soft-deleted" if work.entity.strategy is Strategy.MERGE else "closed"
     raise DeleteBrakeError(
         f"{inferred} of the {rows} rows in the slice's window are missing from it and would be {kind}; "
-        f"max_delete_ratio allows {work.entity.max_delete_ratio:.0%}",
+        f"max_delete_ratio allows {work.entity.settings.max_delete_ratio:.0%}",
         remedy="Check that the slice is whole. If it is, raise max_delete_ratio and resolve the item.",
         details={"inferred": inferred, "rows": rows},
     )

@@ -50,7 +50,7 @@ def _empties(work: Work) -> bool:
     """Whether an empty slice leaves an empty table behind."""
     if work.state.partition_columns or work.state.is_empty:
         return False
-    if not work.entity.allow_empty:
+    if not work.entity.settings.allow_empty:
         raise DataLossError(
             f"the slice has no rows to keep, and would empty {work.address}",
             remedy="If an empty slice is meant so, set allow_empty: true, then resolve the item; "

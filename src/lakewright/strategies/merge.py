@@ -83,7 +83,9 @@ def _comparison(work: Work) -> Comparison:
 
 def _actions(work: Work) -> dict[str, tuple[Action, ...]]:
     """What labels mean; rows that are the same, or deleted already, are only seen again."""
-    seen_again = {"same": (_TOUCH,), "deleted": (_DELETE,)} if work.entity.last_seen == "column" else {}
+    seen_again = (
+        {"same": (_TOUCH,), "deleted": (_DELETE,)} if work.entity.settings.last_seen == "column" else {}
+    )
     return {
         "insert": (_INSERT,),
         "update": (_UPDATE,),

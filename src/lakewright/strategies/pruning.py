@@ -28,7 +28,7 @@ def ranged_columns(entity: Entity, prepared: Prepared) -> tuple[str, ...]:
 
     These are the business key's, and the partitions' where a record never leaves its partition.
     """
-    partitions = prepared.partitions if entity.partition_moves == "never" else ()
+    partitions = prepared.partitions if entity.settings.partition_moves == "never" else ()
     return tuple(dict.fromkeys((*prepared.key_columns, *partitions)))
 
 

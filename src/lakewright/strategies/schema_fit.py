@@ -90,9 +90,9 @@ def fit_slice(
         slice_name=slice_name,
         at=at,
         strategy=strategy,
-        hashed=state.names if state.exists and entity.schema_drift == "ignore" else None,
+        hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
     )
-    prepared = _with_types(prepared, table, policy=entity.schema_drift)
+    prepared = _with_types(prepared, table, policy=entity.settings.schema_drift)
     _refuse_unstorable(prepared)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
@@ -102,7 +102,7 @@ def fit_slice(
     refuse_misfit(state, strategy, prepared, allow_data_loss=allow_data_loss)
     refuse_other_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
-    alignment = align(prepared.frame.schema, table, policy=entity.schema_drift, fixed=fixed)
+    alignment = align(prepared.frame.schema, table, policy=entity.settings.schema_drift, fixed=fixed)
     _refuse_ways(prepared.frame, alignment)
     return Fit(address, state, prepared, alignment)
 

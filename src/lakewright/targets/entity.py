@@ -205,7 +205,7 @@ class EntityTarget(Target):
             return self._adopt(context, entity)
         if changes:
             with leases_held(context, frozenset({self._silver(context.workspace)})):
-                set_properties(lake.isolated(), address, entity.table_properties)
+                set_properties(lake.isolated(), address, entity.settings.table_properties)
         return Outcome(reasons=tuple(change.description for change in changes))
 
     def _adopt(self, context: Context, entity: Entity) -> Outcome:
@@ -327,7 +327,7 @@ def _property_changes(entity: Entity, state: TableState) -> tuple[Change, ...]:
         return ()
     return tuple(
         Change(f"set table property {key} to {value}")
-        for key, value in entity.table_properties.items()
+        for key, value in entity.settings.table_properties.items()
         if state.properties.get(key) != value
     )
 

@@ -106,7 +106,7 @@ def prepare(
         if has_own_key
         else {n: value_class(frame.schema[n].dataType) for n in _resolved(source, entity.business_keys)}
     )
-    excluded = [*_sources(entity, entity.hash_exclude), *_unknown(names, hashed)]
+    excluded = [*_sources(entity, entity.settings.hash_exclude), *_unknown(names, hashed)]
     counted = steps.hashed_fields(frame, system, excluded)
     key_fields = tuple(frame.schema[name] for name in keys)
     before = {name: frame.schema[name].dataType for name in keys}

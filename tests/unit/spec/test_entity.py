@@ -103,7 +103,7 @@ def test_a_file_of_datalake_foundation_loads_as_it_is(tmp_path: Path) -> None:
     assert person.columns[2].type is not None
     assert person.columns[2].type.ddl == "decimal(18,2)"
     assert person.watermarks[0].column_name == "SeqNr"
-    assert (person.delete_missing, person.settings.free["server"]) == (True, "localhost")
+    assert (person.settings.delete_missing, person.settings.free["server"]) == (True, "localhost")
     assert person.settings.free["frequency"] == {"interval": "weekly", "value": ["Mon", "Sat"]}
     assert [(step.select, step.column) for step in person.transformations] == [
         (("*", "upper(name) as Name"), None),
@@ -161,8 +161,12 @@ def test_yaml_entities_have_the_same_fields_and_the_projects_names(tmp_path: Pat
         """,
     )
     regions = project.entities["regions"]
-    assert (regions.name, regions.business_keys, regions.last_seen) == ("regions", ("code",), "on_change")
-    assert regions.table_properties == {"delta.enableChangeDataFeed": "true"}
+    assert (regions.name, regions.business_keys, regions.settings.last_seen) == (
+        "regions",
+        ("code",),
+        "on_change",
+    )
+    assert regions.settings.table_properties == {"delta.enableChangeDataFeed": "true"}
     places = regions.places(project.lake)
     assert places.bronze == f"{tmp_path}/lake/bronze/in/regions/20221115"
     assert places.silver.location == f"{tmp_path}/lake/silver/eu/regions"

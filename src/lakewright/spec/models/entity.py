@@ -277,66 +277,6 @@ class Entity(Named):
         """The columns made by an expression, in order."""
         return tuple(column for column in self.columns if column.is_calculated)
 
-    @property
-    def delete_missing(self) -> bool:
-        """Whether records missing from a slice are soft-deleted."""
-        return self.settings.delete_missing
-
-    @property
-    def delete_scope(self) -> str:
-        """`closed`, `open` or `full`."""
-        return self.settings.delete_scope
-
-    @property
-    def max_delete_ratio(self) -> float:
-        """The part of the rows in the window that delete inference may flag."""
-        return self.settings.max_delete_ratio
-
-    @property
-    def last_seen(self) -> str:
-        """`column` or `on_change`."""
-        return self.settings.last_seen
-
-    @property
-    def null_keys(self) -> str:
-        """`error` or `allow`."""
-        return self.settings.null_keys
-
-    @property
-    def schema_drift(self) -> str:
-        """`evolve`, `ignore` or `fail`."""
-        return self.settings.schema_drift
-
-    @property
-    def allow_empty(self) -> bool:
-        """Whether an empty slice may empty a table."""
-        return self.settings.allow_empty
-
-    @property
-    def late_slices(self) -> str:
-        """`refuse` or `apply`."""
-        return self.settings.late_slices
-
-    @property
-    def partition_moves(self) -> str:
-        """`allow` or `never`."""
-        return self.settings.partition_moves
-
-    @property
-    def hash_exclude(self) -> tuple[str, ...]:
-        """Columns that don't count as a change."""
-        return self.settings.hash_exclude
-
-    @property
-    def bronze_format(self) -> str:
-        """Format of the slices."""
-        return self.settings.bronze_format
-
-    @property
-    def table_properties(self) -> Mapping[str, str]:
-        """Delta table properties."""
-        return self.settings.table_properties
-
     def references(self) -> Iterable[Reference]:
         """Return its connection."""
         yield Reference("connection", self.connection, ("connection",))

@@ -143,7 +143,7 @@ def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str,
     known = known_item(call, item)
     inventory = inventory_of(call)
     entity, later = inventory.later_items(known)
-    if later and not cascade and not late and entity is not None and entity.late_slices == "refuse":
+    if later and not cascade and not late and entity is not None and entity.settings.late_slices == "refuse":
         named = ", ".join(later[:MOST_NAMED])
         raise UsageError(
             f"later slices of {entity.name} are processed, {len(later)} in all: {named}",
