@@ -189,7 +189,7 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _silver(app: App, entity: Entity) -> str:
-    from lakewright.lake.table import observe_table
+    from lakewright.lake.observation import observe_table
 
     silver = entity.places(app.project.lake).silver
     state = observe_table(app.lake, silver)

@@ -15,11 +15,12 @@ from lakewright.doctor.since import first_broken
 from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Commit, Token, commits, committing, strict_session
 from lakewright.lake.guard import guarded
-from lakewright.lake.table import Address, last_number, local_place, observe_table, read_table
+from lakewright.lake.observation import last_commit_number, local_table_path, observe_table, read_table
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Query
 from lakewright.plan.resource import Resource
 from lakewright.slices.reconcile import Mismatch, mismatches, strangers
+from lakewright.spec.models.places import Address
 from lakewright.targets.entity import application_of
 from lakewright.targets.lease import leases_held
 from lakewright.transform.system import SystemColumns
@@ -27,7 +28,7 @@ from lakewright.transform.system import SystemColumns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.lake.table import TableState
+    from lakewright.lake.table_state import TableState
     from lakewright.manifest.journal import Journal
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
@@ -99,7 +100,7 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     log = commits(lake, address)
     application = application_of(context.workspace.project.name, entity)
     items = context.ledger.store.select(Query(application=application))
-    last = last_number(lake, address, str(application))
+    last = last_commit_number(lake, address, str(application))
     found = tuple(mismatches(items, application, log, last))
     system = _system(context, entity)
     if not has_rules(entity, state.names, system):
@@ -191,7 +192,7 @@ def _commit(context: Context, entity: Entity, planned: Repair, facts: Mapping[st
     lake, address = context.workspace.lake, planned.address
     application = application_of(context.workspace.project.name, entity)
     content = {"run": context.run_id, "repair": dict(facts)}
-    place = local_place(lake, address)
+    place = local_table_path(lake, address)
     local = address if place is None else Address(location=str(place))
     with guarded(local, str(context.leases.holder)):
         now = observe_table(lake, address)

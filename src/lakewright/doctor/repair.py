@@ -18,7 +18,7 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakewright.lake.table import Address
+    from lakewright.spec.models.places import Address
 
 __all__ = ["Treatment", "overwrite", "treat"]
 

@@ -17,7 +17,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.table import Address, ask_log, delta_table, last_number, local_place
+from lakewright.lake.delta_log import read_log
+from lakewright.lake.observation import delta_table, last_commit_number, local_table_path
+from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,7 +117,7 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
     Raises:
         CommitTooLate: The table holds a later number: a commit with this one would be left out silently.
     """
-    last = last_number(lake, address, app_id)
+    last = last_commit_number(lake, address, app_id)
     if last is None or last < number:
         return None
     found = _find(lake, address, app_id, number)
@@ -140,7 +142,7 @@ def has_passed(lake: Lake, address: Address, app_id: str, number: int, item_id: 
     A clone brings numbers without their commits, so that its beginning says nothing. A later commit of the
     item itself says that whoever gave the number, an older copy of the manifest, doesn't know the last one.
     """
-    last = last_number(lake, address, app_id)
+    last = last_commit_number(lake, address, app_id)
     if last is None or last <= number:
         return False
     log = commits(lake, address)
@@ -196,7 +198,7 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
 
 
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    _, table = ask_log(local_place(lake, address))
+    _, table = read_log(local_table_path(lake, address))
     if table is not None:
         return table.history(limit)
     found = delta_table(lake.spark, address)

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import Address, delta_table, local_place, open_file
+from lakewright.lake.delta_log import open_table
+from lakewright.lake.observation import delta_table, local_table_path
+from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,10 +68,10 @@ class Compacted:
 
 def look_at_shape(lake: Lake, address: Address, wanted: Maintenance) -> Shape | None:
     """Return the shape a table is in, or None where there is none."""
-    path = local_place(lake, address)
+    path = local_table_path(lake, address)
     if path is None:
         return _shape_with_spark(lake, address, wanted)
-    table = open_file(path)
+    table = open_table(path)
     return None if table is None else _shape(table, path, wanted.file_bytes)
 
 

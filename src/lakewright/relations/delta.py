@@ -11,8 +11,8 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.alter import alter_table, replace_table
 from lakewright.lake.guard import guarded
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
@@ -21,14 +21,8 @@ from lakewright.lake.partition import (
     typed_columns,
     typed_partition,
 )
-from lakewright.lake.table import (
-    TableState,
-    create_table,
-    drop_table,
-    observe_table,
-    read_table,
-    truncate_table,
-)
+from lakewright.lake.table import alter_table, create_table, drop_table, replace_table, truncate_table
+from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_merge import Clause, merge_rows, same_key

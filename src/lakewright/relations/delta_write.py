@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import conform
+from lakewright.lake.delta_log import open_table
 from lakewright.lake.files import local_path
+from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
-from lakewright.lake.table import TableState, observe_table, open_file
+from lakewright.lake.table_state import TableState
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.spec.expressions.values import Value
@@ -51,7 +53,7 @@ def partitions_of(path: Path, names: Sequence[str]) -> Partitions | None:
 
     None where its log doesn't tell.
     """
-    table = open_file(path)
+    table = open_table(path)
     if table is None:
         return frozenset()
     actions = table.get_add_actions(flatten=True)

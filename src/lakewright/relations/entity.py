@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, TargetError
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
-from lakewright.lake.table import Address, TableState, observe_table, read_table
+from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
+from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns
 from lakewright.workspace.query import all_rows

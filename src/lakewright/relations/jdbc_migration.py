@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
-from lakewright.lake.alter import Step
 from lakewright.lake.difference import fits
+from lakewright.lake.table import MigrationStep
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Chars, Type
@@ -20,7 +20,7 @@ __all__ = ["find_table_steps", "has_place"]
 
 def find_table_steps(
     dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable, policy: MigrationPolicy
-) -> tuple[Step, ...]:
+) -> tuple[MigrationStep, ...]:
     """Return what is different, as steps in the order in which they can be done."""
     shape = Shape(present.columns)
     is_strict = policy is MigrationPolicy.STRICT
@@ -34,7 +34,7 @@ def find_table_steps(
         if former is not None:
             taken.add(former.name.lower())
             renaming = dialect.rename_column(table, former.name, field.name)
-            steps.append(Step(f"rename column {former.name} to {field.name}", renaming))
+            steps.append(MigrationStep(f"rename column {former.name} to {field.name}", renaming))
     if is_strict:
         steps += [_drop(dialect, table, each) for each in present.columns if each.name.lower() not in taken]
     for field in wanted.columns:
@@ -62,39 +62,43 @@ def has_place(narrow: Type, wide: Type) -> bool:
     return fits(narrow, wide)
 
 
-def _drop(dialect: Dialect, table: TableName, field: Field) -> Step:
+def _drop(dialect: Dialect, table: TableName, field: Field) -> MigrationStep:
     lost = f"column {field.name}"
-    return Step(f"drop column {field.name}", dialect.drop_column(table, field.name), loses=lost)
+    return MigrationStep(f"drop column {field.name}", dialect.drop_column(table, field.name), loses=lost)
 
 
-def _add(dialect: Dialect, table: TableName, field: Field) -> Step:
+def _add(dialect: Dialect, table: TableName, field: Field) -> MigrationStep:
     not_null = "" if field.nullable else " NOT NULL"
-    return Step(f"add column {field.name} {field.type.ddl}{not_null}", dialect.add_column(table, field))
+    return MigrationStep(
+        f"add column {field.name} {field.type.ddl}{not_null}", dialect.add_column(table, field)
+    )
 
 
 def _alter(
     dialect: Dialect, table: TableName, actual: Field, field: Field, *, is_strict: bool
-) -> Iterator[Step]:
+) -> Iterator[MigrationStep]:
     stored = dialect.stored(field.type)
     if actual.type != stored and (is_strict or not has_place(stored, actual.type)):
         sql = dialect.widen_column(table, field) if has_place(actual.type, stored) else None
-        yield Step(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
+        yield MigrationStep(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
     if field.nullable and not actual.nullable:
-        yield Step(f"let column {field.name} be null", dialect.set_nullable(table, field))
+        yield MigrationStep(f"let column {field.name} be null", dialect.set_nullable(table, field))
     elif is_strict and actual.nullable and not field.nullable:
-        yield Step(f"let column {field.name} never be null", dialect.set_nullable(table, field))
+        yield MigrationStep(f"let column {field.name} never be null", dialect.set_nullable(table, field))
     if is_strict and (actual.description or "") != (field.description or ""):
-        yield Step(f"change the comment of column {field.name}", dialect.comment_column(table, field))
+        yield MigrationStep(
+            f"change the comment of column {field.name}", dialect.comment_column(table, field)
+        )
 
 
-def _drop_key(dialect: Dialect, table: TableName, present: DatabaseTable) -> list[Step]:
+def _drop_key(dialect: Dialect, table: TableName, present: DatabaseTable) -> list[MigrationStep]:
     dropped = dialect.replace_key(table, present.key_name, ()) if present.primary_key else None
-    return [Step("drop the primary key", "; ".join(dropped))] if dropped else []
+    return [MigrationStep("drop the primary key", "; ".join(dropped))] if dropped else []
 
 
-def _add_key(dialect: Dialect, table: TableName, columns: Sequence[str]) -> list[Step]:
+def _add_key(dialect: Dialect, table: TableName, columns: Sequence[str]) -> list[MigrationStep]:
     added = dialect.replace_key(table, None, columns)
-    return [Step(f"make {', '.join(columns)} the primary key", "; ".join(added))] if added else []
+    return [MigrationStep(f"make {', '.join(columns)} the primary key", "; ".join(added))] if added else []
 
 
 def _indexes(
@@ -104,21 +108,21 @@ def _indexes(
     wanted: Sequence[Index],
     *,
     is_strict: bool,
-) -> Iterator[Step]:
+) -> Iterator[MigrationStep]:
     if present.indexes is None:
         return
     known = {index.name.lower(): index for index in present.indexes}
     names = set(_lower([index.name for index in wanted]))
     for index in present.indexes:
         if is_strict and index.name.lower() not in names and not index.is_constraint:
-            yield Step(f"drop index {index.name}", dialect.drop_index(table, index.name))
+            yield MigrationStep(f"drop index {index.name}", dialect.drop_index(table, index.name))
     for index in wanted:
         former = known.get(index.name.lower())
         if former is None:
-            yield Step(f"create index {index.name}", dialect.create_index(table, index))
+            yield MigrationStep(f"create index {index.name}", dialect.create_index(table, index))
         elif not former.same(index):
             drop, create = dialect.drop_index(table, former.name), dialect.create_index(table, index)
-            yield Step(f"make index {index.name} anew", f"{drop}; {create}")
+            yield MigrationStep(f"make index {index.name} anew", f"{drop}; {create}")
 
 
 def _lower(names: Sequence[str]) -> list[str]:

@@ -16,9 +16,9 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator
 
 from lakewright.errors import DataLossError, MigrationError, SpecError
-from lakewright.lake.alter import Step
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
+from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import Change
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, MapOf, Struct
@@ -87,7 +87,7 @@ class Tolerated(Change):
 class Migration:
     """Steps, and whether they alter the table or replace it by an empty one."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MigrationStep, ...]
     strategy: MigrationStrategy
 
     @property
@@ -96,7 +96,7 @@ class Migration:
         return bool(self.steps) and self.strategy is not MigrationStrategy.NEVER
 
     @property
-    def impossible(self) -> tuple[Step, ...]:
+    def impossible(self) -> tuple[MigrationStep, ...]:
         """The steps that no alteration can do."""
         return tuple(step for step in self.steps if step.sql is None)
 
@@ -163,7 +163,7 @@ def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T)
         raise SpecError.of(f"configuration {key}: there are {', '.join(kind)}") from error
 
 
-def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[Step, ...]:
+def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[MigrationStep, ...]:
     """Return what is different, as steps in the order in which they can be done."""
     renamed = [field for field in declared.columns if find_former(field, present) is not None]
     former = {str(field.renamed_from).lower() for field in renamed}
@@ -188,17 +188,17 @@ def find_former(field: Field, present: Shape) -> Field | None:
     return present.column(field.renamed_from)
 
 
-def _rename(field: Field) -> Step:
+def _rename(field: Field) -> MigrationStep:
     old, new = name_sql(str(field.renamed_from)), name_sql(field.name)
-    return Step(
+    return MigrationStep(
         f"rename column {field.renamed_from} to {field.name}",
         f"RENAME COLUMN {old} TO {new}",
         needs_mapping=True,
     )
 
 
-def _drop(field: Field) -> Step:
-    return Step(
+def _drop(field: Field) -> MigrationStep:
+    return MigrationStep(
         f"drop column {field.name}",
         f"DROP COLUMN {name_sql(field.name)}",
         loses=f"column {field.name}",
@@ -206,15 +206,15 @@ def _drop(field: Field) -> Step:
     )
 
 
-def _add(field: Field) -> Step:
+def _add(field: Field) -> MigrationStep:
     comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
     sql = f"ADD COLUMNS ({name_sql(field.name)} {field.type.ddl}{comment})"
     if field.nullable:
-        return Step(f"add column {field.name} {field.type.ddl}", sql)
-    return Step(f"add column {field.name} {field.type.ddl} NOT NULL", None)
+        return MigrationStep(f"add column {field.name} {field.type.ddl}", sql)
+    return MigrationStep(f"add column {field.name} {field.type.ddl} NOT NULL", None)
 
 
-def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Step]:
+def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[MigrationStep]:
     is_strict = policy is MigrationPolicy.STRICT
     column = f"ALTER COLUMN {name_sql(field.name)}"
     steps = []
@@ -223,12 +223,12 @@ def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Step]:
     ):
         steps.append(_retype(actual, field, column))
     if field.nullable and not actual.nullable:
-        steps.append(Step(f"let column {field.name} be null", f"{column} DROP NOT NULL"))
+        steps.append(MigrationStep(f"let column {field.name} be null", f"{column} DROP NOT NULL"))
     elif is_strict and actual.nullable and not field.nullable:
-        steps.append(Step(f"let column {field.name} never be null", None))
+        steps.append(MigrationStep(f"let column {field.name} never be null", None))
     if is_strict and (actual.description or "") != (field.description or ""):
         steps.append(
-            Step(
+            MigrationStep(
                 f"change the comment of column {field.name}",
                 f"{column} COMMENT {text_sql(field.description or '')}",
             )
@@ -236,15 +236,15 @@ def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Step]:
     return steps
 
 
-def _retype(actual: Field, field: Field, column: str) -> Step:
+def _retype(actual: Field, field: Field, column: str) -> MigrationStep:
     description = f"change column {field.name} from {actual.type.ddl} to {field.type.ddl}"
     is_nested = isinstance(actual.type, (Array, MapOf, Struct))
     if is_nested or not fits(actual.type, field.type):
-        return Step(description, None)
-    return Step(description, f"{column} TYPE {engine_type(field.type).ddl}", widens=True)
+        return MigrationStep(description, None)
+    return MigrationStep(description, f"{column} TYPE {engine_type(field.type).ddl}", widens=True)
 
 
-def _repartition(present: Shape, declared: Shape) -> Step:
+def _repartition(present: Shape, declared: Shape) -> MigrationStep:
     before = ", ".join(present.partition_columns) or "nothing"
     after = ", ".join(declared.partition_columns) or "nothing"
-    return Step(f"partition by {after} in place of {before}", None)
+    return MigrationStep(f"partition by {after} in place of {before}", None)

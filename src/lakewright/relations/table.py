@@ -10,12 +10,11 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
-from lakewright.lake.alter import Step
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
 from lakewright.lake.columns import conform
 from lakewright.lake.files import files_at, join, local_path
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
-from lakewright.lake.table import ensure_database
+from lakewright.lake.table import MigrationStep, ensure_database
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
@@ -132,7 +131,7 @@ class TableRelation(StoredRelation):
             parts.append(f"COMMENT {text_sql(self.description)}")
         if self.properties:
             parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
-        run_statement(workspace.lake, " ".join(parts))
+        run_statement(workspace.lake.spark, " ".join(parts))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
         """Add columns and change comments; anything else replaces the table, if the strategy says so.
@@ -154,7 +153,7 @@ class TableRelation(StoredRelation):
             self.create(workspace)
         elif migration.is_needed:
             for step in migration.steps:
-                run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
+                run_statement(workspace.lake.spark, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or a partition's."""
@@ -165,7 +164,7 @@ class TableRelation(StoredRelation):
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table; its files too, unless it is external."""
         if find_entry(workspace.lake, self.qualified()) is not None:
-            run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
+            run_statement(workspace.lake.spark, f"DROP TABLE {quoted(self.qualified())}")
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
@@ -213,7 +212,9 @@ class TableRelation(StoredRelation):
     def _look_again(self, workspace: Workspace) -> None:
         """Have the catalog know the partitions that there are now."""
         if self.partitions:
-            run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS")
+            run_statement(
+                workspace.lake.spark, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS"
+            )
 
     def _outgoing(self, workspace: Workspace, open_columns: Sequence[str]) -> list[Field]:
         """Return the columns to write: partition columns without a given value come last."""
@@ -242,7 +243,7 @@ class TableRelation(StoredRelation):
         return Migration(tuple(map(_by_catalog, steps)), strategy)
 
 
-def _by_catalog(step: Step) -> Step:
+def _by_catalog(step: MigrationStep) -> MigrationStep:
     """Return the step as the catalog can do it: it adds columns and changes comments, and nothing else."""
     sql = step.sql or ""
     is_possible = sql.startswith("ADD COLUMNS") or (" COMMENT " in sql and sql.startswith("ALTER COLUMN"))

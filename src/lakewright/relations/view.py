@@ -11,9 +11,10 @@ from pydantic import model_validator
 
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
-from lakewright.lake.table import ensure_database, is_unborn
+from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Change, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
@@ -136,7 +137,7 @@ class ViewRelation(ManagedRelation):
         ensure_database(workspace.lake.isolated(), address)
         comment = f" COMMENT {text_sql(self.description)}" if self.description else ""
         run_statement(
-            workspace.lake, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"
+            workspace.lake.spark, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"
         )
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
@@ -161,7 +162,7 @@ class ViewRelation(ManagedRelation):
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view; what it reads stays."""
         if find_entry(workspace.lake, self.qualified()) is not None:
-            run_statement(workspace.lake, f"DROP VIEW IF EXISTS {quoted(self.qualified())}")
+            run_statement(workspace.lake.spark, f"DROP VIEW IF EXISTS {quoted(self.qualified())}")
 
 
 def _squeezed(query: str) -> str:
@@ -174,4 +175,4 @@ def _is_missing(workspace: Workspace, resource: Resource) -> bool:
     path = local_path(resource.name) if resource.category == "file" else None
     if path is None or "*" in resource.name:
         return False
-    return not path.exists() or is_unborn(path)
+    return not path.exists() or is_uncommitted(path)

@@ -156,7 +156,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
 
     What is locked or ready with a number is left out if its commit hasn't landed: that is an attempt.
     """
-    application, last = inventory.application_of(entity), inventory.last_number(entity)
+    application, last = inventory.application_of(entity), inventory.last_commit_number(entity)
     for item in inventory.ledger.store.select(Query(application=application)):
         number = item.tokens.get(application.key)
         if number is None or item.problem is not None:

@@ -23,8 +23,8 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import strict_session
 from lakewright.lake.files import local_path
+from lakewright.lake.observation import last_commit_number
 from lakewright.lake.parquet import columns_mark
-from lakewright.lake.table import last_number
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
@@ -189,7 +189,7 @@ def _record(bench: Bench, entity: Entity, item: str, error: LakewrightError) -> 
             bench.holder,
             duration=bench.lease,
             token_counter=counter_of(silver),
-            token_floor=last_number(bench.lake, silver, str(bench.application)) or 0,
+            token_floor=last_commit_number(bench.lake, silver, str(bench.application)) or 0,
             takeover=bench.takeover,
         )
     except (OperatorError, SequenceConflict):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.table import last_number
+from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
 from lakewright.slices.pending import slice_name
@@ -95,7 +95,7 @@ class Inventory:
 
         Else the last that silver numbered, if the manifest doesn't have it as processed.
         """
-        application, last = self.application_of(entity), self.last_number(entity)
+        application, last = self.application_of(entity), self.last_commit_number(entity)
         if last is None:
             return
         given = self.given_number(entity)
@@ -116,10 +116,10 @@ class Inventory:
         """Return the last number that the manifest has given to a commit to an entity's table; 0 for none."""
         return given_number(self.ledger, self.places_of(entity).silver)
 
-    def last_number(self, entity: Entity) -> int | None:
+    def last_commit_number(self, entity: Entity) -> int | None:
         """Return the number of the last commit to an entity's silver table, or None."""
         address = self.places_of(entity).silver
-        return last_number(self.lake, address, str(self.application_of(entity)))
+        return last_commit_number(self.lake, address, str(self.application_of(entity)))
 
     def fingerprint_now(self, item: Item) -> dict[str, Any] | None:
         """Return the fingerprint of an item's slice as it is now, or None where no entity has it there."""

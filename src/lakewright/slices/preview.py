@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.commit import strict_session
-from lakewright.lake.table import observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.slices.check import unchanged_slice
 from lakewright.slices.pending import slice_name
 from lakewright.slices.read import read_slice

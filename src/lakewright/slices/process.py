@@ -22,7 +22,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.lake.commit import has_passed
-from lakewright.lake.table import last_number, latest_from, observe_table
+from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
 from lakewright.slices.bench import Bench, ProcessingOptions
@@ -107,7 +107,7 @@ def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
         return
     at = attempts.given or bench.clock()
     system = SystemColumns(bench.lake.settings.systemfield_prefix, attempts.entity.destination)
-    newest = latest_from(bench.lake, silver, (system.valid_from, system.valid_to), at)
+    newest = latest_instant_since(bench.lake, silver, (system.valid_from, system.valid_to), at)
     if newest is not None:
         raise BackdatedError(
             f"the processing time {at.isoformat()} isn't later than {newest.isoformat()}, "
@@ -150,7 +150,7 @@ def _with_slice(
 def _claim(attempts: Attempts, item: Item) -> Claim | None:
     """The lock on an item, or None where another run has done it meanwhile."""
     bench, silver = attempts.bench, attempts.places.silver
-    floor = last_number(bench.lake, silver, attempts.app_id) or 0
+    floor = last_commit_number(bench.lake, silver, attempts.app_id) or 0
     number = item.tokens.get(bench.application.key)
     is_refused = number is not None and has_passed(bench.lake, silver, attempts.app_id, number, item.item_id)
     while True:

@@ -11,11 +11,12 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, CommitFact, commits, has_passed
-from lakewright.lake.table import Address, last_number
+from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import COUNTER, count_from
 from lakewright.slices.pending import slice_name
 from lakewright.slices.reconcile import version_restored
+from lakewright.spec.models.places import Address
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def has_landed(lake: Lake, silver: Address, item: Item, application: Application
     number, app_id = item.tokens.get(application.key), str(application)
     if number is None:
         return False
-    last = last_number(lake, silver, app_id)
+    last = last_commit_number(lake, silver, app_id)
     return last is not None and last >= number and not has_passed(lake, silver, app_id, number, item.item_id)
 
 
@@ -56,7 +57,7 @@ def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, I
     """
     ledger, silver = bench.ledger, entity.places(bench.lake.settings).silver
     unbegun = [item for item in items if _is_unbegun(item, bench.application)]
-    last = last_number(bench.lake, silver, str(bench.application)) if unbegun else None
+    last = last_commit_number(bench.lake, silver, str(bench.application)) if unbegun else None
     if last is None or last <= given_number(ledger, silver):
         return {}
     recalled: dict[str, Item] = {}

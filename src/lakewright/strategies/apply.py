@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.table import TableState, observe_table
+from lakewright.lake.observation import observe_table
+from lakewright.lake.table_state import TableState
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
 from lakewright.spec.models.entity import Strategy

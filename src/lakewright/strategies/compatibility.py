@@ -22,7 +22,7 @@ from lakewright.strategies.table_properties import (
 from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
-    from lakewright.lake.table import TableState
+    from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 

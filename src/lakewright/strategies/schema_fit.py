@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
 from lakewright.lake.columns import fields_of
-from lakewright.lake.table import Address, TableState, observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.places import Address
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import refuse_misfit, refuse_other_partitions
 from lakewright.strategies.drift import Alignment, align

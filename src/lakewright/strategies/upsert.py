@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.lake.table import delta_table, local_place, remove_unborn
+from lakewright.lake.observation import delta_table, local_table_path
+from lakewright.lake.table import remove_uncommitted
 from lakewright.strategies.changes import ACTION, MATCH, Changes
 from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql, text_sql
@@ -63,7 +64,7 @@ def creation(work: Work, frame: DataFrame) -> Callable[[], None]:
         writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in work.prepared.partitions))
 
     def create() -> None:
-        remove_unborn(work.address)
+        remove_uncommitted(work.address)
         writer.create()
 
     return create
@@ -143,7 +144,7 @@ def _is_rewritten(work: Work, matches: int) -> bool:
         return False
     is_small = rows is not None and rows <= SMALL_TABLE and size is not None and size <= SMALL_SIZE
     is_worth_it = is_small or _is_mostly_replaced(work, matches)
-    return is_worth_it and local_place(work.lake, work.address) is not None
+    return is_worth_it and local_table_path(work.lake, work.address) is not None
 
 
 def _rewrite(work: Work, changes: Changes, clauses: Sequence[Clause], target: str) -> Callable[[], None]:

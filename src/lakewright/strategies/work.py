@@ -11,16 +11,11 @@ from lakewright.errors import CommitConflict, LeaseLost
 from lakewright.lake.commit import CommitFact, Token, committing, landed
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.guard import guarded
-from lakewright.lake.table import (
-    Address,
-    TableState,
-    ensure_database,
-    local_place,
-    observe_table,
-    read_table,
-    set_properties,
-)
+from lakewright.lake.observation import local_table_path, observe_table, read_table
+from lakewright.lake.table import ensure_database, set_properties
+from lakewright.lake.table_state import TableState
 from lakewright.plan.permissions import Permissions
+from lakewright.spec.models.places import Address
 from lakewright.strategies.drift import Alignment
 from lakewright.strategies.facts import Facts
 from lakewright.strategies.summary import Summary
@@ -130,7 +125,7 @@ class Work:
 
     def _guarded_place(self) -> Address:
         """Where the lock is that guards commits: also a catalog's table can be on this machine."""
-        place = local_place(self.lake, self.address)
+        place = local_table_path(self.lake, self.address)
         return self.address if place is None else Address(location=str(place))
 
     def _adjust(self) -> None:

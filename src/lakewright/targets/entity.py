@@ -18,7 +18,9 @@ from lakewright.errors import (
     TargetError,
     VerificationError,
 )
-from lakewright.lake.table import TableState, drop_table, observe_table, set_properties, truncate_table
+from lakewright.lake.observation import observe_table
+from lakewright.lake.table import drop_table, set_properties, truncate_table
+from lakewright.lake.table_state import TableState
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.lake.table import observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system import SystemColumns

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.guard import guarded
-from lakewright.lake.table import Address, local_place
+from lakewright.lake.observation import local_table_path
 from lakewright.lake.upkeep import compact, look_at_shape, vacuum
 from lakewright.plan.resource import Resource
+from lakewright.spec.models.places import Address
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.lease import lease_key, leased_resource
 
@@ -85,7 +86,7 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Upkeep:
     if not found.reasons:
         return found
     wanted = entity.settings.maintenance
-    place = local_place(lake, address)
+    place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
     with _leased(leases, silver_resource(address)), guarded(guard, str(leases.holder)):
         pass_point("before_compaction")

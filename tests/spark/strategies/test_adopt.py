@@ -16,7 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 
 from lakewright.doctor.diagnosis import Patient, diagnose
 from lakewright.errors import MigrationError
-from lakewright.lake.table import observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.adopting.columns import adopted_columns
 from lakewright.transform.system import SystemColumns

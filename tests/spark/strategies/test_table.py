@@ -8,18 +8,11 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import MigrationError
-from lakewright.lake.table import (
-    Address,
-    TableState,
-    add_columns,
-    create_table,
-    drop_table,
-    last_number,
-    observe_table,
-    truncate_table,
-    widen_column,
-)
+from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.lake.table import add_columns, create_table, drop_table, truncate_table, widen_column
+from lakewright.lake.table_state import TableState
 from lakewright.spec.models.fields import Field, parse_type
+from lakewright.spec.models.places import Address
 
 COLUMNS = (
     Field(name="the`id", type=parse_type("int"), nullable=False, description="It's the key"),
@@ -102,7 +95,7 @@ def test_a_table_is_filled_wherever_it_is(lake: SmallLake, strategy: str, place:
     summary = lake.load(things, "s2", [{"id": 1, "v": "c", "w": 1}, {"id": 3, "v": "d", "w": 2}])
 
     assert summary.delta_version == 1
-    assert last_number(lake.lake, silver, str(lake.bench(things).application)) == 2
+    assert last_commit_number(lake.lake, silver, str(lake.bench(things).application)) == 2
     kept = {"full": [(1, "c", 1), (3, "d", 2)], "merge": [(1, "c", 1), (2, "b", None), (3, "d", 2)]}
     versions = [(1, "a", None), (1, "c", 1), (2, "b", None), (3, "d", 2)]
     assert lake.rows(things, "id", "v", "w") == kept.get(strategy, versions)

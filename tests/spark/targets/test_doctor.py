@@ -17,7 +17,7 @@ from tests.projects import make_workspace
 from lakewright.doctor.examination import examine, plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import commits
-from lakewright.lake.table import observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Journal
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase

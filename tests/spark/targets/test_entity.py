@@ -11,9 +11,10 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import VerificationError
-from lakewright.lake.table import Address, observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.spec.models.places import Address
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 

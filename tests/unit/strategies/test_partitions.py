@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import MigrationError
-from lakewright.lake.table import TableState
+from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.compatibility import refuse_other_table
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY

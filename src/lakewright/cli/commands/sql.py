@@ -70,7 +70,7 @@ def _answer(app: App, query: str, limit: int) -> tuple[Sequence[str], list[tuple
 
 
 def _table(workspace: Workspace, name: str) -> DataFrame | None:
-    from lakewright.lake.table import read_table
+    from lakewright.lake.observation import read_table
 
     project = workspace.project
     if (relation := _named(project.relations, name)) is not None:

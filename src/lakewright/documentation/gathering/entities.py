@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.documentation.document import Column, Item, Ref
 from lakewright.errors import LakewrightError
-from lakewright.lake.table import observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.manifest.watermark import Watermarks

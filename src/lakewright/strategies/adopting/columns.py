@@ -21,7 +21,7 @@ from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.lake.table import TableState
+    from lakewright.lake.table_state import TableState
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
 

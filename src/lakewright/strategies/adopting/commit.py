@@ -14,7 +14,8 @@ from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Token, committing
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.guard import guarded
-from lakewright.lake.table import Address, delta_table, local_place, observe_table, read_table
+from lakewright.lake.observation import delta_table, local_table_path, observe_table, read_table
+from lakewright.spec.models.places import Address
 from lakewright.strategies.adopting.columns import adopted_columns
 from lakewright.strategies.adopting.rows import adopt_rows
 from lakewright.strategies.table_properties import silver_properties
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table import TableState
+    from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
@@ -70,7 +71,7 @@ def adopt(
     numbered = Token(f"{token.app_id}/adopt", (state.version or 0) + 1, content)
     properties = _properties(state, entity, replace(prepared, frame=adopted.rows))
     write = _replacing(session, address, adopted.rows, properties, columns.kept)
-    place = local_place(lake, address)
+    place = local_table_path(lake, address)
     with guarded(
         address if place is None else Address(location=str(place)), str(token.content.get("run", ""))
     ):

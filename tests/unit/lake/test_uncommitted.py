@@ -8,9 +8,11 @@ import pytest
 
 from lakewright.errors import MigrationError
 from lakewright.lake.lake import Lake
-from lakewright.lake.table import Address, observe_table, remove_unborn
+from lakewright.lake.observation import observe_table
+from lakewright.lake.table import remove_uncommitted
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.places import Address
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def test_a_log_without_a_commit_is_no_table_and_can_be_removed(tmp_path: Path, l
     address = Address(location=str(table))
 
     assert not observe_table(lake, address).exists
-    remove_unborn(address)
+    remove_uncommitted(address)
 
     assert not table.exists()
 
@@ -36,8 +38,8 @@ def test_what_is_no_table_is_left_alone_and_said(tmp_path: Path, lake: Lake) -> 
     (table / "notes.txt").write_text("mine")
     address = Address(location=str(table))
 
-    remove_unborn(address)
+    remove_uncommitted(address)
 
     assert (table / "notes.txt").exists()
-    with pytest.raises(MigrationError, match="no Delta table"):
+    with pytest.raises(MigrationError, match="is not a Delta table"):
         observe_table(lake, address)

@@ -1,0 +1,124 @@
+"""Local Delta tables, read from their logs by the `deltalake` package, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import TargetError
+from lakewright.lake.parquet import count_rows
+from lakewright.lake.table_state import TableState, columns_of_schema
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable as DeltaFile
+
+__all__ = ["are_all_before", "is_uncommitted", "open_table", "read_log", "state_of"]
+
+_CHECKPOINTS = "*.checkpoint*.parquet"
+
+_STATISTICS_PRECISION = timedelta(milliseconds=1)
+"""Instants in the statistics of a file are exact to a millisecond."""
+
+
+def open_table(path: Path) -> DeltaFile | None:
+    """Return the table at a local path with its log read, or None if there is none."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    if not (path / "_delta_log").is_dir():
+        return None
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def read_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
+    """Return whether the log could be read without Spark, and the table, or None if there is none.
+
+    It can't be read if the path isn't known, or if the `deltalake` package doesn't support the table.
+
+    Raises:
+        TargetError: A checkpoint is torn, so that nothing can read the table.
+    """
+    from deltalake.exceptions import DeltaError
+
+    if path is None:
+        return False, None
+    try:
+        return True, open_table(path)
+    except DeltaError as error:
+        torn = [file.name for file in sorted((path / "_delta_log").glob(_CHECKPOINTS)) if _is_torn(file)]
+        if not torn:
+            return False, None
+        raise TargetError(
+            f"the table {path} can't be read: its checkpoint {torn[-1]} is damaged",
+            remedy=f"If _delta_log holds all commits from 0 on, move {', '.join(torn)} and _last_checkpoint "
+            "away: the table can be read without them. Otherwise restore the table from a copy.",
+            details={"torn": torn},
+        ) from error
+
+
+def is_uncommitted(path: Path) -> bool:
+    """Return whether a folder is what a table's first write left behind that never committed."""
+    log = path / "_delta_log"
+    return log.is_dir() and not any(log.glob("*.json")) and not any(log.glob(_CHECKPOINTS))
+
+
+def state_of(table: DeltaFile) -> TableState:
+    """Return the state of a table whose log is read."""
+    metadata = table.metadata()
+    schema = json.loads(table.schema().to_json())
+    files = table.get_add_actions(flatten=True)
+    rows, is_empty = _count_rows(table, files)
+    return TableState(
+        exists=True,
+        version=table.version(),
+        columns=columns_of_schema(schema),
+        partition_columns=tuple(metadata.partition_columns),
+        properties=dict(metadata.configuration),
+        is_empty=is_empty,
+        rows=rows,
+        size=sum(files.column("size_bytes").to_pylist()),
+    )
+
+
+def are_all_before(table: DeltaFile, columns: Sequence[str], at: datetime) -> bool:
+    """Return whether the statistics of the files prove that every value of the columns is before `at`."""
+    actions = table.get_add_actions(flatten=True)
+    if actions.num_rows == 0:
+        return True
+    names = set(actions.column_names)
+    for name in columns:
+        parts = (f"max.{name}", f"null_count.{name}", "num_records")
+        if not names.issuperset(parts):
+            return False
+        for top, nulls, rows in zip(*(actions.column(part).to_pylist() for part in parts), strict=True):
+            has_nulls_only = top is None and nulls is not None and nulls == rows
+            if not has_nulls_only and (top is None or top + _STATISTICS_PRECISION >= at):
+                return False
+    return True
+
+
+def _is_torn(checkpoint: Path) -> bool:
+    try:
+        count_rows(checkpoint)
+    except (ValueError, OSError):
+        return True
+    return False
+
+
+def _count_rows(table: DeltaFile, files: Any) -> tuple[int | None, bool | None]:
+    """Return how many rows the table's files hold, and whether the table is empty; None where unknown."""
+    if files.num_rows == 0:
+        return 0, True
+    counts = files.column("num_records").to_pylist() if "num_records" in files.column_names else [None]
+    if None in counts:
+        return None, None
+    rows = sum(counts)
+    # Deletion vectors mark rows as deleted that the counts still include.
+    may_be_marked = "deletionVectors" in (table.protocol().writer_features or ())
+    return rows, None if may_be_marked and rows else rows == 0

@@ -1,0 +1,181 @@
+"""Delta tables as they are now: from their logs where possible, otherwise through Spark.
+
+The `deltalake` package reads the log of a table on this machine within milliseconds. Tables known only by a
+name of the catalog, and tables on other file systems, need the Spark session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import MigrationError
+from lakewright.lake.delta_log import are_all_before, is_uncommitted, read_log, state_of
+from lakewright.lake.files import local_path
+from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
+from lakewright.spec.models.places import Address
+from lakewright.transform.sql import name_sql
+from lakewright.transform.steps import instant_sql
+
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = [
+    "delta_table",
+    "last_commit_number",
+    "latest_instant_since",
+    "local_table_path",
+    "observe_table",
+    "read_table",
+]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def observe_table(lake: Lake, address: Address) -> TableState:
+    """Return the present state of the table at an address.
+
+    Raises:
+        MigrationError: Something other than a Delta table is there.
+    """
+    return lake.seen(address, lambda: _observe(lake, address))
+
+
+def _observe(lake: Lake, address: Address) -> TableState:
+    path = local_table_path(lake, address)
+    is_read, table = read_log(path)
+    if path is None or not is_read:
+        return _observe_with_spark(lake, address)
+    if table is not None:
+        return state_of(table)
+    if path.is_dir() and any(path.iterdir()) and not is_uncommitted(path):
+        raise _not_delta(address)
+    return ABSENT
+
+
+def local_table_path(lake: Lake, address: Address) -> Path | None:
+    """Return the table's folder if it is on this machine, otherwise None.
+
+    The catalog tells the folder of a table that is given by name. None is returned for a path with a percent
+    sign too: the `deltalake` package would decode it as part of a URL.
+
+    Raises:
+        MigrationError: A table of that name exists that isn't a Delta table.
+    """
+    location = address.location
+    if location is None:
+        if not _exists_with_spark(lake, address):
+            return None
+        detail = delta_table(lake.spark, address).detail().select("location").first()
+        location = None if detail is None else detail[0]
+    path = None if location is None else local_path(location)
+    return path if path is not None and "%" not in str(path) else None
+
+
+def last_commit_number(lake: Lake, address: Address, app_id: str) -> int | None:
+    """Return the number that an application gave its last commit to the table, or None."""
+    is_read, table = read_log(local_table_path(lake, address))
+    if is_read:
+        return None if table is None else table.transaction_version(app_id)
+    if not _exists_with_spark(lake, address):
+        return None
+    found = _spark_log(lake.spark, address).unsafeVolatileSnapshot().transactions().get(app_id)
+    return int(found.get()) if found.isDefined() else None
+
+
+def latest_instant_since(
+    lake: Lake, address: Address, columns: Sequence[str], at: datetime
+) -> datetime | None:
+    """Return the latest instant in these columns, or None if all are before `at` or the columns are missing.
+
+    The statistics of the files, which are exact to a millisecond, answer if they can. Otherwise a query does.
+    """
+    _, table = read_log(local_table_path(lake, address))
+    if table is not None and are_all_before(table, columns, at):
+        return None
+    state = observe_table(lake, address)
+    if not all(state.column(name) for name in columns):
+        return None
+    frame = read_table(lake.spark, address)
+    instant = instant_sql(at)
+    late = " or ".join(f"{name_sql(name)} >= {instant}" for name in columns)
+    tops = ", ".join(f"max({name_sql(name)})" for name in columns)
+    row = frame.where(late).selectExpr(f"unix_micros(greatest({tops})) as top").first()
+    return None if row is None or row["top"] is None else EPOCH + timedelta(microseconds=row["top"])
+
+
+def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:
+    """Return the rows of the table's last version, or of an earlier one."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", str(version))
+    return reader.load(address.location) if address.location is not None else reader.table(address.sql)
+
+
+def delta_table(spark: SparkSession, address: Address) -> DeltaTable:
+    """Return the table in Delta's own Python API."""
+    from delta.tables import DeltaTable
+
+    if address.location is not None:
+        return DeltaTable.forPath(spark, address.location)
+    return DeltaTable.forName(spark, address.sql)
+
+
+def _observe_with_spark(lake: Lake, address: Address) -> TableState:
+    if not _exists_with_spark(lake, address):
+        return ABSENT
+    table = delta_table(lake.spark, address)
+    detail = table.detail().first()
+    version = table.history(1).select("version").first()
+    if detail is None or version is None:
+        raise _not_delta(address)
+    is_empty = True if int(detail["numFiles"]) == 0 else None
+    return TableState(
+        exists=True,
+        version=int(version[0]),
+        columns=columns_of_schema(json.loads(table.toDF().schema.json())),
+        partition_columns=tuple(detail["partitionColumns"]),
+        properties=dict(detail["properties"]),
+        is_empty=is_empty,
+        rows=0 if is_empty else None,
+    )
+
+
+def _exists_with_spark(lake: Lake, address: Address) -> bool:
+    from delta.tables import DeltaTable
+
+    spark = lake.spark
+    if address.location is not None:
+        return DeltaTable.isDeltaTable(spark, address.location)
+    if not spark.catalog.tableExists(address.sql):
+        return False
+    provider = [
+        row for row in spark.sql(f"DESCRIBE TABLE EXTENDED {address.sql}").collect() if row[0] == "Provider"
+    ]
+    if not provider or provider[0][1].lower() != "delta":
+        raise _not_delta(address)
+    return True
+
+
+def _spark_log(spark: SparkSession, address: Address) -> Any:
+    """Return Delta's internal view of the table: its public API doesn't offer the transaction ids."""
+    jvm: Any = spark._jvm
+    detail = delta_table(spark, address).detail().select("location").first()
+    location = address.location if detail is None else detail[0]
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
+    log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
+    return log
+
+
+def _not_delta(address: Address) -> MigrationError:
+    return MigrationError(
+        f"{address} is not a Delta table",
+        remedy="Move away what is there, or declare another place.",
+        details={"address": str(address)},
+    )

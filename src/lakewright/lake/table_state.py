@@ -1,0 +1,72 @@
+"""The state of a Delta table: its columns, properties and size at one version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakewright.spec.models.fields import Field, parse_type
+from lakewright.transform.sql import name_sql
+
+__all__ = ["ABSENT", "TableState", "columns_of_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The state in which a table was observed.
+
+    Attributes:
+        version: Of the log that was read; None if there is no table.
+        partition_columns: Names of the columns by which it is partitioned.
+        properties: As they are kept in the log.
+        is_empty: Whether it holds no row; None if the log alone can't tell.
+        rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
+        size: Of its files, in bytes; None if the log wasn't read.
+    """
+
+    exists: bool
+    version: int | None = None
+    columns: tuple[Field, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_empty: bool | None = None
+    rows: int | None = None
+    size: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Field | None:
+        """Return the column of that name, in any case, or None."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+ABSENT = TableState(exists=False, is_empty=True, rows=0)
+"""The state of a table that doesn't exist."""
+
+
+def columns_of_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the columns of a schema in the JSON form that Delta's log and Spark share."""
+    return tuple(
+        Field(
+            name=column["name"],
+            type=parse_type(_type_sql(column["type"])),
+            nullable=column["nullable"],
+            description=column["metadata"].get("comment"),
+        )
+        for column in schema["fields"]
+    )
+
+
+def _type_sql(kind: Any) -> str:
+    """Return the type in Spark's SQL."""
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "array":
+        return f"array<{_type_sql(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_type_sql(kind['keyType'])},{_type_sql(kind['valueType'])}>"
+    return "struct<" + ",".join(f"{name_sql(f['name'])}:{_type_sql(f['type'])}" for f in kind["fields"]) + ">"
