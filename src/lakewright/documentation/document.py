@@ -1,4 +1,7 @@
-"""What the documentation of a project tells, as values: items, their columns, checks and neighbours."""
+"""The content of a project's documentation as values: items with their columns, checks and neighbours.
+
+Field names are those of `documentation.json`.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +25,27 @@ __all__ = [
 ]
 
 CATEGORIES = ("relation", "mapping", "target", "entity")
-"""Categories of items, in the order of the chapters."""
+"""Categories of items, from the raw data to the silver tables."""
 
 T = TypeVar("T")
 
 
 class Ref(NamedTuple):
-    """An item by its category and name."""
+    """Identifies an item by its category and name."""
 
     category: str
     name: str
 
 
 class Source(NamedTuple):
-    """A column of an item that another column is made of."""
+    """A column of an item from which another column is computed."""
 
     item: Ref
     column: str
 
 
 class CheckStatus(StrEnum):
-    """How a check ended."""
+    """The result of a check."""
 
     SUCCESS = "SUCCESS"
     FAILED = "FAILED"
@@ -52,7 +55,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some rows, as texts; None is null."""
+    """A few rows, their values as text; None is null."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str | None, ...], ...] = ()
@@ -60,14 +63,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check and how it ended.
+    """A check and its result.
 
     Attributes:
-        label: What must hold, in a few words.
-        passed: Rows, or keys, that are as they must be; None where nothing was counted.
-        failed: Those that aren't.
-        message: What else is to be said: values that a query gave, or what went wrong.
-        sample: Some rows that fail.
+        label: The condition in a few words.
+        passed: Number of rows, or keys, that meet the condition; None if nothing was counted.
+        failed: Number of those that do not.
+        message: Values that the check's query returned, or the error that it raised.
+        sample: Some of the rows that fail.
     """
 
     kind: str
@@ -82,19 +85,19 @@ class CheckResult:
 
     @property
     def is_bad(self) -> bool:
-        """Whether it doesn't hold, or could not be found out."""
+        """Whether the condition does not hold, or could not be evaluated."""
         return self.status in (CheckStatus.FAILED, CheckStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """A column of an item.
 
     Attributes:
-        marks: What it is besides: `partition`, `business key`.
-        sources: Columns of the item's neighbours that it is made of.
-        origins: Columns where that begins: of relations that nothing here fills.
-        made: The expression that makes it, where one is declared.
+        marks: Roles of the column, such as `partition` or `business key`.
+        sources: Columns of neighbouring items from which it is computed directly.
+        origins: Columns at the start of its lineage, in relations that no target of the project writes.
+        made: The expression that computes it, if one is declared.
     """
 
     name: str
@@ -107,10 +110,15 @@ class Column:
     made: str | None = None
     checks: tuple[CheckResult, ...] = ()
 
+    @property
+    def has_lineage(self) -> bool:
+        """Whether anything is known of how the column is computed."""
+        return bool(self.sources or self.origins or self.made)
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a target ended in one phase of the last run."""
+    """How a target ended in one phase of the last run; `seconds` is how long it took."""
 
     phase: str
     status: str
@@ -118,18 +126,28 @@ class Ending:
     seconds: float = 0.0
     error: str | None = None
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether the target failed, was blocked or was aborted."""
+        return self.status in ("FAILED", "BLOCKED", "ABORTED")
+
+    @property
+    def explanation(self) -> str:
+        """The reasons and the error, on one line."""
+        return "; ".join([*self.reasons, *([self.error] if self.error else [])])
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """A relation, mapping, target or entity.
 
     Attributes:
-        facts: What is told in a word or two, by name.
-        code: A query or the like.
-        note: Why something of it could not be told.
-        reads: Items that it is made of.
-        read_by: Items that are made of it.
-        endings: Of a target, in the last run.
+        facts: Short properties, as name and value.
+        code: The query, or the transformations of an entity.
+        note: Why a part of the item could not be determined.
+        reads: Items that it reads.
+        read_by: Items that read it, or that a target writes.
+        endings: How a target ended in each phase of the last run.
     """
 
     ref: Ref
@@ -145,25 +163,26 @@ class Item:
     endings: tuple[Ending, ...] = ()
 
     def all_checks(self) -> tuple[CheckResult, ...]:
-        """Return the checks of its rows and of its columns."""
+        """Return the checks of the rows, then those of each column."""
         return (*self.checks, *(check for column in self.columns for check in column.checks))
 
     @property
     def last_status(self) -> str | None:
-        """The status of the last phase in which the last run did something with it."""
+        """The status of the last phase that was not skipped; SKIPPED if all were, None if there was none."""
         told = [ending.status for ending in self.endings if ending.status != "SKIPPED"]
         return told[-1] if told else (self.endings[-1].status if self.endings else None)
 
     @property
     def is_bad(self) -> bool:
-        """Whether a check fails, or the last run did."""
-        is_failed = any(ending.status in ("FAILED", "BLOCKED", "ABORTED") for ending in self.endings)
-        return is_failed or any(check.is_bad for check in self.all_checks())
+        """Whether a check fails, or the last run failed on the item."""
+        return any(ending.is_bad for ending in self.endings) or any(
+            check.is_bad for check in self.all_checks()
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The run whose endings are told."""
+    """The run that the endings of targets come from; instants are ISO 8601 in UTC."""
 
     run_id: str
     job: str
@@ -176,12 +195,14 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Everything that is told.
+    """The whole content of the documentation.
 
     Attributes:
-        made: When, as ISO 8601 in UTC.
-        parameters: The job's, with which expressions were evaluated.
-        jobs: Name, description, names of parameters and targets.
+        made: When it was gathered, as ISO 8601 in UTC.
+        tool: Name and version of the program that gathered it.
+        job: The job whose names expressions were evaluated with.
+        parameters: The values of its parameters.
+        jobs: Name, description, parameter names and target names of each job.
     """
 
     project: str
@@ -200,16 +221,16 @@ class Document:
         return tuple(item for item in self.items if item.ref.category == category)
 
     def checks(self) -> tuple[tuple[Item, CheckResult], ...]:
-        """Return every check with the item that has it."""
+        """Return each check with the item that declares it."""
         return tuple((item, check) for item in self.items for check in item.all_checks())
 
     def edges(self) -> tuple[tuple[Ref, Ref], ...]:
-        """Return the pairs of an item and one that is made of it."""
+        """Return the pairs of an item and an item that reads it."""
         known = {item.ref for item in self.items}
         return tuple((ref, item.ref) for item in self.items for ref in item.reads if ref in known)
 
     def only(self, shows: Callable[[Ref], bool]) -> Document:
-        """Return the document without some items; what was made of them is made of what they were."""
+        """Return the document with only some items; neighbours of a hidden item become neighbours."""
         before = {item.ref: item.reads for item in self.items}
         after = {item.ref: item.read_by for item in self.items}
         return replace(
@@ -226,7 +247,7 @@ class Document:
         )
 
     def redacted(self, hide: Callable[[str], str]) -> Document:
-        """Return the document with every text in it as `hide` returns it."""
+        """Return the document with `hide` applied to every text in it."""
         made: Document = _each_text(self, hide)
         return made
 
@@ -239,7 +260,7 @@ class Document:
 def _visible(
     refs: Iterable[Ref], onwards: Mapping[Ref, tuple[Ref, ...]], shows: Callable[[Ref], bool]
 ) -> tuple[Ref, ...]:
-    """Return the refs that are shown, and in place of each other one those that come after it."""
+    """Return the refs, with each hidden one replaced by the nearest visible ones behind it."""
     found: dict[Ref, None] = {}
     seen: set[Ref] = set()
     waiting = list(refs)[::-1]

@@ -101,6 +101,9 @@ def make_document(text: str = "plain") -> Document:
                 columns=(
                     Column("id", "bigint", nullable=False, marks=("partition", text), checks=(held,)),
                     Column("price", "double", checks=(failed,), made=text),
+                    Column(
+                        f"sum {text}", text, sources=(Source(STRANGE, text),), origins=(Source(RAW, text),)
+                    ),
                 ),
                 checks=(broken,),
             ),

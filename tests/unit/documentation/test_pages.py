@@ -144,7 +144,21 @@ def test_secrets_are_taken_out_of_every_text() -> None:
         assert all("hunter2" not in text for text in files.values())
 
 
-@pytest.mark.parametrize("name", ["page.css", "page.js"])
+def test_a_page_escapes_every_value_but_its_own_style_and_script() -> None:
+    from lakewright.documentation.pages.html import _environment
+
+    environment = _environment()
+    loader = environment.loader
+    assert loader is not None
+    assert environment.autoescape is True
+    sources = {name: loader.get_source(environment, name)[0] for name in loader.list_templates()}
+    assert set(sources) == {"page.html.j2", "item.html.j2", "parts.html.j2", "graph.svg.j2"}
+    unescaped = [found for text in sources.values() for found in re.findall(r"\{\{ ([^}]*)\| *safe", text)]
+    assert sorted(name.strip() for name in unescaped) == ["script", "style"]
+    assert not any("{% autoescape" in text for text in sources.values())
+
+
+@pytest.mark.parametrize("name", ["page.css", "page.js", "templates/page.html.j2", "templates/item.html.j2"])
 def test_what_the_page_is_made_with_comes_with_the_package(name: str) -> None:
     import lakewright.documentation.pages
 
