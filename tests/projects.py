@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tests.sessions import no_session
 
 from lakewright import connections, mappings, relations, schemas, targets
 from lakewright.documentation import checks
 from lakewright.lake.lake import Lake
 from lakewright.run import hooks
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.session import Sessions, SessionSettings
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.targets import assertions, datasets, measures
 from lakewright.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PACKAGES = {
     "connection": connections,
@@ -49,21 +46,15 @@ def make_project(folder: Path, sections: str, project: str = "") -> Project:
     return load_project(folder, kinds=KINDS, environ={})
 
 
-def no_session(settings: SessionSettings) -> SparkSession:
-    """Stand in for starting Spark where a test must do without."""
-    del settings
-    raise AssertionError("Spark was started")
-
-
 def make_workspace(
     folder: Path,
     sections: str,
     *,
     project: str = "",
-    start: Callable[[SessionSettings], SparkSession] = no_session,
+    sessions: Sessions = no_session,
     **arguments: object,
 ) -> Workspace:
-    """Return a workspace of such a project; Spark may not be started unless `start` says how."""
+    """Return a workspace of such a project; Spark may not be started unless `sessions` says how."""
     made = make_project(folder, sections, project)
-    lake = Lake(made.lake, SessionSettings(folder / "state"), start=start)
+    lake = Lake(made.lake, SessionSettings(folder / "state"), sessions=sessions)
     return Workspace(made, made.scope.child(arguments), lake)

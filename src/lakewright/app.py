@@ -53,7 +53,7 @@ from lakewright.run.result import RunResult
 from lakewright.slices.process import Bench, ProcessingOptions, process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
-from lakewright.spark.session import SessionSettings, throw_away_conf
+from lakewright.spark.session import OwnSession, Sessions, SessionSettings, throw_away_conf
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.case_setup import make_stage
 from lakewright.spec.loading.loader import load_project
@@ -127,6 +127,7 @@ class App:
     Attributes:
         environ: The process's environment.
         say: Prints a line of a target's own output.
+        sessions: Starts and stops the Spark session of the lake.
     """
 
     project: Project
@@ -135,6 +136,7 @@ class App:
     ids: Callable[[], str] = _new_id
     say: Callable[[str], None] = print
     run_id: str = field(default_factory=_new_id)
+    sessions: Sessions = field(default_factory=OwnSession)
 
     @classmethod
     def open(
@@ -146,8 +148,11 @@ class App:
         config: Mapping[str, str] | None = None,
         environ: Mapping[str, str] | None = None,
         say: Callable[[str], None] = print,
+        sessions: Sessions | None = None,
     ) -> App:
         """Return the project in `folder`, or in the nearest folder upwards that holds one.
+
+        Spark is started by `sessions`; without it, the app builds a session of its own when it needs one.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -164,7 +169,7 @@ class App:
             clock=_utc_now,
             check_manifest=check_manifest,
         )
-        return cls(project, environ, say=say)
+        return cls(project, environ, say=say, sessions=sessions or OwnSession())
 
     @property
     def warnings(self) -> tuple[Fault, ...]:
@@ -193,6 +198,7 @@ class App:
                 conf=conf,
                 drivers=driver_jars(self.project),
             ),
+            sessions=self.sessions,
         )
 
     def manifest_settings(self) -> dict[str, Any]:
@@ -276,7 +282,7 @@ class App:
                 conf=conf,
                 drivers=driver_jars(self.project),
             )
-            shared = Lake(self.project.lake, session)
+            shared = Lake(self.project.lake, session, sessions=self.sessions)
             try:
                 yield partial(self._case, Path(folder), shared, interruption, keep_going)
             finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.session import SessionSettings, SharedSession, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -72,3 +72,21 @@ def test_the_jvm_lives_on_when_the_terminal_sends_an_interrupt(spark: SparkSessi
 def test_a_second_session_of_the_process_is_the_first(spark: SparkSession, tmp_path: Path) -> None:
     again = build_session(SessionSettings(tmp_path, conf={"spark.sql.shuffle.partitions": "4"}))
     assert again.sparkContext is spark.sparkContext
+
+
+def test_a_shared_session_gives_new_ones_with_settings_of_their_own_and_lives_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sessions = SharedSession(spark)
+    settings = SessionSettings(tmp_path, conf={"spark.sql.shuffle.partitions": "7", "spark.app.name": "x"})
+
+    derived = sessions.start(settings)
+    derived.range(1).createTempView("of_the_derived_session")
+    sessions.stop(derived)
+
+    assert derived.conf.get("spark.sql.shuffle.partitions") == "7"
+    assert derived.conf.get("spark.databricks.delta.snapshotPartitions") == "1"
+    assert derived.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
+    assert not spark.catalog.tableExists("of_the_derived_session")
+    assert spark.range(3).count() == 3

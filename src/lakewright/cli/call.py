@@ -18,6 +18,7 @@ from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.spark.session import Sessions
 
 __all__ = ["Call", "Opener", "open_app"]
 
@@ -26,8 +27,14 @@ Opener = Callable[[Settings, Mapping[str, str], Callable[[str], None]], "App"]
 """Opens the project that settings name, in an environment, with what prints a target's own lines."""
 
 
-def open_app(settings: Settings, environ: Mapping[str, str], say: Callable[[str], None]) -> App:
-    """Return the project that the settings name, opened."""
+def open_app(
+    settings: Settings,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    sessions: Sessions | None = None,
+) -> App:
+    """Open the project that the settings name; `sessions` starts Spark for it."""
     from lakewright.app import App
 
     return App.open(
@@ -37,6 +44,7 @@ def open_app(settings: Settings, environ: Mapping[str, str], say: Callable[[str]
         config=settings.conf,
         environ=environ,
         say=say,
+        sessions=sessions,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.session import OwnSession, Sessions, SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,8 @@ class Lake:
 
     Attributes:
         settings: What the project's `lake:` section declares.
-        session: What the session is built with.
+        session: The settings of the session.
+        sessions: Starts and stops the session.
         moved: Tells where a place is: there, unless it is moved for a test.
     """
 
@@ -55,13 +56,13 @@ class Lake:
         settings: LakeSettings,
         session: SessionSettings,
         *,
-        start: Callable[[SessionSettings], SparkSession] = build_session,
+        sessions: Sessions | None = None,
         moved: Callable[[str], str] = str,
     ) -> None:
         self.moved = moved
         self.settings = settings
         self.session = session
-        self._start = start
+        self.sessions = OwnSession() if sessions is None else sessions
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
         self._keeping = threading.Lock()
@@ -78,7 +79,9 @@ class Lake:
     def has_empty_catalog(self) -> bool:
         """Whether a session that is started now finds no table and no view in its catalog."""
         conf = self.session.conf
-        if "spark.remote" in conf or any(key.startswith("spark.sql.catalog.") for key in conf):
+        if not self.sessions.has_new_catalog or "spark.remote" in conf:
+            return False
+        if any(key.startswith("spark.sql.catalog.") for key in conf):
             return False
         if conf.get(CATALOG, "in-memory") == "in-memory":
             return True
@@ -94,7 +97,7 @@ class Lake:
         """
         with self._lock:
             if self._spark is None:
-                self._spark = self._start(self.session)
+                self._spark = self.sessions.start(self.session)
             self._mark(self._spark)
             return self._spark
 
@@ -212,7 +215,7 @@ class Lake:
         if spark is None:
             return
         try:
-            spark.stop()
+            self.sessions.stop(spark)
         except Exception as error:  # its JVM has gone: whoever ends this process may end that first
             log.warning("the Spark session had ended already: %s", error)
 

@@ -26,6 +26,7 @@ from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
+from lakewright.spark.session import SessionSettings
 from lakewright.spec.loading.case_setup import Stage
 from lakewright.spec.models.job import Job
 from lakewright.targets.assertions.assertion import Assertion
@@ -34,6 +35,8 @@ from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.spec.definitions.definition import Definition
 
 __all__ = ["CaseRun", "moved_lake", "moves_of"]
@@ -67,11 +70,29 @@ def moves_of(stage: Stage, lake: Lake, folder: Path) -> Moves:
     return Moves.of(folder, places)
 
 
+@dataclass(frozen=True, slots=True)
+class _SessionOf:
+    """Uses the session of another lake, which stops it."""
+
+    lake: Lake
+
+    @property
+    def has_new_catalog(self) -> bool:
+        return self.lake.sessions.has_new_catalog
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        del settings
+        return self.lake.spark
+
+    def stop(self, session: SparkSession) -> None:
+        """Leave it to the other lake."""
+
+
 def moved_lake(shared: Lake, moves: Moves) -> Lake:
     """Return the lake at the places of a test, with the session of another one."""
     root = moves.inside(shared.settings.root_folder)
     settings = shared.settings.model_copy(update={"root_folder": root})
-    return Lake(settings, shared.session, start=lambda _: shared.spark, moved=moves)
+    return Lake(settings, shared.session, sessions=_SessionOf(shared), moved=moves)
 
 
 def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:

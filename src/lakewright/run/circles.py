@@ -6,7 +6,6 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
@@ -14,7 +13,7 @@ from lakewright.plan.arguments import expand, sample_arguments
 from lakewright.plan.graph import Node, find_circle
 from lakewright.plan.phase import Phase
 from lakewright.run.observe import node_of
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.session import NoSession, SessionSettings
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
@@ -32,7 +31,8 @@ def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
     Parameters without default have a sample of their type; what can't be made out with it, or without Spark,
     is left to the plan.
     """
-    lake = Lake(project.lake, session, start=_refuse)
+    refused = NotInstalled("checking a project starts no Spark")
+    lake = Lake(project.lake, session, sessions=NoSession(refused))
     for job in project.jobs.values():
         try:
             workspace = _workspace(project, job, lake)
@@ -40,11 +40,6 @@ def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
         except LakewrightError:
             continue
         yield from _circle(workspace, job, names)
-
-
-def _refuse(settings: SessionSettings) -> NoReturn:
-    del settings
-    raise NotInstalled("checking a project starts no Spark")
 
 
 def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
 
 from lakewright.documentation.document import Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
@@ -16,7 +15,7 @@ from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.arguments import expand
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.project import Project
@@ -67,7 +66,8 @@ def write_docs(
     job, arguments = _job(project, last, request)
     scope, parameters = _instance(project, job, arguments)
     if request.is_offline:
-        lake = Lake(lake.settings, lake.session, start=_refused)
+        error = UsageError("not known without Spark", remedy="Leave out --no-checks.")
+        lake = Lake(lake.settings, lake.session, sessions=NoSession(error))
     workspace = Workspace(project.within(scope), scope, lake)
     settings = documentation_settings(workspace)
     asked = DocumentRequest(
@@ -99,8 +99,3 @@ def _instance(project: Project, name: str | None, arguments: tuple[str, ...]) ->
     *_, values = [dict(each) for each in expand(job.parameters, arguments, outer, may_be_hidden=True)]
     texts = {parameter: render_value(value) for parameter, value in values.items()}
     return project.scope.instance(job.environment, values), texts
-
-
-def _refused(settings: SessionSettings) -> NoReturn:
-    del settings
-    raise UsageError("not known without Spark", remedy="Leave out --no-checks.")

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from lakewright.errors import NotInstalled, SparkUnavailable
+from lakewright.errors import LakewrightError, NotInstalled, SparkUnavailable
 from lakewright.spark.archive import archive_options
 from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
@@ -30,7 +30,16 @@ from lakewright.spark.metastore import embedded_metastore, refuse_metastore_in_u
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionSettings", "build_session", "session_conf", "throw_away_conf"]
+__all__ = [
+    "NoSession",
+    "OwnSession",
+    "SessionSettings",
+    "Sessions",
+    "SharedSession",
+    "build_session",
+    "session_conf",
+    "throw_away_conf",
+]
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +73,83 @@ class SessionSettings:
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
     drivers: tuple[Jar, ...] = ()
+
+
+class Sessions(Protocol):
+    """Where a lake gets its Spark session from."""
+
+    @property
+    def has_new_catalog(self) -> bool:
+        """Whether a session that is not started yet will begin with the catalog its settings describe."""
+        ...
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a session with these settings.
+
+        Raises:
+            LakewrightError: There is none.
+        """
+        ...
+
+    def stop(self, session: SparkSession) -> None:
+        """End a session that `start` returned."""
+        ...
+
+
+class OwnSession:
+    """Builds the session of this process, and stops it with its JVM."""
+
+    has_new_catalog = True
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Build the session."""
+        return build_session(settings)
+
+    def stop(self, session: SparkSession) -> None:
+        """Stop the session and its JVM."""
+        session.stop()
+
+
+class SharedSession:
+    """Derives new sessions from one that is already running, and never stops that one.
+
+    A derived session shares the JVM, the catalog and cached tables with the given one; its settings and
+    temporary views are its own. Settings that Spark can only take when a JVM starts (`spark.master`, jars,
+    a Hive catalog) stay those of the given session.
+    """
+
+    has_new_catalog = False
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a new session with those settings that Spark can change while it runs."""
+        derived = self.session.newSession()
+        for key, value in _runtime_conf(settings).items():
+            if derived.conf.isModifiable(key):
+                derived.conf.set(key, value)
+        return derived
+
+    def stop(self, session: SparkSession) -> None:
+        """Leave the given session running; a derived one holds nothing that must be released."""
+
+
+class NoSession:
+    """Refuses to start Spark with a given error."""
+
+    has_new_catalog = True
+
+    def __init__(self, error: LakewrightError) -> None:
+        self.error = error
+
+    def start(self, settings: SessionSettings) -> NoReturn:
+        """Raise the error."""
+        del settings
+        raise self.error
+
+    def stop(self, session: SparkSession) -> None:
+        """Do nothing: there is no session."""
 
 
 def build_session(settings: SessionSettings) -> SparkSession:
@@ -151,6 +237,11 @@ def session_conf(
 def results_conf() -> dict[str, str]:
     """Return the keys that decide what queries give, for sessions of every kind."""
     return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
+
+
+def _runtime_conf(settings: SessionSettings) -> dict[str, str]:
+    cores = local_cores(_master(settings))
+    return _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
 
 
 def throw_away_conf(config: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.plan.status import Status
 from lakewright.targets.target import Target
@@ -28,14 +29,14 @@ CHECKS = [
 
 @pytest.mark.parametrize("file", MAPPINGS, ids=lambda file: file.stem)
 def test_mappings_give_rows(file: Path, tmp_path: Path, spark: SparkSession) -> None:
-    workspace = make_workspace(tmp_path, file.read_text(), start=lambda _: spark)
+    workspace = make_workspace(tmp_path, file.read_text(), sessions=same(spark))
     counts = {name: workspace.frame(name).count() for name in workspace.project.mappings}
     assert {name for name, count in counts.items() if count == 0} <= {"no_prices"}
 
 
 @pytest.mark.parametrize("file", CHECKS, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_checks_hold(file: Path, tmp_path: Path, spark: SparkSession) -> None:
-    workspace = make_workspace(tmp_path, file.read_text(), start=lambda _: spark)
+    workspace = make_workspace(tmp_path, file.read_text(), sessions=same(spark))
     for name in workspace.project.targets:
         target = Target.named(workspace, name)
         (phase,) = target.phases()

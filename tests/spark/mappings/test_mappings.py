@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
 from lakewright.workspace.workspace import Workspace
@@ -114,7 +115,7 @@ EXPECTED: Expected = {
 
 @pytest.fixture
 def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
-    return make_workspace(tmp_path, MAPPINGS, start=lambda _: spark)
+    return make_workspace(tmp_path, MAPPINGS, sessions=same(spark))
 
 
 NESTED = """
@@ -233,7 +234,7 @@ def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
 
 def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "functions.py").write_text(FUNCTIONS)
-    workspace = make_workspace(tmp_path, NESTED, start=lambda _: spark)
+    workspace = make_workspace(tmp_path, NESTED, sessions=same(spark))
     for mapping, (columns, expected) in LATER.items():
         assert workspace.frame(mapping).columns == columns.split(), mapping
         assert sorted(rows(workspace, mapping), key=by_text) == sorted(expected, key=by_text), mapping
@@ -280,7 +281,7 @@ def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark
           data: {kind: relation, relation: data}
           other: {kind: values, columns: {x: int}}
         """,
-        start=lambda _: spark,
+        sessions=same(spark),
     )
     first, other = workspace.frame("data"), workspace.frame("other")
     assert workspace.frame("data") is first

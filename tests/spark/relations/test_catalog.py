@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.projects import make_workspace
 from tests.reading import rows_of_files
+from tests.sessions import same
 
 from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.catalog import find_entry
@@ -64,7 +65,7 @@ mappings:
 
 @pytest.fixture
 def workspace(tmp_path: Path, spark: SparkSession) -> Iterator[Workspace]:
-    yield make_workspace(tmp_path, PROJECT.replace("PLACE", str(tmp_path)), start=lambda _: spark)
+    yield make_workspace(tmp_path, PROJECT.replace("PLACE", str(tmp_path)), sessions=same(spark))
     spark.sql("DROP DATABASE IF EXISTS kinds CASCADE")
 
 

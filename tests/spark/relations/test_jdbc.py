@@ -11,7 +11,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 from tests.contexts import make_context
-from tests.projects import make_workspace, no_session
+from tests.projects import make_workspace
+from tests.sessions import Started, no_session, same
 
 from lakewright.connections.jvm import JvmDatabase
 from lakewright.errors import (
@@ -151,7 +152,7 @@ def workspace(project: str, tmp_path: Path, request: pytest.FixtureRequest) -> I
         started.append(request.getfixturevalue("spark"))
         return started[0]
 
-    made = make_workspace(tmp_path, project, start=start)
+    made = make_workspace(tmp_path, project, sessions=Started(start))
     yield made
     # The session is everyone's.
     made.lake._spark = None
@@ -321,7 +322,7 @@ def test_a_view_of_a_database_is_replaced_when_its_query_changes(workspace: Work
 
 
 def test_a_database_is_looked_at_without_spark(project: str, tmp_path: Path) -> None:
-    workspace = make_workspace(tmp_path, project, start=no_session)
+    workspace = make_workspace(tmp_path, project, sessions=no_session)
     assert table(workspace, "sales").observe(workspace).exists is Answer.NO
     table(workspace, "sales").create(workspace)
     assert table(workspace, "sales").observe(workspace, FIRST).filled is Answer.NO
@@ -403,7 +404,7 @@ relations:
 
 
 def test_another_database_is_written_and_its_tables_grow(tmp_path: Path, spark: SparkSession) -> None:
-    workspace = make_workspace(tmp_path, DERBY.replace("NAME", uuid4().hex), start=lambda _: spark)
+    workspace = make_workspace(tmp_path, DERBY.replace("NAME", uuid4().hex), sessions=same(spark))
     sales, wider, other, replaced = (
         table(workspace, name) for name in ("sales", "wider", "other", "replaced")
     )
@@ -451,7 +452,7 @@ targets:
 def test_commands_run_where_their_condition_holds(postgres_server: str, schema: str, tmp_path: Path) -> None:
     url = make_url(postgres_server)
     text = COMMAND.replace("URL", f"jdbc:postgresql://{url.host}:{url.port}/{url.database}")
-    workspace = make_workspace(tmp_path, text.replace("SCHEMA", schema), start=no_session)
+    workspace = make_workspace(tmp_path, text.replace("SCHEMA", schema), sessions=no_session)
     context, target = make_context(workspace), Target.named(workspace, "role")
     assert target.phases() == frozenset(Phase) - {Phase.VALIDATE}
 

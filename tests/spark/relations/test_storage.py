@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from tests.projects import make_workspace
 from tests.reading import rows_of_files
+from tests.sessions import same
 
 from lakewright.errors import TargetError
 from lakewright.plan.observation import Answer
@@ -55,7 +56,7 @@ relations:
 
 @pytest.fixture
 def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
-    return make_workspace(tmp_path, STORAGE, start=lambda _: spark)
+    return make_workspace(tmp_path, STORAGE, sessions=same(spark))
 
 
 def stored(workspace: Workspace, name: str) -> StoredRelation:

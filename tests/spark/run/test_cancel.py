@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sessions import same
 from tests.unit.run.bench import Bench, FakeTarget, Listening, ended
 
 from lakewright.lake.lake import Lake
@@ -36,7 +37,7 @@ def use(bench: Bench, spark: SparkSession, **targets: dict[str, Any]) -> None:
     bench.write(
         {name: {"phases": "build", "writes": f"/{name}", **target} for name, target in targets.items()}
     )
-    bench.lake = Lake(bench.project.lake, bench.lake.session, start=lambda settings: spark)
+    bench.lake = Lake(bench.project.lake, bench.lake.session, sessions=same(spark))
     bench.world.act = act
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_project
+from tests.sessions import same
 
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
@@ -104,7 +105,7 @@ class Nobody(SimpleNamespace):
 
 def run(folder: Path, spark: SparkSession, name: str, *, keep_going: bool = False) -> CaseResult:
     project = make_project(folder, SHOP)
-    shared = Lake(project.lake, SessionSettings(folder / "state"), start=lambda _: spark)
+    shared = Lake(project.lake, SessionSettings(folder / "state"), sessions=same(spark))
     stage = make_stage(project, name)
     store = MemoryStore()
     case = CaseRun(

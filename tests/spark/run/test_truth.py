@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.unit.run.bench import Listening
 
 from lakewright.app import App, JobRequest
-from lakewright.lake.lake import Lake
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
 from lakewright.run.result import RunResult
+from lakewright.spark.session import SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,10 +111,8 @@ class Lakeful:
         pd.DataFrame([{"id": "1", "name": name}]).to_parquet(path, index=False)
 
     def app(self) -> App:
-        opened = App.open(self.folder, environ={"XDG_STATE_HOME": str(self.folder / "state")})
-        session = opened.lake.session
-        opened.__dict__["lake"] = Lake(opened.project.lake, session, start=lambda _: self.spark)
-        return opened
+        environ = {"XDG_STATE_HOME": str(self.folder / "state")}
+        return App.open(self.folder, environ=environ, sessions=SharedSession(self.spark))
 
     def plan(self, phase: Phase, **options: Any) -> Plan:
         return self.app().plan(JobRequest("daily", phase, DAYS, **options))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from tests.sessions import same
 
 from lakewright.lake.lake import Lake
 from lakewright.manifest.lease import Holder
@@ -74,7 +75,7 @@ class SmallLake:
     def __post_init__(self) -> None:
         settings = LakeSettings(root_folder=str(self.root), **self.settings)
         session = SessionSettings(self.root / "state")
-        self.lake = Lake(settings, session, start=lambda _: self.spark)
+        self.lake = Lake(settings, session, sessions=same(self.spark))
         self.ledger = Ledger(self.store, Author.named("tests"), ids=lambda: str(uuid4()), is_dead=is_dead)
 
     @classmethod

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sessions import no_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
 from lakewright.lake.commit import landed
 from lakewright.lake.guard import guarded, lock_file
+from lakewright.lake.lake import Lake
 from lakewright.lake.table import truncate_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.ledger import Ledger
@@ -461,8 +463,7 @@ def test_a_token_is_for_one_commit_alone(lake: SmallLake) -> None:
 def test_what_is_already_processed_starts_no_query(lake: SmallLake) -> None:
     things = entity()
     lake.load(things, "s1", SLICES[0])
-    lake.lake._spark = None
-    lake.lake._start = lambda _: pytest.fail("no session is needed")
+    lake.lake = Lake(lake.lake.settings, lake.lake.session, sessions=no_session)
 
     assert lake.process(things).slices == ()
 

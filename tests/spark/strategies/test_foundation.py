@@ -18,9 +18,8 @@ from tests.spark.strategies.bench import pa, pq, table_of
 from lakewright import Processing, Project
 from lakewright.app import App
 from lakewright.errors import DuplicateBusinesskeyException, UsageError
-from lakewright.lake.lake import Lake
 from lakewright.lake.table import drop_table
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.session import SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -160,10 +159,7 @@ class Foundation:
         for name, content in files.items():
             (folder / "lake.d" / name).write_text(json.dumps(content, indent=2))
         self.spark = spark
-        self.app = App.open(folder)
-        self.app.__dict__["lake"] = Lake(
-            self.app.project.lake, SessionSettings(folder / "state"), start=lambda _: spark
-        )
+        self.app = App.open(folder, sessions=SharedSession(spark))
         self.project = Project(self.app)
         for name in ("stock", "prices"):
             drop_table(self.app.lake, self.project.entity(name).declared.places(self.app.project.lake).silver)

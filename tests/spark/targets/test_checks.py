@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.errors import VerificationError
 from lakewright.plan.outcome import Outcome
@@ -79,7 +80,7 @@ targets:
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Workspace:
     folder: Path = tmp_path_factory.mktemp("checks")
-    return make_workspace(folder, PROJECT, start=lambda _: spark)
+    return make_workspace(folder, PROJECT, sessions=same(spark))
 
 
 def run(workspace: Workspace, name: str) -> Outcome:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.doctor.examination import examine, plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
@@ -56,7 +57,7 @@ class Lake:
             rows = {"no": range(1, 13), "v": [f"{name}{n}" for n in range(1, 13)]}
             pd.DataFrame(rows).to_parquet(bronze / name)
         self.spark = spark
-        self.workspace = make_workspace(folder, PROJECT.format(strategy=strategy), start=lambda _: spark)
+        self.workspace = make_workspace(folder, PROJECT.format(strategy=strategy), sessions=same(spark))
         self.store = MemoryStore()
         self.runs = count()
         self.entity: Entity = self.workspace.entity("orders")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.documentation.document import CheckResult, Document, Item, Ref
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
@@ -103,7 +104,7 @@ targets:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Workspace:
-    return make_workspace(tmp_path_factory.mktemp("shop"), SHOP, start=lambda _: spark)
+    return make_workspace(tmp_path_factory.mktemp("shop"), SHOP, sessions=same(spark))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.errors import VerificationError
 from lakewright.lake.observation import observe_table, read_table
@@ -46,7 +47,7 @@ def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
     folder.mkdir(parents=True)
     pd.DataFrame({"id": [1, 2], "v": ["a", "b"]}).to_parquet(folder / "1")
     pd.DataFrame({"id": [2, 3], "v": ["B", "c"]}).to_parquet(folder / "2")
-    return make_workspace(tmp_path, PROJECT, start=lambda _: spark)
+    return make_workspace(tmp_path, PROJECT, sessions=same(spark))
 
 
 def test_a_table_goes_through_all_phases(workspace: Workspace) -> None:
@@ -97,7 +98,7 @@ def test_create_adopts_a_table_that_something_else_made(tmp_path: Path, spark: S
     """Phases, CREATE: what is there is migrated; the slice that says how is only looked at."""
     (tmp_path / "lake/bronze/customers").mkdir(parents=True)
     pd.DataFrame({"id": [1, 2], "v": ["b", "c"]}).to_parquet(tmp_path / "lake/bronze/customers/s1")
-    workspace = make_workspace(tmp_path, ADOPTING, start=lambda _: spark)
+    workspace = make_workspace(tmp_path, ADOPTING, sessions=same(spark))
     first, second = "timestamp'2021-01-01'", "timestamp'2021-02-01'"
     rows = f"(1L, 'a', 'x', {first}, {second}), (1L, 'b', 'y', {second}, null)"
     made = spark.sql(f"select * from values {rows} as t(id, v, dbt_scd_id, dbt_valid_from, dbt_valid_to)")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
 from lakewright.plan.dirtiness import Dirtiness
@@ -92,7 +93,7 @@ class Bench:
     """Targets of the project, run one after the other; what they say is kept."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.workspace = make_workspace(folder, PROJECT, start=lambda _: spark)
+        self.workspace = make_workspace(folder, PROJECT, sessions=same(spark))
         self.said: list[str] = []
         self.context = make_context(self.workspace, say=self.said.append)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.sessions import same
 
 from lakewright.errors import DataLossError, MigrationError, SpecError, TargetError, VerificationError
 from lakewright.manifest.lease import LEASE
@@ -51,7 +52,7 @@ class Bench:
     """Targets of a project, run one after the other."""
 
     def __init__(self, folder: Path, spark: SparkSession, sections: str = PROJECT) -> None:
-        self.workspace: Workspace = make_workspace(folder, sections, start=lambda _: spark)
+        self.workspace: Workspace = make_workspace(folder, sections, sessions=same(spark))
         self.context: Context = make_context(self.workspace)
 
     def dirty(self, name: str, phase: Phase) -> Dirtiness:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.projects import make_project, no_session
+from tests.projects import make_project
+from tests.sessions import no_session
 
 from lakewright.lake.catalog import find_entry, needs_catalog
 from lakewright.lake.lake import Lake
@@ -50,10 +51,12 @@ def test_spark_is_not_started_to_look_into_an_empty_catalog(tmp_path: Path) -> N
         ({CATALOG: "hive", "spark.hadoop.hive.metastore.uris": "thrift://host"}, False),
         ({"spark.sql.catalog.other": "x"}, False),
     ):
-        lake = Lake(project.lake, SessionSettings(tmp_path / "state", conf=conf), start=no_session)
+        lake = Lake(project.lake, SessionSettings(tmp_path / "state", conf=conf), sessions=no_session)
         assert lake.has_empty_catalog is is_empty
         if is_empty:
             assert find_entry(lake, "a.b") is None
     (tmp_path / "state" / "metastore_db").mkdir(parents=True)
-    lake = Lake(project.lake, SessionSettings(tmp_path / "state", conf={CATALOG: "hive"}), start=no_session)
+    lake = Lake(
+        project.lake, SessionSettings(tmp_path / "state", conf={CATALOG: "hive"}), sessions=no_session
+    )
     assert not lake.has_empty_catalog

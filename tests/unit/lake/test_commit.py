@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from tests.projects import no_session
+from tests.sessions import no_session
 
 from lakewright.errors import CommitTooLate
 from lakewright.lake.commit import has_passed, landed
@@ -58,7 +58,7 @@ def test_a_number_has_passed_only_where_the_log_goes_back_far_enough(
 ) -> None:
     """Versions 0 to 2 have the numbers 2, 3 and 6."""
     table = tmp_path / "orders"
-    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), start=no_session)
+    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
     address = Address(location=str(table))
     assert not has_passed(lake, address, APP, number, "s0")
     for each in (2, 3, 6):

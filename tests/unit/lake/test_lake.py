@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from tests.projects import make_project
+from tests.sessions import Started
 
 from lakewright.lake.lake import Lake
 from lakewright.spark.session import SessionSettings
@@ -26,7 +27,11 @@ def test_a_session_whose_jvm_has_gone_ends_without_an_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = make_project(tmp_path, "").lake
-    lake = Lake(settings, SessionSettings(tmp_path), start=lambda _: cast("SparkSession", Gone()))
+    lake = Lake(
+        settings,
+        SessionSettings(tmp_path),
+        sessions=Started(lambda _: cast("SparkSession", Gone()), stops=True),
+    )
     assert lake.spark is not None
     lake.stop()
     assert "had ended already: nobody listens" in caplog.text

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.projects import make_project, no_session
+from tests.projects import make_project
+from tests.sessions import no_session
 
 from lakewright.errors import Fault, UsageError
 from lakewright.lake.lake import Lake
@@ -41,7 +42,7 @@ tests:
 
 def staged(folder: Path, name: str) -> Workspace:
     project = make_project(folder, SECTIONS)
-    shared = Lake(project.lake, SessionSettings(folder / "state"), start=no_session)
+    shared = Lake(project.lake, SessionSettings(folder / "state"), sessions=no_session)
     stage = make_stage(project, name)
     lake = moved_lake(shared, moves_of(stage, shared, Path("/away")))
     return Workspace(stage.project, stage.project.scope, lake)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.projects import make_workspace
+from tests.sessions import Started
 
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
@@ -124,7 +125,8 @@ def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> N
         started.append(settings)
         return Session()
 
-    lake = Lake(LakeSettings(), SessionSettings(tmp_path), start=start)  # type: ignore[arg-type]  # a stand-in
+    sessions = Started(start, stops=True)  # type: ignore[arg-type]  # a stand-in
+    lake = Lake(LakeSettings(), SessionSettings(tmp_path), sessions=sessions)
     assert not lake.is_started
     first = lake.spark
     assert lake.spark is first

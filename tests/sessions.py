@@ -1,0 +1,43 @@
+"""Where the lakes of tests get their Spark session from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.spark.session import SessionSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Started", "no_session", "same"]
+
+
+@dataclass
+class Started:
+    """Calls a function to start a session; stopping it calls the session's own `stop` if asked to."""
+
+    begin: Callable[[SessionSettings], SparkSession]
+    has_new_catalog: bool = True
+    stops: bool = False
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        return self.begin(settings)
+
+    def stop(self, session: SparkSession) -> None:
+        if self.stops:
+            session.stop()
+
+
+def same(session: SparkSession) -> Started:
+    """Return what gives a lake this very session, with its temporary views, and never stops it."""
+    return Started(lambda _: session)
+
+
+def _refuse(settings: SessionSettings) -> SparkSession:
+    del settings
+    raise AssertionError("Spark was started")
+
+
+no_session = Started(_refuse)
