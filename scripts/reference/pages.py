@@ -26,7 +26,8 @@ from lakewright.spec.models.base import Model, Named
 from lakewright.spec.models.case import Case
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.documentation import DocumentationFile
-from lakewright.spec.models.entity import Entity, EntitySettings, SourceConnection
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity_settings import EntitySettings, SourceConnection
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings

@@ -55,7 +55,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
 from lakewright.spark.session import OwnSession, Sessions, SessionSettings, throw_away_conf
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.project import Project
@@ -181,7 +181,7 @@ class App:
         """Takes the project's secrets out of whatever is recorded or shown."""
         project = self.project
         return Redactor.of(
-            project.config, self.environ, secrets=project.secrets, met=project.scope.met_secrets
+            project.config, self.environ, secrets=project.secrets, met=project.scope.seen_secrets
         )
 
     @cached_property
@@ -296,7 +296,7 @@ class App:
         keep_going: bool,
         name: str,
     ) -> CaseRun:
-        stage = make_stage(self.project, name)
+        stage = set_up_case(self.project, name)
         moves = moves_of(stage, shared, folder / f"test-{name}")
         store = MemoryStore()
         return CaseRun(

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.plan.arguments import expand, floor_value
+from lakewright.plan.arguments import expand_arguments, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
 from lakewright.spec.models.base import Listed, Model
@@ -171,7 +171,7 @@ def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -
     bounds = {"start": declared.start, "end": declared.end, "step": declared.step}
     arguments = [f"{_ALONE}:{bound}={text}" for bound, text in bounds.items() if text is not None]
     try:
-        return [_render(found[_ALONE]) for found in expand([_parameter(field)], arguments, Scope())]
+        return [_render(found[_ALONE]) for found in expand_arguments([_parameter(field)], arguments, Scope())]
     except SpecError as error:
         message = error.message.removeprefix(f"parameter {_ALONE}: ")
         raise SpecError.of(f"partition column {field.name}: {message}", remedy=error.remedy) from error

@@ -1,4 +1,4 @@
-"""A job's arguments, and the instances that they expand to.
+"""A job's arguments, and the instances that they expand_arguments to.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (parameters and ranges on the command line). Both ends
 of a range are included, as in the document's example of ten days.
@@ -18,10 +18,10 @@ from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.expressions.values import Duration, Value, ValueType
-from lakewright.spec.models.job import Parameter, Step
+from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["MOST_INSTANCES", "expand", "floor_value", "sample_arguments"]
+__all__ = ["MOST_INSTANCES", "expand_arguments", "floor_value", "sample_arguments"]
 
 MOST_INSTANCES = 100_000
 """More instances than this in one run are taken for a mistake."""
@@ -48,7 +48,7 @@ class _Given:
     bounds: dict[str, str] = field(default_factory=dict)
 
 
-def expand(
+def expand_arguments(
     parameters: Sequence[Parameter], arguments: Sequence[str], scope: Scope, *, may_be_hidden: bool = False
 ) -> tuple[Mapping[str, Value], ...]:
     """Return the instances that arguments come to: all combinations, in the order of the parameters.
@@ -67,7 +67,7 @@ def expand(
     choices: list[tuple[Value, ...]] = []
     for parameter in parameters:
         try:
-            choice = _Choice(parameter, scope, may_be_hidden=may_be_hidden)
+            choice = _ParameterValues(parameter, scope, may_be_hidden=may_be_hidden)
             choices.append(choice.values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
             message = f"parameter {parameter.name}: {error}"
@@ -139,7 +139,7 @@ def _remedy(parameter: Parameter) -> str:
     return single if parameter.type in _UNORDERED else f"{single}, or {name}:start=… {name}:end=…"
 
 
-class _Choice:
+class _ParameterValues:
     """The values of one parameter."""
 
     def __init__(self, parameter: Parameter, scope: Scope, *, may_be_hidden: bool) -> None:
@@ -185,7 +185,7 @@ class _Choice:
     def _floored(self, value: Value) -> Value:
         return value if self.granularity is None else floor_value(value, self.granularity)
 
-    def _step(self, text: str | None) -> Step:
+    def _step(self, text: str | None) -> StepSize:
         if text is not None:
             return self.parameter.parse_step(text)
         if self.granularity is not None:
@@ -195,7 +195,7 @@ class _Choice:
         return Duration(days=1) if self.parameter.type in (ValueType.DATE, ValueType.DURATION) else 1
 
 
-def _walk(start: Value, stop: Value, step: Step, *, is_included: bool) -> Iterator[Value]:
+def _walk(start: Value, stop: Value, step: StepSize, *, is_included: bool) -> Iterator[Value]:
     for count in range(MOST_INSTANCES + 1):
         value = _advanced(start, step, count)
         if _order(value) > _order(stop) or (value == stop and not is_included):
@@ -203,7 +203,7 @@ def _walk(start: Value, stop: Value, step: Step, *, is_included: bool) -> Iterat
         yield value
 
 
-def _advanced(start: Value, step: Step, count: int) -> Value:
+def _advanced(start: Value, step: StepSize, count: int) -> Value:
     """Return `start` and `count` steps; months at once, so 31 January stays the last day."""
     if isinstance(step, Duration):
         if isinstance(start, Duration):
@@ -235,7 +235,7 @@ def _exactly(delta: timedelta) -> Duration:
     return Duration(microseconds=delta // timedelta(microseconds=1))
 
 
-def floor_value(value: Value, granularity: Step) -> Value:
+def floor_value(value: Value, granularity: StepSize) -> Value:
     """Return the value floored to the granularity: whole multiples, counted from 0 or from 1970-01-01.
 
     Months and years are counted from year 0, so that `P3M` floors to quarters.

@@ -13,9 +13,9 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
-from lakewright.plan.selectors import Choice
+from lakewright.plan.selectors import Selectable
 
-__all__ = ["Candidate", "Instance", "choices"]
+__all__ = ["Candidate", "Instance", "selectables"]
 
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
@@ -28,22 +28,22 @@ class Candidate:
         nodes: Its place in each phase in which it takes part.
         look: Observes it; called once, and only if the target is chosen.
         dirty: Pure: whether it must run in a phase, given what is found then.
-        leftover: Phases in which an earlier run left it undone, with the reason.
+        unfinished: Phases in which an earlier run left it undone, with the reason.
         labels: `key` and `key=value` of each of its labels.
     """
 
     name: str
     kind: str
     nodes: Mapping[Phase, Node]
-    look: Callable[[], Observation]
-    dirty: Callable[[Phase, Observation], Dirtiness]
-    leftover: Mapping[Phase, str] = field(default_factory=dict)
+    observe: Callable[[], Observation]
+    dirtiness: Callable[[Phase, Observation], Dirtiness]
+    unfinished: Mapping[Phase, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
 
     @cached_property
     def observation(self) -> Observation:
         """What was found about it before anything runs."""
-        return self.look()
+        return self.observe()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Instance:
     candidates: tuple[Candidate, ...]
 
 
-def choices(instance: Instance) -> tuple[Choice, ...]:
+def selectables(instance: Instance) -> tuple[Selectable, ...]:
     """Return an instance's targets for `select`; what one depends on in any phase of building counts."""
     sources: dict[str, frozenset[str]] = {}
     for phase in _BUILDING:
@@ -62,6 +62,6 @@ def choices(instance: Instance) -> tuple[Choice, ...]:
         for name, found in build_graph(nodes, phase).sources.items():
             sources[name] = sources.get(name, frozenset()) | found
     return tuple(
-        Choice(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
+        Selectable(each.name, each.kind, each.labels, sources.get(each.name, frozenset()))
         for each in instance.candidates
     )

@@ -20,24 +20,26 @@ from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-__all__ = ["Gate", "order"]
+__all__ = ["PhaseEnd", "step_dependencies"]
 
 _PHASES = list(Phase)
 _CHECKING = (Phase.VALIDATE, Phase.VERIFY)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class PhaseEnd:
     """Passed once every step of a phase of an instance has ended, and every phase before it."""
 
     instance: int
     phase: Phase
 
 
-def order(plan: Plan, executions: Sequence[Execution] = ()) -> Mapping[StepKey | Gate, set[StepKey | Gate]]:
+def step_dependencies(
+    plan: Plan, executions: Sequence[Execution] = ()
+) -> Mapping[StepKey | PhaseEnd, set[StepKey | PhaseEnd]]:
     """Return, for each step and gate of a plan, what must have ended before it; there is no cycle in it."""
-    before: dict[StepKey | Gate, set[StepKey | Gate]] = {}
-    passed: list[list[Gate]] = []
+    before: dict[StepKey | PhaseEnd, set[StepKey | PhaseEnd]] = {}
+    passed: list[list[PhaseEnd]] = []
     for index, instance in enumerate(plan.instances):
         passed.append([])
         for phase in instance.phases:
@@ -46,7 +48,7 @@ def order(plan: Plan, executions: Sequence[Execution] = ()) -> Mapping[StepKey |
             keys = {step.target: (index, phase.phase, step.target) for step in phase.steps}
             for name, key in keys.items():
                 before[key] = start | {keys[other] for other in phase.predecessors.get(name, ())}
-            gate = Gate(index, phase.phase)
+            gate = PhaseEnd(index, phase.phase)
             before[gate] = start | set(keys.values())
             passed[-1].append(gate)
     _add_conflicts(before, plan)
@@ -54,8 +56,8 @@ def order(plan: Plan, executions: Sequence[Execution] = ()) -> Mapping[StepKey |
 
 
 def _barriers(
-    phase: Phase, passed: Sequence[Sequence[Gate]], executions: Sequence[Execution], *, is_last: bool
-) -> Iterator[Gate]:
+    phase: Phase, passed: Sequence[Sequence[PhaseEnd]], executions: Sequence[Execution], *, is_last: bool
+) -> Iterator[PhaseEnd]:
     """Yield the gates of other instances that a phase of the last instance in `passed` waits for."""
     if len(passed) == 1:
         return
@@ -75,7 +77,7 @@ class _Access:
     readers: list[StepKey] = field(default_factory=list)
 
 
-def _add_conflicts(before: dict[StepKey | Gate, set[StepKey | Gate]], plan: Plan) -> None:
+def _add_conflicts(before: dict[StepKey | PhaseEnd, set[StepKey | PhaseEnd]], plan: Plan) -> None:
     accesses: dict[Resource, _Access] = {}
     index: ResourceIndex[_Access] = ResourceIndex()
     for instance, step in _numbered(plan):

@@ -13,11 +13,11 @@ from lakewright.plan.observation import Answer, Observation
 __all__ = [
     "BuildPolicy",
     "Dirtiness",
-    "build_dirty",
-    "create_dirty",
-    "destroy_dirty",
-    "entity_dirty",
-    "truncate_dirty",
+    "build_dirtiness",
+    "create_dirtiness",
+    "destroy_dirtiness",
+    "entity_dirtiness",
+    "truncate_dirtiness",
 ]
 
 
@@ -77,7 +77,7 @@ class Dirtiness:
         return cls(Answer.UNKNOWN, reasons)
 
 
-def create_dirty(observation: Observation) -> Dirtiness:
+def create_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether a target must run in CREATE: it is missing, or must be migrated."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
@@ -90,7 +90,7 @@ def create_dirty(observation: Observation) -> Dirtiness:
     return Dirtiness.no("exists and conforms")
 
 
-def build_dirty(
+def build_dirtiness(
     policy: BuildPolicy,
     observation: Observation,
     *,
@@ -145,7 +145,7 @@ def _differences(observation: Observation) -> list[str]:
     return sorted(name for name in {*now, *built} if now.get(name) != built.get(name))
 
 
-def entity_dirty(observation: Observation) -> Dirtiness:
+def entity_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether an entity has slices to process; what is held is the plan's to say."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
@@ -158,7 +158,7 @@ def entity_dirty(observation: Observation) -> Dirtiness:
     return Dirtiness.no("every slice has been processed")
 
 
-def truncate_dirty(observation: Observation) -> Dirtiness:
+def truncate_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether there is anything to empty."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
@@ -171,7 +171,7 @@ def truncate_dirty(observation: Observation) -> Dirtiness:
     return Dirtiness.yes("is filled")
 
 
-def destroy_dirty(observation: Observation) -> Dirtiness:
+def destroy_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether there is anything to remove."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)

@@ -48,9 +48,9 @@ class Expectations:
     def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
         """Return the step that makes a target clean which by itself isn't, or None if it is."""
         history = self._history(candidate)
-        if not history or not candidate.dirty(phase, candidate.observation).is_to_run:
+        if not history or not candidate.dirtiness(phase, candidate.observation).is_to_run:
             return None
-        return next(key for found, key in history if not candidate.dirty(phase, found).is_to_run)
+        return next(key for found, key in history if not candidate.dirtiness(phase, found).is_to_run)
 
     def _history(self, candidate: Candidate) -> Sequence[Expected]:
         found = candidate.observation

@@ -15,7 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
 
-__all__ = ["Graph", "Node", "build_graph", "find_circle"]
+__all__ = ["Graph", "Node", "build_graph", "find_cycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
     return Graph(tuple(order), {name: frozenset(edges[name]) for name in names}, sources)
 
 
-def find_circle(nodes: Sequence[Node]) -> tuple[str, ...]:
+def find_cycle(nodes: Sequence[Node]) -> tuple[str, ...]:
     """Return names each of which must run before the next, the first one again at the end; mostly none."""
     try:
         TopologicalSorter(_edges(nodes, _sources(nodes, {node.name for node in nodes}))).prepare()

@@ -10,7 +10,7 @@ from typing import Any
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
 
-__all__ = ["Answer", "Change", "Hold", "Observation"]
+__all__ = ["Answer", "Hold", "Observation", "TableChange"]
 
 
 class Answer(StrEnum):
@@ -27,7 +27,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """One difference between the present table and the declared one.
 
     Attributes:
@@ -69,7 +69,7 @@ class Observation:
     subject: str
     exists: Answer = Answer.UNKNOWN
     filled: Answer = Answer.UNKNOWN
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     hold: Hold | None = None

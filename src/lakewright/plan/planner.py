@@ -21,13 +21,13 @@ from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-__all__ = ["Selection", "build_plan"]
+__all__ = ["PlanRequest", "build_plan"]
 
 _TAINTING = (Phase.CREATE, Phase.BUILD)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PlanRequest:
     """What the caller asked for.
 
     Attributes:
@@ -47,7 +47,7 @@ class Selection:
 
 
 def build_plan(
-    project: str, job: str, instances: Iterable[Instance], selection: Selection, *, count: int
+    project: str, job: str, instances: Iterable[Instance], selection: PlanRequest, *, count: int
 ) -> Plan:
     """Return what running `job` would do.
 
@@ -75,7 +75,7 @@ class _Planner:
         obstacle: Why nothing of later phases and instances will be reached, once something is blocked.
     """
 
-    selection: Selection
+    selection: PlanRequest
     count: int
     expected: Expectations = field(default_factory=Expectations)
     obstacle: str | None = None
@@ -137,7 +137,7 @@ class _Turn:
                 return replace(step, reasons=blocked)
             if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
                 return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
-        own = candidate.dirty(phase, observation)
+        own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         if not own.is_to_run and not forced:
             relies_on = expected.relied_on(phase, candidate)
@@ -152,7 +152,7 @@ class _Turn:
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
-            is_noted=not own.is_to_run,
+            is_remembered=not own.is_to_run,
         )
 
     def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
@@ -169,8 +169,8 @@ class _Turn:
             reasons.append("--force")
         if _matches(candidate.name, selection.dirty):
             reasons.append("--dirty")
-        if phase in candidate.leftover:
-            reasons.append(candidate.leftover[phase])
+        if phase in candidate.unfinished:
+            reasons.append(candidate.unfinished[phase])
         if phase in _TAINTING:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)

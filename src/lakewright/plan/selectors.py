@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Choice", "select"]
+__all__ = ["Selectable", "select"]
 
 _FOLLOWED = re.compile(r"(?:[\w-]+|(?:tag|kind|state):.+)\+")
 """A plus sign after a plain name is the graph's; in other places it is a regular expression's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selectable:
     """A target that can be chosen.
 
     Attributes:
@@ -43,7 +43,7 @@ class Choice:
     sources: frozenset[str] = field(default=frozenset())
 
 
-def select(texts: Sequence[str], choices: Sequence[Choice], *, undone: frozenset[str]) -> frozenset[str]:
+def select(texts: Sequence[str], choices: Sequence[Selectable], *, undone: frozenset[str]) -> frozenset[str]:
     """Return the names that any of the texts chooses; all of them where there is no text.
 
     Args:
@@ -79,7 +79,7 @@ def select(texts: Sequence[str], choices: Sequence[Choice], *, undone: frozenset
 
 def _chosen(
     text: str,
-    choices: Sequence[Choice],
+    choices: Sequence[Selectable],
     upwards: Mapping[str, frozenset[str]],
     downwards: Mapping[str, frozenset[str]],
     undone: frozenset[str],
@@ -95,9 +95,9 @@ def _chosen(
     return found | above | below
 
 
-def _matching(text: str, choices: Iterable[Choice], undone: frozenset[str]) -> set[str]:
+def _matching(text: str, choices: Iterable[Selectable], undone: frozenset[str]) -> set[str]:
     method, separator, value = text.partition(":")
-    tests: Mapping[str, Callable[[Choice], bool]] = {
+    tests: Mapping[str, Callable[[Selectable], bool]] = {
         "tag": lambda choice: value in choice.labels,
         "kind": lambda choice: choice.kind == value,
         "state": lambda choice: choice.name in undone,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakewright.plan.observation import Change, Hold
+from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
@@ -28,7 +28,7 @@ class Step:
         requires: What it reads, if it would run.
         provides: What it writes or removes, if it would run.
         relies_on: An earlier step but for which a clean one would run.
-        is_noted: Whether nothing that can be found later tells that it must run: force or taint do.
+        is_remembered: Whether nothing that can be found later tells that it must run: force or taint do.
     """
 
     phase: Phase
@@ -37,11 +37,11 @@ class Step:
     status: Planned
     reasons: tuple[str, ...]
     hold: Hold | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
     relies_on: StepKey | None = None
-    is_noted: bool = False
+    is_remembered: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""

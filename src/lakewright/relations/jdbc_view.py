@@ -13,7 +13,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.errors import LakewrightError, MigrationError, SpecError
 from lakewright.lake.columns import conform
 from lakewright.lake.partition import Partition, partition_condition
-from lakewright.plan.observation import Answer, Change, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
 from lakewright.relations.migration import (
@@ -85,10 +85,10 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
     def _strategy(self, workspace: Workspace) -> MigrationStrategy:
         return self.migration_strategy or default_strategy(workspace.project.config)
 
-    def _changes(self, workspace: Workspace, found: DatabaseTable) -> tuple[Change, ...]:
+    def _changes(self, workspace: Workspace, found: DatabaseTable) -> tuple[TableChange, ...]:
         if not found.is_view:
-            return (Change("replace the table by a view", "the table"),)
-        return () if found.comment == self._comment(workspace) else (Change("replace the view's query"),)
+            return (TableChange("replace the table by a view", "the table"),)
+        return () if found.comment == self._comment(workspace) else (TableChange("replace the view's query"),)
 
     def _comment(self, workspace: Workspace) -> str:
         digest = hashlib.sha256(" ".join(self.query(workspace).split()).encode()).hexdigest()[:12]

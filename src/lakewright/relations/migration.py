@@ -19,7 +19,7 @@ from lakewright.errors import DataLossError, MigrationError, SpecError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.difference import fits
 from lakewright.lake.table import MigrationStep
-from lakewright.plan.observation import Change
+from lakewright.plan.observation import TableChange
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, MapOf, Struct
 from lakewright.transform.sql import name_sql, text_sql
@@ -79,7 +79,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerated(Change):
+class Tolerated(TableChange):
     """A difference that the migration strategy leaves alone."""
 
 
@@ -134,15 +134,15 @@ class Migration:
                 f"{label}: its migration would lose {', '.join(lost)}", details={"loses": lost}
             )
 
-    def changes(self, *, is_filled: bool | None) -> tuple[Change, ...]:
+    def changes(self, *, is_filled: bool | None) -> tuple[TableChange, ...]:
         """Return what CREATE would do, for the plan; with NEVER what it leaves as it is."""
         if self.strategy is MigrationStrategy.NEVER:
             return tuple(Tolerated(step.description) for step in self.steps)
         if not self.replaces:
-            return tuple(Change(step.description, step.loses) for step in self.steps)
+            return tuple(TableChange(step.description, step.loses) for step in self.steps)
         lost = None if is_filled is False else "all its rows"
-        head = Change("replace the table by an empty one", lost)
-        return (head, *(Change(step.description) for step in self.steps))
+        head = TableChange("replace the table by an empty one", lost)
+        return (head, *(TableChange(step.description) for step in self.steps))
 
 
 def default_policy(config: Mapping[str, str]) -> MigrationPolicy:

@@ -15,7 +15,7 @@ from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.table import ensure_database
-from lakewright.plan.observation import Answer, Change, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
     MigrationStrategy,
@@ -120,11 +120,11 @@ class ViewRelation(ManagedRelation):
             changes = tuple(Tolerated(change.description) for change in changes)
         return Observation(str(subject), exists=Answer.YES, changes=changes)
 
-    def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[Change, ...]:
+    def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[TableChange, ...]:
         if found.view_text is None:
-            return (Change("replace the table by a view", "the table"),)
+            return (TableChange("replace the table by a view", "the table"),)
         is_same = _squeezed(found.view_text) == _squeezed(self.query(workspace))
-        return () if is_same else (Change("replace the view's query"),)
+        return () if is_same else (TableChange("replace the view's query"),)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query."""

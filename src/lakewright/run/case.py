@@ -27,7 +27,7 @@ from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.loading.case_setup import Stage
+from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 LAYERS = ("raw", "bronze", "silver")
 
 
-def moves_of(stage: Stage, lake: Lake, folder: Path) -> Moves:
+def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Moves:
     """Return where a test has its places: what it writes, and the lake's layers, are below `folder`.
 
     Raises:
@@ -99,7 +99,7 @@ def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:
     return frozenset().union(*(target.provides(workspace, phase) for phase in target.phases()))
 
 
-def _target_names(stage: Stage) -> tuple[str, ...]:
+def _target_names(stage: CaseSetup) -> tuple[str, ...]:
     scope = stage.project.scope
     return tuple(dict.fromkeys([*stage.fixtures, *(scope.render(name) for name in stage.targets)]))
 
@@ -115,7 +115,7 @@ class CaseRun:
         keep_going: Whether assertions are checked though the build, or one of them, broke off.
     """
 
-    stage: Stage
+    stage: CaseSetup
     lake: Lake
     journal: Journal
     context: Callable[[Workspace], Context]

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
-from lakewright.plan.arguments import expand, sample_arguments
-from lakewright.plan.graph import Node, find_circle
+from lakewright.plan.arguments import expand_arguments, sample_arguments
+from lakewright.plan.graph import Node, find_cycle
 from lakewright.plan.phase import Phase
 from lakewright.run.observe import node_of
 from lakewright.spark.session import NoSession, SessionSettings
@@ -44,7 +44,7 @@ def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
 
 def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
     within = project.scope.instance(job.environment)
-    instance = expand(job.parameters, sample_arguments(job.parameters), within)[0]
+    instance = expand_arguments(job.parameters, sample_arguments(job.parameters), within)[0]
     scope = project.scope.instance(job.environment, instance)
     return Workspace(project.within(scope), scope, lake)
 
@@ -52,7 +52,7 @@ def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
 def _circle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:
     for phase in _PHASES:
         nodes = list(_nodes(workspace, names, phase))
-        if circle := find_circle(nodes):
+        if circle := find_cycle(nodes):
             chain = " -> ".join(circle)
             yield Fault(
                 f"job {job.name!r}: in {phase}, targets read what they write in a circle: {chain}",

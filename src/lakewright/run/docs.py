@@ -14,7 +14,7 @@ from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
-from lakewright.plan.arguments import expand
+from lakewright.plan.arguments import expand_arguments
 from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
@@ -96,6 +96,8 @@ def _instance(project: Project, name: str | None, arguments: tuple[str, ...]) ->
         return project.scope, {}
     job = project.job(name)
     outer = project.scope.instance(job.environment)
-    *_, values = [dict(each) for each in expand(job.parameters, arguments, outer, may_be_hidden=True)]
+    *_, values = [
+        dict(each) for each in expand_arguments(job.parameters, arguments, outer, may_be_hidden=True)
+    ]
     texts = {parameter: render_value(value) for parameter, value in values.items()}
     return project.scope.instance(job.environment, values), texts

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, LakewrightError, OperatorError
-from lakewright.plan.dependencies import order
+from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
@@ -125,7 +125,7 @@ class _Execution:
         self.agenda: Agenda = (
             InOrder(self.progress.turns())
             if runner.jobs == 1
-            else SideBySide(self.progress.turns(), order(plan, runner.executions))
+            else SideBySide(self.progress.turns(), step_dependencies(plan, runner.executions))
         )
         self.is_cut_off = False
         self.untold: tuple[Turn, TargetResult] | None = None

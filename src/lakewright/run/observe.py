@@ -80,9 +80,9 @@ class Observer:
             name=name,
             kind=target.kind,
             nodes=nodes,
-            look=partial(self._look, target, context),
-            dirty=lambda phase, found: target.dirty(phase, found, context.settings),
-            leftover=self.leftover(name, parameters),
+            observe=partial(self._look, target, context),
+            dirtiness=lambda phase, found: target.dirty(phase, found, context.settings),
+            unfinished=self.leftover(name, parameters),
             labels=target.labels(context.workspace),
         )
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
-from lakewright.plan.arguments import expand
-from lakewright.plan.candidate import choices
+from lakewright.plan.arguments import expand_arguments
+from lakewright.plan.candidate import selectables
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.planner import Selection, build_plan
+from lakewright.plan.planner import PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Plan
 from lakewright.run.contexts import Contexts
@@ -86,7 +86,9 @@ class Planning:
 
     def _contexts(self, job: Job) -> Contexts:
         scope = self.project.scope.instance(job.environment)
-        instances = [dict(values) for values in expand(job.parameters, self.request.arguments, scope)]
+        instances = [
+            dict(values) for values in expand_arguments(job.parameters, self.request.arguments, scope)
+        ]
 
         def make(index: int) -> Context:
             within = self.project.scope.instance(job.environment, instances[index])
@@ -107,13 +109,13 @@ class Planning:
 
         return leftovers
 
-    def _selection(self, job: Job, observer: Observer) -> Selection:
+    def _selection(self, job: Job, observer: Observer) -> PlanRequest:
         request = self.request
         texts, only = request.targets, None
         if request.resume:
             last, only = self._left(observer.contexts)
             texts = texts or tuple(last.facts.get("targets", ()))
-        return Selection(
+        return PlanRequest(
             phases=request.phases,
             executions=job.executions,
             targets=self._chosen(texts, observer) if texts else None,
@@ -129,7 +131,7 @@ class Planning:
         undone = frozenset(entry["name"] for entry in entries if is_entry_undone(entry))
         chosen: frozenset[str] = frozenset()
         for instance in observer.instances():
-            chosen |= select(texts, choices(instance), undone=undone)
+            chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
 
     def _left(self, contexts: Contexts) -> tuple[Run, Leftovers]:

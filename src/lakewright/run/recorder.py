@@ -35,7 +35,7 @@ def notes(run: Run, plan: Plan) -> Iterator[Put]:
     for index, instance in enumerate(plan.instances):
         for phase in instance.phases:
             for step in phase.steps:
-                if step.is_noted and _is_kept_here(step):
+                if step.is_remembered and _is_kept_here(step):
                     yield _place(run, plan, index, step).tainted(f"was left undone in run {run.run_id}")
 
 

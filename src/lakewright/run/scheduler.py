@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from typing import Protocol
 
-from lakewright.plan.dependencies import Gate
+from lakewright.plan.dependencies import PhaseEnd
 from lakewright.plan.step import StepKey
 from lakewright.run.progress import Turn
 
@@ -68,7 +68,7 @@ class SideBySide:
     """Steps as soon as all that must end before them has; of several the first of the plan."""
 
     def __init__(
-        self, turns: Iterable[Turn], before: Mapping[StepKey | Gate, Iterable[StepKey | Gate]]
+        self, turns: Iterable[Turn], before: Mapping[StepKey | PhaseEnd, Iterable[StepKey | PhaseEnd]]
     ) -> None:
         self._turns = list(turns)
         self._positions = {turn.key: position for position, turn in enumerate(self._turns)}
@@ -98,7 +98,7 @@ class SideBySide:
         waiting = list(self._sorter.get_ready())
         while waiting:
             key = waiting.pop()
-            if isinstance(key, Gate):
+            if isinstance(key, PhaseEnd):
                 self._sorter.done(key)
                 waiting.extend(self._sorter.get_ready())
             else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.manifest.watermark import Value
-from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.watermark import Watermark
 
@@ -26,22 +26,22 @@ def lower_ends(bench: Bench, entity: Entity) -> dict[str, object]:
         SpecError: An expression can't be computed for its last value.
     """
     last = bench.ledger.watermarks.last(bench.application)
-    surroundings = Surroundings(clock=bench.clock)
+    context = EvaluationContext(clock=bench.clock)
     return {
-        mark.column_name: lower_end(entity, mark, last[mark.column_name].python, surroundings)
+        mark.column_name: lower_end(entity, mark, last[mark.column_name].python, context)
         for mark in entity.watermarks
         if mark.column_name in last
     }
 
 
-def lower_end(entity: Entity, mark: Watermark, last_value: Value, surroundings: Surroundings) -> object:
+def lower_end(entity: Entity, mark: Watermark, last_value: Value, context: EvaluationContext) -> object:
     """Return the lower end of the window that follows the last value of an entity's watermark.
 
     Raises:
         SpecError: The expression can't be computed for that value.
     """
     try:
-        return mark.lower_end(last_value, surroundings)
+        return mark.lower_end(last_value, context)
     except SpecError as error:
         raise SpecError.of(
             f"entity {entity.name!r}: the expression {mark.expression} of the watermark {mark.column_name!r} "

@@ -18,7 +18,8 @@ from lakewright.spec.loading.loader import ProjectFile
 from lakewright.spec.models.base import ALSO, KIND_MARK, Named
 from lakewright.spec.models.case import Case
 from lakewright.spec.models.documentation import DocumentationFile
-from lakewright.spec.models.entity import Entity, SourceConnection
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED

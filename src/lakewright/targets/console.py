@@ -49,7 +49,7 @@ class ConsoleTarget(Target):
         del phase
         return self.input.requires(workspace)
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return that it must run."""
         del observation, settings
         return Dirtiness.yes("showing always runs")

@@ -12,7 +12,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import fields_of
-from lakewright.plan.dirtiness import Dirtiness, build_dirty
+from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -93,11 +93,11 @@ class CopyTarget(Target):
         relation, partition = self.target.stored(context.workspace)
         return relation.observe(context.workspace, partition)
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in BUILD, by its policy."""
         mode = self.mode or settings.output_mode
         policy = self.build_policy or settings.build_policy
-        return build_dirty(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
+        return build_dirtiness(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Copy, see that it is there, or remove it."""

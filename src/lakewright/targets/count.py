@@ -42,7 +42,7 @@ class CountTarget(Target):
         del phase
         return workspace.required(self.mapping)
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return that it must run."""
         del observation, settings
         return Dirtiness.yes("counting always runs")

@@ -24,8 +24,8 @@ from lakewright.lake.table_state import TableState
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
-from lakewright.plan.dirtiness import Dirtiness, entity_dirty
-from lakewright.plan.observation import Answer, Change, Hold, Observation
+from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
+from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -153,12 +153,12 @@ class EntityTarget(Target):
 
     def _adoption(
         self, context: Context, entity: Entity, state: TableState, pending: Pending
-    ) -> tuple[Change, ...]:
+    ) -> tuple[TableChange, ...]:
         """What adopting the table would change, once a slice is there that says how rows are hashed."""
         if not is_adoptable(entity, state) or not pending.ready:
             return ()
         system = SystemColumns(context.workspace.lake.settings.systemfield_prefix, entity.destination)
-        return tuple(map(Change, adopted_columns(entity, state, system).changes(system, state.rows)))
+        return tuple(map(TableChange, adopted_columns(entity, state, system).changes(system, state.rows)))
 
     def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
@@ -168,10 +168,10 @@ class EntityTarget(Target):
             return Dirtiness.no("no slice is to be looked at")
         return super().dirty(phase, observation, settings)
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether there are slices to process."""
         del settings
-        return entity_dirty(observation)
+        return entity_dirtiness(observation)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Check, migrate, process slices, check again, empty or remove."""
@@ -324,11 +324,11 @@ _WORK = {
 }
 
 
-def _property_changes(entity: Entity, state: TableState) -> tuple[Change, ...]:
+def _property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
     if not state.exists:
         return ()
     return tuple(
-        Change(f"set table property {key} to {value}")
+        TableChange(f"set table property {key} to {value}")
         for key, value in entity.settings.table_properties.items()
         if state.properties.get(key) != value
     )

@@ -85,7 +85,7 @@ class MergeTarget(RelationTarget):
             )
         return relation
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return that the target must run: what is merged is only known then."""
         del observation, settings
         return Dirtiness.yes("a merge always runs")

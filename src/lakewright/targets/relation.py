@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.plan.dirtiness import Dirtiness, create_dirty
+from lakewright.plan.dirtiness import Dirtiness, create_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -65,7 +65,7 @@ class RelationTarget(WritingTarget):
             if observation.exists is Answer.NO:
                 return Dirtiness.no(f"is made in BUILD, once there is {', '.join(observation.inputs)}")
         elif self.mapping is None and phase is Phase.BUILD:
-            return create_dirty(observation)
+            return create_dirtiness(observation)
         return super().dirty(phase, observation, settings)
 
     def _create(self, context: Context) -> Outcome:

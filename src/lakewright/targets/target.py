@@ -14,10 +14,10 @@ from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
-    build_dirty,
-    create_dirty,
-    destroy_dirty,
-    truncate_dirty,
+    build_dirtiness,
+    create_dirtiness,
+    destroy_dirtiness,
+    truncate_dirtiness,
 )
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
@@ -135,19 +135,19 @@ class Target(Named):
         Source: `lifecycles-and-phases.md`, "Dirtiness".
         """
         if phase is Phase.CREATE:
-            return create_dirty(observation)
+            return create_dirtiness(observation)
         if phase is Phase.BUILD:
-            return self.build_dirty(observation, settings)
+            return self.build_dirtiness(observation, settings)
         if phase is Phase.TRUNCATE:
-            return truncate_dirty(observation)
+            return truncate_dirtiness(observation)
         if phase is Phase.DESTROY:
-            return destroy_dirty(observation)
+            return destroy_dirtiness(observation)
         return Dirtiness.yes(f"{phase} always runs")
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in BUILD."""
         policy = self.build_policy or settings.build_policy
-        return build_dirty(policy, observation, is_append=False, is_partitioned=False)
+        return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
 
     @abstractmethod
     def execute(self, context: Context, phase: Phase) -> Outcome:

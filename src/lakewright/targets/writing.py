@@ -12,7 +12,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.mappings.mapping import Input
-from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirty
+from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -172,9 +172,9 @@ class WritingTarget(Target):
             return Dirtiness.no("exists", *named)
         return super().dirty(phase, observation, settings)
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
         """Return whether the target must run in BUILD, by its policy."""
-        return build_dirty(
+        return build_dirtiness(
             self._policy(settings),
             observation,
             is_append=self._mode(settings) is OutputMode.APPEND,

@@ -19,7 +19,7 @@ from lakewright.plan.status import Status
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.case_result import CaseResult
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Nobody(SimpleNamespace):
 def run(folder: Path, spark: SparkSession, name: str, *, keep_going: bool = False) -> CaseResult:
     project = make_project(folder, SHOP)
     shared = Lake(project.lake, SessionSettings(folder / "state"), sessions=same(spark))
-    stage = make_stage(project, name)
+    stage = set_up_case(project, name)
     store = MemoryStore()
     case = CaseRun(
         stage=stage,

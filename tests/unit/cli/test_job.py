@@ -8,7 +8,7 @@ import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
 from lakewright.errors import Fault, ItemLocked, Location
-from lakewright.plan.observation import Change, Hold
+from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
@@ -23,7 +23,11 @@ def test_a_plan_is_a_tree_with_reasons_and_losses() -> None:
     planned = plan_of(
         step("raw", Phase.CREATE, Planned.CLEAN, ["it is as declared"]),
         step("silver", Phase.CREATE, Planned.CLEAN, ["it is as declared"]),
-        step("gold", Phase.CREATE, changes=(Change("add column a"), Change("drop column b", "12 values"))),
+        step(
+            "gold",
+            Phase.CREATE,
+            changes=(TableChange("add column a"), TableChange("drop column b", "12 values")),
+        ),
         step("gold", Phase.BUILD, Planned.BLOCKED, ["locked"], hold=Hold("locked", HELD, is_locked=True)),
     )
     answered = call_with(FakeApp(planned=planned), "plan", "daily", "build", "month=2022-01")

@@ -7,24 +7,30 @@ from collections.abc import Mapping
 
 from lakewright.errors import Fault
 from lakewright.plan.candidate import Candidate, Instance
-from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirty, create_dirty, entity_dirty
+from lakewright.plan.dirtiness import (
+    BuildPolicy,
+    Dirtiness,
+    build_dirtiness,
+    create_dirtiness,
+    entity_dirtiness,
+)
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.planner import Selection, build_plan
+from lakewright.plan.planner import PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan
 from lakewright.spec.models.job import Execution
 
-BUILD_ONLY = Selection(phases=(Phase.BUILD,))
+BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
 
 
 def dirty(phase: Phase, observation: Observation) -> Dirtiness:
     if phase is Phase.CREATE:
-        return create_dirty(observation)
+        return create_dirtiness(observation)
     if phase is Phase.BUILD:
-        return build_dirty(BuildPolicy.IF_EMPTY, observation, is_append=False, is_partitioned=False)
+        return build_dirtiness(BuildPolicy.IF_EMPTY, observation, is_append=False, is_partitioned=False)
     return Dirtiness.yes(f"{phase} always runs")
 
 
@@ -55,7 +61,7 @@ def target(
     )
 
 
-def plan_of(*candidates: Candidate, selection: Selection = BUILD_ONLY, count: int = 1) -> Plan:
+def plan_of(*candidates: Candidate, selection: PlanRequest = BUILD_ONLY, count: int = 1) -> Plan:
     instances = [Instance({"day": str(n)}, candidates) for n in range(count)]
     return build_plan("p", "j", instances, selection, count=count)
 
@@ -91,14 +97,14 @@ def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
     clean = target("clean", filled=True)
 
     assert plan_of(clean).has_work is False
-    assert plan_of(clean, selection=Selection((Phase.BUILD,), is_forced=True)).has_work
-    assert plan_of(clean, selection=Selection((Phase.BUILD,), dirty=(re.compile("cl.*"),))).has_work
+    assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), is_forced=True)).has_work
+    assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), dirty=(re.compile("cl.*"),))).has_work
     left = plan_of(target("clean", filled=True, leftover="failed in the run before"))
     assert next(left.steps()).reasons == ("failed in the run before",)
 
 
 def test_a_second_instance_finds_what_the_first_one_will_have_written() -> None:
-    plan = plan_of(target("table"), selection=Selection(phases_until(Phase.BUILD)), count=2)
+    plan = plan_of(target("table"), selection=PlanRequest(phases_until(Phase.BUILD)), count=2)
 
     said = [[step.status for phase in i.phases for step in phase.steps] for i in plan.instances]
 
@@ -107,7 +113,7 @@ def test_a_second_instance_finds_what_the_first_one_will_have_written() -> None:
 
 def test_a_target_filtered_out_still_carries_order_through() -> None:
     targets = [target("t3", after=("t2",)), target("t2", after=("t1",)), target("t1")]
-    chosen = Selection((Phase.BUILD,), targets=frozenset({"t1", "t3"}))
+    chosen = PlanRequest((Phase.BUILD,), targets=frozenset({"t1", "t3"}))
 
     assert [step.target for step in plan_of(*targets, selection=chosen).steps()] == ["t1", "t3"]
 
@@ -120,7 +126,7 @@ def test_executions_choose_phases_cycles_and_targets() -> None:
         Execution(phase="verify", cycle="last"),
     )
     plan = plan_of(
-        target("a"), target("ab"), selection=Selection(phases_until(Phase.VERIFY), executions), count=3
+        target("a"), target("ab"), selection=PlanRequest(phases_until(Phase.VERIFY), executions), count=3
     )
 
     said = [[(p.phase, [s.target for s in p.steps]) for p in instance.phases] for instance in plan.instances]
@@ -130,7 +136,7 @@ def test_executions_choose_phases_cycles_and_targets() -> None:
 
 
 def test_a_phase_without_targets_says_so() -> None:
-    plan = plan_of(target("a"), selection=Selection((Phase.TRUNCATE,)))
+    plan = plan_of(target("a"), selection=PlanRequest((Phase.TRUNCATE,)))
 
     assert plan.instances[0].phases[0].note == "no target takes part in TRUNCATE"
 
@@ -143,7 +149,7 @@ def test_a_held_entity_is_blocked_and_so_is_what_reads_it() -> None:
         "entity",
         {Phase.BUILD: place},
         lambda: Observation("entity:e", exists=Answer.YES, filled=Answer.YES, hold=hold),
-        lambda phase, found: entity_dirty(found),
+        lambda phase, found: entity_dirtiness(found),
     )
 
     plan = plan_of(entity, target("gold", filled=True, requires="/silver"))
@@ -175,7 +181,7 @@ def told(plan: Plan) -> list[tuple[str, str, Planned, str]]:
 
 def test_what_comes_after_something_blocked_is_not_reached() -> None:
     """The plan says what a run will leave out."""
-    selection = Selection((Phase.BUILD, Phase.VERIFY))
+    selection = PlanRequest((Phase.BUILD, Phase.VERIFY))
 
     plan = plan_of(held(), target("free"), selection=selection, count=2)
 
@@ -193,7 +199,7 @@ def test_what_comes_after_something_blocked_is_not_reached() -> None:
 
 
 def test_keep_going_leaves_out_only_what_depends_on_something_blocked() -> None:
-    selection = Selection((Phase.BUILD, Phase.VERIFY), keep_going=True)
+    selection = PlanRequest((Phase.BUILD, Phase.VERIFY), keep_going=True)
 
     plan = plan_of(held(), target("free"), target("reader", requires="/held"), selection=selection)
 
@@ -208,7 +214,7 @@ def test_keep_going_leaves_out_only_what_depends_on_something_blocked() -> None:
 
 
 def test_a_step_that_is_clean_only_by_an_earlier_one_names_it() -> None:
-    selection = Selection((Phase.CREATE, Phase.BUILD))
+    selection = PlanRequest((Phase.CREATE, Phase.BUILD))
     plan = plan_of(target("table"), target("there", filled=True), selection=selection, count=2)
 
     relies = {
@@ -231,7 +237,7 @@ def test_only_what_nothing_else_tells_is_to_be_noted() -> None:
         target("both", requires="/a"),
     )
 
-    assert {step.target: step.is_noted for step in plan.steps()} == {
+    assert {step.target: step.is_remembered for step in plan.steps()} == {
         "empty": False,
         "tainted": True,
         "both": False,
@@ -243,7 +249,7 @@ def test_targets_that_are_not_chosen_are_not_looked_at() -> None:
         raise AssertionError("looked at")
 
     hidden = Candidate("hidden", "relation", {Phase.BUILD: Node("hidden")}, refuse, dirty)
-    chosen = Selection((Phase.BUILD,), targets=frozenset({"shown"}))
+    chosen = PlanRequest((Phase.BUILD,), targets=frozenset({"shown"}))
 
     assert list(verdicts(plan_of(hidden, target("shown"), selection=chosen))) == ["shown"]
 
@@ -259,7 +265,7 @@ def test_a_table_of_partitions_is_made_once_for_all_instances() -> None:
         }
         return Instance({"day": str(day)}, (Candidate("t", "relation", nodes, lambda: found, dirty),))
 
-    selection = Selection((Phase.CREATE, Phase.BUILD))
+    selection = PlanRequest((Phase.CREATE, Phase.BUILD))
     plan = build_plan("p", "j", map(instance, range(2)), selection, count=2)
 
     assert told(plan) == [

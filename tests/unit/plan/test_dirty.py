@@ -6,13 +6,13 @@ import pytest
 
 from lakewright.plan.dirtiness import (
     BuildPolicy,
-    build_dirty,
-    create_dirty,
-    destroy_dirty,
-    entity_dirty,
-    truncate_dirty,
+    build_dirtiness,
+    create_dirtiness,
+    destroy_dirtiness,
+    entity_dirtiness,
+    truncate_dirtiness,
 )
-from lakewright.plan.observation import Answer, Change, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 
 YES, NO, UNKNOWN = Answer.YES, Answer.NO, Answer.UNKNOWN
 
@@ -44,7 +44,7 @@ def found(filled: Answer, **more: object) -> Observation:
 def test_build_follows_the_policy(
     policy: BuildPolicy, filled: Answer, is_append: bool, is_partitioned: bool, verdict: Answer
 ) -> None:
-    dirtiness = build_dirty(policy, found(filled), is_append=is_append, is_partitioned=is_partitioned)
+    dirtiness = build_dirtiness(policy, found(filled), is_append=is_append, is_partitioned=is_partitioned)
 
     assert dirtiness.verdict is verdict
     assert all(dirtiness.reasons)
@@ -64,7 +64,7 @@ def test_if_changed_compares_with_the_last_build(
 ) -> None:
     observation = found(YES, fingerprint=now, built=built)
 
-    dirtiness = build_dirty(BuildPolicy.IF_CHANGED, observation, is_append=False, is_partitioned=False)
+    dirtiness = build_dirtiness(BuildPolicy.IF_CHANGED, observation, is_append=False, is_partitioned=False)
 
     assert dirtiness.verdict is verdict
     assert reason in dirtiness.reasons[0]
@@ -86,7 +86,7 @@ def test_an_unknown_policy_names_those_there_are() -> None:
         (Observation("t", exists=NO, filled=NO), YES, NO, NO),
         (Observation("t", exists=YES, filled=NO), NO, NO, YES),
         (Observation("t", exists=YES, filled=YES), NO, YES, YES),
-        (Observation("t", exists=YES, filled=YES, changes=(Change("add column x"),)), YES, YES, YES),
+        (Observation("t", exists=YES, filled=YES, changes=(TableChange("add column x"),)), YES, YES, YES),
         (Observation("t"), UNKNOWN, UNKNOWN, UNKNOWN),
         (Observation("t", exists=YES, error="no access"), UNKNOWN, UNKNOWN, UNKNOWN),
     ],
@@ -94,14 +94,14 @@ def test_an_unknown_policy_names_those_there_are() -> None:
 def test_other_phases_ask_what_is_there(
     observation: Observation, create: Answer, truncate: Answer, destroy: Answer
 ) -> None:
-    assert create_dirty(observation).verdict is create
-    assert truncate_dirty(observation).verdict is truncate
-    assert destroy_dirty(observation).verdict is destroy
+    assert create_dirtiness(observation).verdict is create
+    assert truncate_dirtiness(observation).verdict is truncate
+    assert destroy_dirtiness(observation).verdict is destroy
 
 
 def test_an_entity_is_dirty_while_it_has_slices() -> None:
-    many = entity_dirty(Observation("e", pending=("1", "2", "3", "4")))
+    many = entity_dirtiness(Observation("e", pending=("1", "2", "3", "4")))
 
     assert many.verdict is YES
     assert many.reasons == ("4 slices to process: 1, 2, 3, …",)
-    assert entity_dirty(Observation("e")).verdict is NO
+    assert entity_dirtiness(Observation("e")).verdict is NO

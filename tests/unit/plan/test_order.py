@@ -8,14 +8,14 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.plan.dependencies import Gate, order
+from lakewright.plan.dependencies import PhaseEnd, step_dependencies
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-Node = StepKey | Gate
+Node = StepKey | PhaseEnd
 
 
 def step(
@@ -55,7 +55,7 @@ def all_before(before: Mapping[Node, set[Node]], node: Node) -> set[Node]:
 
 
 def is_before(plan: Plan, early: StepKey, late: StepKey, *executions: Execution) -> bool:
-    return early in all_before(order(plan, executions), late)
+    return early in all_before(step_dependencies(plan, executions), late)
 
 
 def test_a_phase_begins_when_the_one_before_has_ended() -> None:
@@ -112,9 +112,9 @@ def test_instances_that_share_nothing_pass_each_other() -> None:
         for n in range(2)
     ]
 
-    before = all_before(order(plan_of(*instances)), (1, Phase.VERIFY, "a"))
+    before = all_before(step_dependencies(plan_of(*instances)), (1, Phase.VERIFY, "a"))
 
-    assert not any(key[0] == 0 for key in before if not isinstance(key, Gate))
+    assert not any(key[0] == 0 for key in before if not isinstance(key, PhaseEnd))
 
 
 def test_a_target_that_does_not_tell_what_it_writes_runs_once_at_a_time() -> None:
@@ -180,7 +180,7 @@ def test_whatever_touches_what_is_written_is_ordered_as_in_the_plan(
         for phases in written
     ]
     plan = plan_of(*instances)
-    before = order(plan, [Execution.model_validate({"phase": "create", "cycle": cycle})])
+    before = step_dependencies(plan, [Execution.model_validate({"phase": "create", "cycle": cycle})])
     steps = [
         ((index, phase.phase, each.target), each)
         for index, instance in enumerate(plan.instances)
@@ -191,7 +191,7 @@ def test_whatever_touches_what_is_written_is_ordered_as_in_the_plan(
     closure = {key: all_before(before, key) for key, _ in steps}
 
     for key, found in closure.items():
-        assert all(position[each] < position[key] for each in found if not isinstance(each, Gate))
+        assert all(position[each] < position[key] for each in found if not isinstance(each, PhaseEnd))
     for (early, one), (late, other) in combinations(steps, 2):
         if one.status is other.status is Planned.WOULD_RUN and clash(one, other):
             assert early in closure[late]

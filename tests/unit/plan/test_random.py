@@ -19,7 +19,7 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
-from lakewright.plan.planner import Selection, build_plan
+from lakewright.plan.planner import PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.job import Execution
 
@@ -146,7 +146,7 @@ def test_only_what_is_active_and_chosen_is_planned_in_the_order_of_all(
         )
         for node in nodes
     )
-    selection = Selection(phases, executions, targets=chosen)
+    selection = PlanRequest(phases, executions, targets=chosen)
 
     instances = [Instance({"day": str(n)}, candidates) for n in range(count)]
     plan = build_plan("p", "j", instances, selection, count=count)

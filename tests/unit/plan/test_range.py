@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.errors import SpecError
-from lakewright.plan.arguments import expand, floor_value
+from lakewright.plan.arguments import expand_arguments, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
 from lakewright.spec.models.job import Parameter
@@ -20,7 +20,10 @@ NUMBER = Parameter(name="n", type=ValueType.INTEGER)
 
 
 def texts(parameter: Parameter, *arguments: str) -> list[str]:
-    return [render_value(instance[parameter.name]) for instance in expand([parameter], arguments, Scope())]
+    return [
+        render_value(instance[parameter.name])
+        for instance in expand_arguments([parameter], arguments, Scope())
+    ]
 
 
 def test_both_ends_of_a_range_are_included() -> None:
@@ -87,7 +90,7 @@ def test_arguments_come_to_values(parameter: Parameter, arguments: list[str], va
 
 
 def test_several_parameters_give_every_combination_in_their_order() -> None:
-    instances = expand([NUMBER, Parameter(name="x")], ["x=a,b", "n:start=1", "n:end=2"], Scope())
+    instances = expand_arguments([NUMBER, Parameter(name="x")], ["x=a,b", "n:start=1", "n:end=2"], Scope())
 
     assert [tuple(instance.values()) for instance in instances] == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
 
@@ -125,12 +128,12 @@ def test_wrong_arguments_are_refused_before_anything_runs(
     parameter: Parameter, arguments: list[str], message: str
 ) -> None:
     with pytest.raises(SpecError, match=message):
-        expand([parameter], arguments, Scope())
+        expand_arguments([parameter], arguments, Scope())
 
 
 def test_all_faults_come_at_once() -> None:
     with pytest.raises(SpecError) as caught:
-        expand([DAY, NUMBER], ["day=x", "n=y", "z=1"], Scope())
+        expand_arguments([DAY, NUMBER], ["day=x", "n=y", "z=1"], Scope())
 
     assert len(caught.value.faults) == 3
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.plan.selectors import Choice, select
+from lakewright.plan.selectors import Selectable, select
 
 CHOICES = [
-    Choice("land", "relation"),
-    Choice("regions", "entity", frozenset({"nightly", "team=sales", "team"}), frozenset({"land"})),
-    Choice("gold", "relation", sources=frozenset({"regions"})),
-    Choice("gold_more", "measure", sources=frozenset({"gold"})),
-    Choice("alone", "copy"),
+    Selectable("land", "relation"),
+    Selectable("regions", "entity", frozenset({"nightly", "team=sales", "team"}), frozenset({"land"})),
+    Selectable("gold", "relation", sources=frozenset({"regions"})),
+    Selectable("gold_more", "measure", sources=frozenset({"gold"})),
+    Selectable("alone", "copy"),
 ]
 
 

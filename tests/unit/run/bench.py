@@ -21,7 +21,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.leases import Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
-from lakewright.plan.dirtiness import build_dirty
+from lakewright.plan.dirtiness import build_dirtiness
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -144,9 +144,9 @@ class FakeTarget(Target):
             built=world.built.get(self.writes),
         )
 
-    def build_dirty(self, observation: Observation, settings: Settings) -> Any:
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Any:
         policy = self.build_policy or settings.build_policy
-        return build_dirty(policy, observation, is_append=False, is_partitioned=bool(self.writes))
+        return build_dirtiness(policy, observation, is_append=False, is_partitioned=bool(self.writes))
 
     def made_of(self) -> dict[str, Any]:
         return {

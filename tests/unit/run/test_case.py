@@ -14,7 +14,7 @@ from lakewright.relations.relation import Relation
 from lakewright.run.case import moved_lake, moves_of
 from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.spark.session import SessionSettings, throw_away_conf
-from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.workspace.workspace import Workspace
 
 SECTIONS = """
@@ -43,7 +43,7 @@ tests:
 def staged(folder: Path, name: str) -> Workspace:
     project = make_project(folder, SECTIONS)
     shared = Lake(project.lake, SessionSettings(folder / "state"), sessions=no_session)
-    stage = make_stage(project, name)
+    stage = set_up_case(project, name)
     lake = moved_lake(shared, moves_of(stage, shared, Path("/away")))
     return Workspace(stage.project, stage.project.scope, lake)
 

@@ -194,7 +194,7 @@ def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:
 def test_a_secret_argument_is_kept_nowhere_and_its_run_is_resumed(tmp_path: Path) -> None:
     secret, day = "login_token=correct-horse", "day=2022-01-01"
     bench = Bench(tmp_path, CHAIN, {"parameters": [{"name": "day", "type": "date"}, {"name": "login_token"}]})
-    bench.journal = Journal(bench.store, redactor=Redactor(met=bench.project.scope.met_secrets))
+    bench.journal = Journal(bench.store, redactor=Redactor(met=bench.project.scope.seen_secrets))
     bench.world.broken.add("b")
     bench.run(Phase.BUILD, day, secret)
     documents = [found for kind in (RUN, RUN_TARGET, TAINT) for found in bench.store.documents(kind)]

@@ -15,7 +15,7 @@ from tests.unit.spec.kinds import NOW, SOON
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression, parse_expression, parse_template
-from lakewright.spec.expressions.function import Namespace, Surroundings
+from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration
 
@@ -48,7 +48,7 @@ def read_file(path: str) -> str:
     return FILES[path]
 
 
-SCOPE = Scope(VALUES, surroundings=Surroundings(environ=ENVIRON, clock=lambda: NOW, read_file=read_file))
+SCOPE = Scope(VALUES, context=EvaluationContext(environ=ENVIRON, clock=lambda: NOW, read_file=read_file))
 
 RENDERED = [
     # plain text and dollar signs

@@ -16,7 +16,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.json_schema import module_schema, project_schema
-from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.loading.config import read_config
 from lakewright.spec.models.job import Parameter
 from lakewright.spec.suggestions import nearest, suggestion
@@ -100,7 +100,7 @@ STAGES = """
 
 def test_a_test_runs_on_the_project_with_its_own_parts_in_place(tmp_path: Path) -> None:
     project = load(tmp_path, STAGES)
-    stage = make_stage(project, "one")
+    stage = set_up_case(project, "one")
     staged, scope = stage.project, stage.project.scope
     assert (stage.targets, stage.fixtures, stage.description) == (("build",), ("prepare",), "the test")
     assert staged.mappings["m"].resolve(scope).model_dump()["records"] == ("2013",)
@@ -116,7 +116,7 @@ def test_a_test_runs_on_the_project_with_its_own_parts_in_place(tmp_path: Path) 
 
 def test_an_unknown_test_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"there is no test 'on' \(did you mean 'one'"):
-        make_stage(load(tmp_path, STAGES), "on")
+        set_up_case(load(tmp_path, STAGES), "on")
 
 
 def test_secrets_of_connections_and_the_manifest_are_known(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lakewright.errors import Location, SpecError
-from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.expressions.scope import Entry, Scope
 
 
@@ -84,7 +84,7 @@ def test_a_given_value_is_never_evaluated() -> None:
 
 
 def test_secrets_are_what_secret_names_and_files_hold_and_passwords_of_urls() -> None:
-    surroundings = Surroundings(
+    context = EvaluationContext(
         environ={"DB_PASSWORD": "hush-1", "REGION": "eu", "AWS_SECRET_ACCESS_KEY": "hush-2"},
         read_file=lambda path: "hush-3\n",
     )
@@ -98,7 +98,7 @@ def test_secrets_are_what_secret_names_and_files_hold_and_passwords_of_urls() ->
             broken_secret="$nope",
             primary_key="id",
         ),
-        surroundings=surroundings,
+        context=context,
     )
     scope.render("$System.getenv('AWS_SECRET_ACCESS_KEY')")
     assert scope.instance({"job_password": "hush-6"}).secrets == {
@@ -108,7 +108,7 @@ def test_secrets_are_what_secret_names_and_files_hold_and_passwords_of_urls() ->
 
 
 def test_what_expressions_and_arguments_bring_is_secret_from_then_on() -> None:
-    met = (scope := Scope(entries(db_password="hush-1", region="eu"))).met_secrets
+    met = (scope := Scope(entries(db_password="hush-1", region="eu"))).seen_secrets
     assert met == set()
     instance = scope.instance({"api_token": "$seed-2"}, {"seed": "hush", "login_key": "hush-3", "day": 1})
     assert met == {"hush-3"}

@@ -8,7 +8,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
-from lakewright.plan.observation import Answer, Change, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
@@ -129,7 +129,7 @@ def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None
     dirtiness = Target.named(workspace, "build").dirty(Phase.CREATE, left, Settings())
     assert dirtiness.verdict is Answer.NO
     assert dirtiness.reasons[1] == "add column b int: left as it is (migrationStrategy NEVER)"
-    missing = Observation("x", exists=Answer.YES, changes=(Change("add column b int"),))
+    missing = Observation("x", exists=Answer.YES, changes=(TableChange("add column b int"),))
     assert Target.named(workspace, "build").dirty(Phase.CREATE, missing, Settings()).is_to_run
 
 

@@ -11,7 +11,7 @@ from lakewright.lake.lake import Lake
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
 from lakewright.spark.session import SessionSettings
-from lakewright.spec.loading.case_setup import make_stage
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.workspace.workspace import Workspace
 
@@ -65,7 +65,7 @@ def test_a_definition_is_resolved_once(workspace: Workspace) -> None:
 
 
 def test_a_tests_definition_hides_the_projects_own(workspace: Workspace) -> None:
-    stage = make_stage(workspace.project, "mocked")
+    stage = set_up_case(workspace.project, "mocked")
     overridden = Workspace(stage.project, stage.project.scope, workspace.lake)
     assert isinstance(overridden.mapping("raw"), MockMapping)
     assert overridden.original_mapping("raw") == workspace.mapping("raw")

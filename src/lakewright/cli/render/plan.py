@@ -8,7 +8,7 @@ from itertools import groupby
 
 from lakewright.cli.page import Block, Branch, Line, Span, line
 from lakewright.cli.render.words import assignments, counted, status
-from lakewright.plan.observation import Change
+from lakewright.plan.observation import TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
@@ -77,7 +77,7 @@ def _details(step: Step) -> Iterator[Branch]:
         yield Branch(line(Span("do: ", "dim"), step.hold.error.remedy))
 
 
-def _change(change: Change) -> Line:
+def _change(change: TableChange) -> Line:
     if change.loses is None:
         return line(Span("change: ", "dim"), change.description)
     return line(Span("change: ", "dim"), change.description, Span(f", loses {change.loses}", "bold red"))

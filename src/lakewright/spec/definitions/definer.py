@@ -13,9 +13,10 @@ from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, Templa
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.base import Named, read_settings
 from lakewright.spec.models.case import Case
-from lakewright.spec.models.entity import Entity, SourceConnection
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job
-from lakewright.spec.reading.sections import Declared
+from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Definer"]
@@ -39,7 +40,7 @@ DEEPEST = 20
 class Definer:
     """Makes definitions of one project."""
 
-    def __init__(self, registry: Registry, templates: Mapping[str, Declared]) -> None:
+    def __init__(self, registry: Registry, templates: Mapping[str, RawDefinition]) -> None:
         self._registry = registry
         self._specs: dict[str, TemplateSpec] = {}
         self._templates = {name: self._template(declared) for name, declared in templates.items()}
@@ -69,7 +70,7 @@ class Definer:
         return tuple(faults)
 
     def define(
-        self, category: str, declared: Declared, among: Mapping[str, Declared] | None = None
+        self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition] | None = None
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         """Return the definition of an entry, or None and why it has no class.
 
@@ -93,7 +94,7 @@ class Definer:
         return self._plain(category, declared, kind)
 
     def _plain(
-        self, category: str, declared: Declared, kind: str
+        self, category: str, declared: RawDefinition, kind: str
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         model = self._registry.find_or_none(category, kind)
         if model is None:
@@ -103,7 +104,7 @@ class Definer:
         return self._definition(category, declared, kind, model), ()
 
     def _again(
-        self, category: str, declared: Declared, among: Mapping[str, Declared], depth: int = 0
+        self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition], depth: int = 0
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         """Return another entry's definition, in which names of `environment` have other texts."""
         subject = f"{category} {declared.name!r}"
@@ -128,7 +129,9 @@ class Definer:
         raw = {**inner.raw, **around}
         return replace(inner, name=declared.name, raw=raw, bindings=(*inner.bindings, *bindings)), ()
 
-    def _definition(self, category: str, declared: Declared, kind: str, model: type[Named]) -> Definition:
+    def _definition(
+        self, category: str, declared: RawDefinition, kind: str, model: type[Named]
+    ) -> Definition:
         return Definition(
             category=category,
             name=declared.name,
@@ -141,11 +144,11 @@ class Definer:
             templates=self._specs if category != "template" else {},
         )
 
-    def _template(self, declared: Declared) -> Definition:
+    def _template(self, declared: RawDefinition) -> Definition:
         return self._definition("template", declared, str(declared.raw.get("kind") or ""), TemplateSpec)
 
     def _use(
-        self, category: str, declared: Declared, name: str
+        self, category: str, declared: RawDefinition, name: str
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         subject = f"{category} {declared.name!r}"
         template = self._templates.get(name)
@@ -181,7 +184,7 @@ class Definer:
 
 
 def _repeated(
-    subject: str, category: str, declared: Declared
+    subject: str, category: str, declared: RawDefinition
 ) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
     """Return which other entry is meant, the names that it is given, and what is wrong with that."""
     known = ("kind", category, "environment", *AROUND)

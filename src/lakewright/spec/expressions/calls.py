@@ -7,15 +7,15 @@ reaches nothing that isn't listed there.
 from __future__ import annotations
 
 from lakewright.errors import SpecError
-from lakewright.spec.expressions.function import Function, Functions, Namespace, Surroundings
+from lakewright.spec.expressions.function import EvaluationContext, Function, Functions, Namespace
 from lakewright.spec.expressions.methods import METHODS
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["call", "foreseen", "read_property"]
+__all__ = ["call", "call_problem", "read_property"]
 
 
-def call(target: object, method: str, arguments: tuple[object, ...], surroundings: Surroundings) -> object:
+def call(target: object, method: str, arguments: tuple[object, ...], context: EvaluationContext) -> object:
     """Return what a method of a value, or a function of a helper, gives.
 
     Raises:
@@ -30,12 +30,12 @@ def call(target: object, method: str, arguments: tuple[object, ...], surrounding
         raise SpecError.of(why)
     try:
         given = arguments if isinstance(target, Namespace) else (target, *arguments)
-        return function.call(surroundings, *given) if function.is_worldly else function.call(*given)
+        return function.call(context, *given) if function.needs_context else function.call(*given)
     except (ValueError, OverflowError, ArithmeticError, OSError) as error:
         raise SpecError.of(f"{where}: {error}") from error
 
 
-def foreseen(helper: str | None, method: str, count: int) -> str | None:
+def call_problem(helper: str | None, method: str, count: int) -> str | None:
     """Return why a call can't be right, whatever its arguments are, or None where that isn't known yet.
 
     Args:
@@ -62,13 +62,13 @@ def _miscounted(where: str, function: Function, count: int, *, is_method: bool) 
     return f"{where} takes {taken} argument{'' if most == 1 else 's'}, not {count}"
 
 
-def read_property(target: object, name: str, surroundings: Surroundings, *, written: str = "name") -> object:
+def read_property(target: object, name: str, context: EvaluationContext, *, written: str = "name") -> object:
     """Return a property of a value; `$date.year` is `$date.getYear()`, as in Velocity.
 
     Args:
         target: The value.
         name: Of the property.
-        surroundings: For what a getter asks.
+        context: For what a getter asks.
         written: The name by which the expression has the value, for the error.
 
     Raises:
@@ -78,7 +78,7 @@ def read_property(target: object, name: str, surroundings: Surroundings, *, writ
         return target.properties[name]
     getter = f"get{name[:1].upper()}{name[1:]}"
     if not isinstance(target, Namespace) and getter in _table(target):
-        return call(target, getter, (), surroundings)
+        return call(target, getter, (), context)
     known = target.properties if isinstance(target, Namespace) else ()
     raise SpecError.of(
         f"{_kind(target)} has no property {name!r}",

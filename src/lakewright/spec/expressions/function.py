@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 from lakewright.errors import SpecError
 
-__all__ = ["Function", "Functions", "Namespace", "Surroundings", "functions"]
+__all__ = ["EvaluationContext", "Function", "Functions", "Namespace", "functions"]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class EvaluationContext:
     """What helpers may ask of the world; each part is given by whoever loads the project.
 
     Attributes:
@@ -56,29 +56,29 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with the number of arguments it takes; `is_worldly` ones get the surroundings first."""
+    """A function with the number of arguments it takes; `needs_context` ones get the context first."""
 
     call: Callable[..., Any]
     least: int
     most: int
-    is_worldly: bool = False
+    needs_context: bool = False
 
     @classmethod
-    def of(cls, function: Callable[..., Any], *, is_worldly: bool = False) -> Function:
+    def of(cls, function: Callable[..., Any], *, needs_context: bool = False) -> Function:
         """Return the function with the number of its arguments."""
-        parameters = list(inspect.signature(function).parameters.values())[1 if is_worldly else 0 :]
+        parameters = list(inspect.signature(function).parameters.values())[1 if needs_context else 0 :]
         least = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
-        return cls(function, least, len(parameters), is_worldly)
+        return cls(function, least, len(parameters), needs_context)
 
 
 Functions: TypeAlias = Mapping[str, Function]
 
 
 def functions(
-    *tables: Mapping[str, Callable[..., Any]], worldly: Mapping[str, Callable[..., Any]] | None = None
+    *tables: Mapping[str, Callable[..., Any]], with_context: Mapping[str, Callable[..., Any]] | None = None
 ) -> Functions:
-    """Return the functions of several tables as one; `worldly` ones get the surroundings first."""
+    """Return the functions of several tables as one; `with_context` ones get the context first."""
     found = {name: Function.of(function) for table in tables for name, function in table.items()}
     return found | {
-        name: Function.of(function, is_worldly=True) for name, function in (worldly or {}).items()
+        name: Function.of(function, needs_context=True) for name, function in (with_context or {}).items()
     }

@@ -24,32 +24,32 @@ from lakewright.spec.expressions.conversions import (
     moving,
 )
 from lakewright.spec.expressions.date_patterns import format_moment
-from lakewright.spec.expressions.function import Namespace, Surroundings, functions
+from lakewright.spec.expressions.function import EvaluationContext, Namespace, functions
 from lakewright.spec.expressions.jsonpath import json_path
 from lakewright.spec.expressions.secrets import is_secret_name
 
 __all__ = ["NAMESPACES"]
 
 
-def _getenv(surroundings: Surroundings, name: object, default: object = "") -> object:
+def _getenv(context: EvaluationContext, name: object, default: object = "") -> object:
     key = as_text(name)
-    found = surroundings.environ.get(key)
+    found = context.environ.get(key)
     if found and is_secret_name(key):
-        surroundings.secrets.add(found)
+        context.secrets.add(found)
     return default if found is None else found
 
 
-def _get_property(surroundings: Surroundings, name: object, default: object = "") -> object:
+def _get_property(context: EvaluationContext, name: object, default: object = "") -> object:
     variables = {"user.home": "HOME", "user.name": "USER"}
-    return surroundings.environ.get(variables.get(as_text(name), ""), default)
+    return context.environ.get(variables.get(as_text(name), ""), default)
 
 
-def _read_file(surroundings: Surroundings, path: object) -> str:
-    if surroundings.read_file is None:
+def _read_file(context: EvaluationContext, path: object) -> str:
+    if context.read_file is None:
         raise SpecError.of("an expression reads a file, which isn't possible here")
-    text = surroundings.read_file(as_text(path))
+    text = context.read_file(as_text(path))
     if text.strip():
-        surroundings.secrets.update((text, text.strip()))
+        context.secrets.update((text, text.strip()))
     return text
 
 
@@ -100,7 +100,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "format": lambda value, pattern: format_moment(as_date(value), as_text(pattern)),
             },
             moving("add", DATE_UNITS, as_date),
-            worldly={"now": lambda world: world.now().date(), "today": lambda world: world.now().date()},
+            with_context={"now": lambda world: world.now().date(), "today": lambda world: world.now().date()},
         ),
         "LocalDateTime": functions(
             {
@@ -114,7 +114,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "subtract": lambda value, duration: (-as_exact(duration)).after(as_local(value)),
             },
             moving("add", (*DATE_UNITS, *TIME_UNITS), as_local),
-            worldly={"now": lambda world: world.now().replace(tzinfo=None)},
+            with_context={"now": lambda world: world.now().replace(tzinfo=None)},
         ),
         "Timestamp": functions(
             {
@@ -126,7 +126,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "add": lambda value, duration: as_duration(duration).after(as_timestamp(value)),
                 "subtract": lambda value, duration: (-as_duration(duration)).after(as_timestamp(value)),
             },
-            worldly={"now": lambda world: world.now()},
+            with_context={"now": lambda world: world.now()},
         ),
         "Duration": functions(
             {"parse": as_exact, "valueOf": as_exact, "between": between},
@@ -152,8 +152,8 @@ NAMESPACES: Mapping[str, Namespace] = {
         ),
         "URL": functions({"encode": _url_encode, "decode": _url_decode}),
         "JSON": functions({"path": lambda text, path: json_path(as_text(text), as_text(path))}),
-        "File": functions(worldly={"read": _read_file}),
-        "System": functions(worldly={"getenv": _getenv, "getProperty": _get_property}),
+        "File": functions(with_context={"read": _read_file}),
+        "System": functions(with_context={"getenv": _getenv, "getProperty": _get_property}),
     }.items()
 }
 """The helpers by name."""

@@ -14,7 +14,7 @@ from typing import Any
 from lakewright.errors import Location, SpecError
 from lakewright.spec.expressions.calls import call, read_property
 from lakewright.spec.expressions.expression import Access, Literal, Name, Node, Template, parse_template
-from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
 from lakewright.spec.expressions.values import render_value
@@ -61,7 +61,7 @@ class Scope:
         environment: Mapping[str, object] | None = None,
         *,
         definitions: Mapping[str, object] | None = None,
-        surroundings: Surroundings | None = None,
+        context: EvaluationContext | None = None,
     ) -> None:
         """Make the scope of a project: its environment with the profiles', and the `-D` definitions.
 
@@ -71,7 +71,7 @@ class Scope:
             Layer(DEFINITIONS, dict(definitions or {})),
             Layer(PROJECT, dict(environment or {})),
         )
-        self._surroundings = surroundings or Surroundings()
+        self._context = context or EvaluationContext()
         self._known: dict[tuple[str, int], object] = {}
         self._pending: list[tuple[str, int]] = []
         # Targets of one instance run side by side, and all of them ask its scope.
@@ -97,7 +97,7 @@ class Scope:
         return self._with(Layer(JOB, entries), Layer(ARGUMENTS, dict(arguments or {})))
 
     def _with(self, *layers: Layer) -> Scope:
-        made = Scope(surroundings=self._surroundings)
+        made = Scope(context=self._context)
         newest_first = (*reversed(layers), *self._layers)
         made._layers = tuple(sorted(newest_first, key=lambda layer: -layer.rank))
         return made
@@ -108,9 +108,9 @@ class Scope:
         return frozenset(name for layer in self._layers for name in layer.values) | frozenset(NAMESPACES)
 
     @property
-    def met_secrets(self) -> Set[str]:
+    def seen_secrets(self) -> Set[str]:
         """Those that expressions and arguments have brought so far; grows."""
-        return self._surroundings.secrets
+        return self._context.secrets
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -119,7 +119,7 @@ class Scope:
         They are what expressions read from files, or from the process's environment under the name of a
         secret; entries of such names; and passwords in URLs.
         """
-        found = set(self._surroundings.secrets)
+        found = set(self._context.secrets)
         for name in sorted({name for layer in self._layers for name in layer.values}):
             try:
                 text = render_value(self.value(name))
@@ -128,7 +128,7 @@ class Scope:
             found |= credentials_in(text)
             if is_secret_name(name):
                 found.add(text)
-        return frozenset(text for text in found | self._surroundings.secrets if text)
+        return frozenset(text for text in found | self._context.secrets if text)
 
     def render(self, text: str) -> str:
         """Return a text with its expressions replaced by their values.
@@ -174,7 +174,7 @@ class Scope:
     def _note(self, name: str, value: object) -> object:
         """Return the value of a name, kept secret from now on if the name says that it is one."""
         if is_secret_name(name) and (text := render_value(value)):
-            self._surroundings.secrets.add(text)
+            self._context.secrets.add(text)
         return value
 
     def _remedy(self, name: str) -> str:
@@ -227,9 +227,9 @@ class Scope:
         target = self.evaluate_node(node.target)
         if node.arguments is None:
             written = node.target.name if isinstance(node.target, Name) else "name"
-            return read_property(target, node.member, self._surroundings, written=written)
+            return read_property(target, node.member, self._context, written=written)
         arguments = tuple(self.evaluate_node(argument) for argument in node.arguments)
-        return call(target, node.member, arguments, self._surroundings)
+        return call(target, node.member, arguments, self._context)
 
     def _join(self, template: Template) -> str:
         texts: list[str] = []

@@ -14,14 +14,14 @@ from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.models.case import CASE_SECTIONS, Case
 from lakewright.spec.project import Project
-from lakewright.spec.reading.sections import Declared
+from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Stage", "make_stage"]
+__all__ = ["CaseSetup", "set_up_case"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class CaseSetup:
     """What a test runs on, with what it takes over from those that it extends.
 
     Attributes:
@@ -39,7 +39,7 @@ class Stage:
     assertions: Mapping[str, Definition]
 
 
-def make_stage(project: Project, name: str) -> Stage:
+def set_up_case(project: Project, name: str) -> CaseSetup:
     """Return what a test of the project runs on.
 
     Raises:
@@ -65,7 +65,7 @@ def make_stage(project: Project, name: str) -> Stage:
         },
     )
     fixtures = tuple(found["target"])
-    return Stage(name, changed, whole.description, whole.targets, fixtures, found["assertion"])
+    return CaseSetup(name, changed, whole.description, whole.targets, fixtures, found["assertion"])
 
 
 def _chain(project: Project, name: str, path: tuple[str, ...]) -> list[Definition]:
@@ -92,7 +92,7 @@ def _read(definition: Definition) -> Case:
 
 def _definitions(project: Project, chain: list[Definition]) -> dict[str, dict[str, Definition]]:
     templates = {
-        name: Declared(name, found.raw, found.document, found.path)
+        name: RawDefinition(name, found.raw, found.document, found.path)
         for name, found in project.templates.items()
     }
     definer = Definer(project.registry, templates)
@@ -101,7 +101,7 @@ def _definitions(project: Project, chain: list[Definition]) -> dict[str, dict[st
     for case in chain:
         for section, category in CASE_SECTIONS.items():
             for name, raw in (case.raw.get(section) or {}).items():
-                declared = Declared(name, raw, case.document, (*case.path, section, name))
+                declared = RawDefinition(name, raw, case.document, (*case.path, section, name))
                 definition, wrong = definer.define(category, declared)
                 faults += wrong
                 if definition is not None:

@@ -11,31 +11,29 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
-from lakewright.spec.models.entity import (
-    OF_SETTINGS,
-    TEMPLATES,
-    Entity,
+from lakewright.spec.models.entity import SETTINGS_PREFIX, Entity, Strategy
+from lakewright.spec.models.entity_settings import (
+    PLACE_TEMPLATES,
     EntitySettings,
     SourceConnection,
-    Strategy,
-    likely_meant,
+    nearest_setting,
 )
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
-from lakewright.spec.reading.sections import Declared
+from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["check_entities", "check_settings", "merge_connections"]
 
 
 def merge_connections(
-    entities: Mapping[str, Declared], connections: Mapping[str, Declared]
-) -> dict[str, Declared]:
+    entities: Mapping[str, RawDefinition], connections: Mapping[str, RawDefinition]
+) -> dict[str, RawDefinition]:
     """Return the entities with their connections' settings below their own; a disabled one disables them."""
     return {name: _merged(entity, connections) for name, entity in entities.items()}
 
 
-def _merged(entity: Declared, connections: Mapping[str, Declared]) -> Declared:
+def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> RawDefinition:
     connection = connections.get(str(entity.raw.get("connection")))
     shared = connection.raw.get("settings") if connection else None
     own = entity.raw.get("settings")
@@ -91,7 +89,7 @@ def _readable(definition: Definition) -> Entity | None:
 
 
 _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
-_PLACING = frozenset((*TEMPLATES, "output_method"))
+_PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
 
 def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:
@@ -148,7 +146,7 @@ def _settings_of(definition: Definition) -> Mapping[str, Any]:
 
 def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     for key in settings:
-        if known := likely_meant(key):
+        if known := nearest_setting(key):
             message = f"{definition.subject}: the setting {key!r} has no meaning"
             yield Fault(message, definition.at("settings", key), f"did you mean {known!r}?")
     if settings.get("bronze_table"):
@@ -184,15 +182,17 @@ def _missing_settings(
 ) -> Iterator[Fault]:
     """Yield a fault for each setting that templates ask for in vain; other names may be given by a job."""
     known = [
-        name.removeprefix(OF_SETTINGS) for name in entity.template_names() if name.startswith(OF_SETTINGS)
+        name.removeprefix(SETTINGS_PREFIX)
+        for name in entity.template_names()
+        if name.startswith(SETTINGS_PREFIX)
     ]
     for key, names in unknown.items():
         for name in sorted(names):
-            if name.startswith(OF_SETTINGS):
+            if name.startswith(SETTINGS_PREFIX):
                 message = (
                     f"{definition.subject}: {key} asks for {name}, and no such setting is a text or number"
                 )
-                setting = name.removeprefix(OF_SETTINGS)
+                setting = name.removeprefix(SETTINGS_PREFIX)
                 remedy = (
                     suggestion(setting, known, shown=0) or f"Give the entity, or its connection, {setting!r}."
                 )

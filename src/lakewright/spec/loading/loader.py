@@ -18,7 +18,7 @@ from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.definitions.registry import Registry
-from lakewright.spec.expressions.function import Namespace, Surroundings
+from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
 from lakewright.spec.loading.inheritance import inherit
@@ -67,11 +67,11 @@ class ProjectFile(Model):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class LoadOptions:
     """What a load is given besides the folder."""
 
     kinds: Registry
-    surroundings: Surroundings
+    context: EvaluationContext
     profiles: Sequence[str] = ()
     definitions: Mapping[str, str]
     config: Mapping[str, str]
@@ -105,15 +105,15 @@ def load_project(
     Raises:
         SpecError: Something is wrong; it has every fault of the load, with file and line.
     """
-    given = Given(
+    options = LoadOptions(
         kinds=kinds,
-        surroundings=Surroundings(environ=environ, clock=clock, read_file=_read_file),
+        context=EvaluationContext(environ=environ, clock=clock, read_file=_read_file),
         profiles=profiles,
         definitions=definitions or {},
         config=config or {},
         check_manifest=check_manifest,
     )
-    return _Load(folder.absolute(), given).project()
+    return _Loader(folder.absolute(), options).project()
 
 
 def _read_file(path: str) -> str:
@@ -135,12 +135,12 @@ def in_order(faults: Sequence[Fault]) -> list[Fault]:
     return [faults[index] for index in order]
 
 
-class _Load:
+class _Loader:
     """One load; each step adds what is wrong to the sections' faults and goes on."""
 
-    def __init__(self, basedir: Path, given: Given) -> None:
+    def __init__(self, basedir: Path, options: LoadOptions) -> None:
         self.basedir = basedir
-        self.given = given
+        self.options = options
         self.sections = Sections()
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
         self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
@@ -149,13 +149,13 @@ class _Load:
         top, document = self.read_project_file()
         self.read_modules(document)
         documentation = self.read_documentation()
-        profiles = active_profiles(self.sections, self.given.profiles)
+        profiles = active_profiles(self.sections, self.options.profiles)
         environment = merged_environment(profiles)
         scope = self.scope(
             top, {key: Entry(found.text, found.location) for key, found in environment.items()}
         )
-        config = read_own_config(profiles, self.given.config, scope, self.sections)
-        manifest = read_manifest(profiles, scope, self.sections, self.given.check_manifest)
+        config = read_own_config(profiles, self.options.config, scope, self.sections)
+        manifest = read_manifest(profiles, scope, self.sections, self.options.check_manifest)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
         self.define(profiles)
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
@@ -168,7 +168,7 @@ class _Load:
             version=top.version,
             description=top.description,
             basedir=self.basedir,
-            registry=self.given.kinds,
+            registry=self.options.kinds,
             scope=scope,
             entity_definitions=self.definitions["entity"],
             entities=Entities(self.definitions["entity"], scope),
@@ -244,8 +244,8 @@ class _Load:
         }
         return Scope(
             {"project": Namespace("project", properties=properties), **environment},
-            definitions={key: Entry(text) for key, text in self.given.definitions.items()},
-            surroundings=self.given.surroundings,
+            definitions={key: Entry(text) for key, text in self.options.definitions.items()},
+            context=self.options.context,
         )
 
     def define(self, profiles: Sequence[Profile]) -> None:
@@ -254,7 +254,7 @@ class _Load:
         for profile in profiles[1:]:
             declared["connection"] |= profile.connections
         declared["entity"] = merge_connections(declared["entity"], declared["connection"])
-        definer = Definer(self.given.kinds, declared.pop("template"))
+        definer = Definer(self.options.kinds, declared.pop("template"))
         self.definitions["template"] = dict(definer.templates)
         self.sections.faults += definer.template_faults()
         for category, entries in declared.items():
@@ -308,18 +308,18 @@ class _Load:
 
     def imported(self, spec: ImportSpec, scope: Scope) -> Project:
         folder = (self.basedir / scope.render(spec.location or f"../{spec.project}")).resolve()
-        importing = (*self.given.importing, self.basedir.resolve())
+        importing = (*self.options.importing, self.basedir.resolve())
         if folder in importing or len(importing) > DEEPEST_IMPORT:
             raise SpecError.of("projects import each other in a circle", remedy="Remove one of the imports.")
-        given = replace(
-            self.given,
+        options = replace(
+            self.options,
             profiles=(),
             definitions={},
             config={},
             check_manifest=unchecked,
             importing=importing,
         )
-        project = _Load(folder, given).project()
+        project = _Loader(folder, options).project()
         job = project.job(scope.render(spec.job)) if spec.job else None
         arguments = {name: scope.render(text) for name, text in spec.arguments.items()}
         return project.within(project.scope.instance(job.environment if job else {}, arguments))

@@ -14,8 +14,8 @@ from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.config import read_config
-from lakewright.spec.models.lake import TEMPLATES, LakeSettings, Output
-from lakewright.spec.reading.document import Place
+from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, Output
+from lakewright.spec.reading.document import LazyLocation
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import suggestion
@@ -99,7 +99,7 @@ def read_lake(
     for profile in profiles:
         settings |= profile.lake
     values = {
-        key: value if key in TEMPLATES else _rendered(value, place, scope, sections)
+        key: value if key in PATH_TEMPLATES else _rendered(value, place, scope, sections)
         for key, (value, place) in settings.items()
     }
     root = values.get("root_folder")
@@ -121,7 +121,7 @@ def read_lake(
     return lake
 
 
-def _rendered(value: Any, place: Place | Setting, scope: Scope, sections: Sections) -> Any:
+def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:
     def report(error: SpecError, path: tuple[str | int, ...]) -> None:
         del path
         fault = error.faults[0]

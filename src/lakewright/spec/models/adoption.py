@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lakewright.spec.models.base import SnakeModel, TextMap, Texts
+from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
 
 __all__ = ["ROLES", "Adoption", "AdoptionValue"]
 
@@ -37,10 +37,6 @@ _LIKE: Mapping[str, Mapping[str, str]] = {
 """Roles of the columns in tables of a known make, where the table has them."""
 
 
-def _lower(declared: Any) -> Any:
-    return declared.strip().lower() if isinstance(declared, str) else declared
-
-
 def _short(declared: Any) -> Any:
     """`adopt: dbt_snapshot` is short for `adopt: {like: dbt_snapshot}`; `adopt: true` says nothing more."""
     if not isinstance(declared, (str, bool)):
@@ -54,7 +50,7 @@ def _short(declared: Any) -> Any:
 class Adoption(SnakeModel):
     """How the rows of a table that something else made become rows of this entity, once."""
 
-    like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(_lower)] = Field(
+    like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(lower)] = Field(
         default=None, description="Made by a tool whose names of columns are known; keys here win over them."
     )
     valid_from: str | None = Field(default=None, description="Column with the instant a version begins at.")
@@ -65,10 +61,10 @@ class Adoption(SnakeModel):
     sentinel: Texts = Field(
         default=(), description="Values of valid_to that mean it has no end, 9999-12-31 for one."
     )
-    ends: Annotated[Literal["exclusive", "inclusive"], BeforeValidator(_lower)] = Field(
+    ends: Annotated[Literal["exclusive", "inclusive"], BeforeValidator(lower)] = Field(
         default="exclusive", description="inclusive: valid_to is the last instant, or day, of a version."
     )
-    deletes: Annotated[Literal["flag", "row"] | None, BeforeValidator(_lower)] = Field(
+    deletes: Annotated[Literal["flag", "row"] | None, BeforeValidator(lower)] = Field(
         default=None,
         description="flag: a deleted version is the last one before the delete; row: one that begins with "
         "it, as for dbt's hard_deletes: new_record.",

@@ -41,6 +41,7 @@ __all__ = [
     "TextMap",
     "Texts",
     "inconsistent",
+    "lower",
     "read_settings",
 ]
 
@@ -165,6 +166,11 @@ class Named(Model):
     def mentions(self) -> Iterable[Reference]:
         """Return the definitions that what it tells of itself refers to: it isn't made of them."""
         return ()
+
+
+def lower(declared: Any) -> Any:
+    """Return a text without surrounding space and in lower case; anything else as it is."""
+    return declared.strip().lower() if isinstance(declared, str) else declared
 
 
 def _listed(declared: Any) -> Any:

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.spec.models.base import ALSO, Model, SnakeModel
+from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.types import Type
 
-__all__ = ["Column", "Injection", "Injections", "Role", "lower", "normal_name"]
+__all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
 
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
 """Characters that a table's column names can't hold."""
@@ -42,11 +42,6 @@ def normal_name(name: str) -> str:
 
 def _empty_is_none(declared: Any) -> Any:
     return None if isinstance(declared, str) and not declared.strip() else declared
-
-
-def lower(declared: Any) -> Any:
-    """Return a text without space around it and in lower case; anything else as it is."""
-    return declared.strip().lower() if isinstance(declared, str) else declared
 
 
 def _lower_all(declared: Any) -> Any:

@@ -23,11 +23,11 @@ from lakewright.spec.expressions.values import (
     parse_integer,
     parse_value,
 )
-from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, TextMap, Texts
+from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, TextMap, Texts, lower
 
-__all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "Step"]
+__all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "StepSize"]
 
-Step = int | Decimal | Duration
+StepSize = int | Decimal | Duration
 """Distance between two values of a parameter."""
 
 PHASES = ("VALIDATE", "CREATE", "BUILD", "VERIFY", "TRUNCATE", "DESTROY")
@@ -78,7 +78,7 @@ class Parameter(Model):
         except ValueError as error:
             raise SpecError.of(f"default of parameter {self.name!r}: {error}") from None
 
-    def step(self, scope: Scope) -> Step | None:
+    def step(self, scope: Scope) -> StepSize | None:
         """Return the granularity, or None where there is none.
 
         Raises:
@@ -91,7 +91,7 @@ class Parameter(Model):
         except ValueError as error:
             raise SpecError.of(f"granularity of parameter {self.name!r}: {error}") from None
 
-    def parse_step(self, text: str) -> Step:
+    def parse_step(self, text: str) -> StepSize:
         """Return the step that a text is for this parameter, which may be negative.
 
         Raises:
@@ -113,7 +113,7 @@ class Parameter(Model):
             raise ValueError("a step of zero leads nowhere")
         return number
 
-    def _step(self, text: str) -> Step:
+    def _step(self, text: str) -> StepSize:
         step = self.parse_step(text)
         size = (
             step.months * 30 + step.days + step.microseconds / 86_400_000_000
@@ -133,7 +133,7 @@ class Execution(Model):
     ] = Field(description="validate, create, build, verify, truncate or destroy.")
     cycle: Annotated[
         Literal["always", "first", "last", "never"],
-        BeforeValidator(lambda text: text.strip().lower() if isinstance(text, str) else text),
+        BeforeValidator(lower),
     ] = Field(default="always", description="In which instances of a range the phase is active.")
     targets: Texts = Field(default=(".*",), description="Regular expressions of whole target names.")
 

@@ -6,20 +6,20 @@ Source: `processing-strategies.md`; the names are those of Datalake Foundation's
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.spec.expressions.expression import has_expression
-from lakewright.spec.models.base import SnakeModel
+from lakewright.spec.models.base import SnakeModel, lower
 from lakewright.spec.models.places import place_within
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["LakeSettings", "Output"]
+__all__ = ["PATH_TEMPLATES", "LakeSettings", "Output", "OutputText"]
 
 
-TEMPLATES = ("raw_path", "bronze_path", "silver_path")
+PATH_TEMPLATES = ("raw_path", "bronze_path", "silver_path")
 """Keys in which an entity's own names may stand."""
 
 
@@ -30,11 +30,7 @@ class Output(StrEnum):
     CATALOG = "catalog"
 
 
-def _lower(declared: Any) -> Any:
-    return declared.strip().lower() if isinstance(declared, str) else declared
-
-
-OutputText = Annotated[Output, BeforeValidator(_lower)]
+OutputText = Annotated[Output, BeforeValidator(lower)]
 
 
 class LakeSettings(SnakeModel):

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from lakewright.errors import SpecError
-from lakewright.spec.expressions.calls import foreseen
+from lakewright.spec.expressions.calls import call_problem
 from lakewright.spec.expressions.expression import (
     Access,
     Literal,
@@ -23,10 +23,10 @@ from lakewright.spec.expressions.expression import (
     parse_expression,
     parts_of,
 )
-from lakewright.spec.expressions.function import Surroundings
+from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.base import SnakeModel, inconsistent
+from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 
 __all__ = ["Operation", "Watermark"]
 
@@ -50,9 +50,9 @@ class Watermark(SnakeModel):
     """One watermark column of an entity."""
 
     column_name: str = Field(min_length=1, description="Column of the source, or its new name.")
-    operation: Annotated[
-        Operation, BeforeValidator(lambda text: text.strip().lower() if isinstance(text, str) else text)
-    ] = Field(default=Operation.AND, description="How its condition is joined to those before it: and, or.")
+    operation: Annotated[Operation, BeforeValidator(lower)] = Field(
+        default=Operation.AND, description="How its condition is joined to those before it: and, or."
+    )
     operation_group: int = Field(
         default=0, description="Neighbours of one group stand in brackets together, joined by their first's."
     )
@@ -82,14 +82,14 @@ class Watermark(SnakeModel):
         """Whether the expression is the last value itself."""
         return isinstance(self.node, Name)
 
-    def lower_end(self, last_value: Any, surroundings: Surroundings | None = None) -> object:
+    def lower_end(self, last_value: Any, context: EvaluationContext | None = None) -> object:
         """Return the lower end of the window that follows `last_value`, as a typed value, never as SQL text.
 
         Raises:
             SpecError: A helper can't do with the last value what the expression asks.
         """
         names = dict.fromkeys(LAST_VALUES, last_value)
-        return Scope(names, surroundings=surroundings).evaluate_node(self.node)
+        return Scope(names, context=context).evaluate_node(self.node)
 
 
 def _refusal(node: Node) -> str | None:
@@ -111,6 +111,6 @@ def _wrong_call(node: Node) -> str | None:
     if isinstance(node, Access) and node.arguments is not None:
         helper = node.target.name if isinstance(node.target, Name) else None
         known = helper if helper in NAMESPACES else None
-        if why := foreseen(known, node.member, len(node.arguments)):
+        if why := call_problem(known, node.member, len(node.arguments)):
             return why
     return next(filter(None, map(_wrong_call, parts_of(node))), None)

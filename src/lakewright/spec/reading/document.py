@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["Document", "Lines", "Path", "Place"]
+__all__ = ["Document", "LazyLocation", "Lines", "ValuePath"]
 
-Path = tuple[str | int, ...]
+ValuePath = tuple[str | int, ...]
 """Keys and positions that lead from the top of a document to a value in it."""
 
 
@@ -66,11 +66,11 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LazyLocation:
     """Where a value stands; its line is looked up only when it is asked for."""
 
     document: Document
-    path: Path
+    path: ValuePath
 
     @property
     def location(self) -> Location:

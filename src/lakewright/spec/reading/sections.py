@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.document import Document, Path, Place
+from lakewright.spec.reading.document import Document, LazyLocation, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["CATEGORIES", "LISTED", "Declared", "Profile", "Sections", "Setting"]
+__all__ = ["CATEGORIES", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
@@ -39,13 +39,13 @@ LISTED = ("connections", "entities")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class RawDefinition:
     """One named entry as it was written, and where."""
 
     name: str
     raw: Mapping[str, Any]
     document: Document
-    path: Path
+    path: ValuePath
 
     def at(self, *path: str | int) -> Location:
         """Return where it, or what is inside of it, stands."""
@@ -71,9 +71,9 @@ class Profile:
     is_enabled: bool = False
     environment: dict[str, Setting] = field(default_factory=dict)
     config: dict[str, Setting] = field(default_factory=dict)
-    lake: dict[str, tuple[Any, Place]] = field(default_factory=dict)
-    manifest: dict[str, tuple[Any, Place]] = field(default_factory=dict)
-    connections: dict[str, Declared] = field(default_factory=dict)
+    lake: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    manifest: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    connections: dict[str, RawDefinition] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -81,14 +81,14 @@ class Sections:
     """Everything that the files hold, by section; filled file by file."""
 
     project: Profile = field(default_factory=Profile)
-    foundation: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    foundation: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
-    definitions: dict[str, dict[str, Declared]] = field(
+    definitions: dict[str, dict[str, RawDefinition]] = field(
         default_factory=lambda: {name: {} for name in CATEGORIES.values()}
     )
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
-    entities: list[Declared] = field(default_factory=list)
+    entities: list[RawDefinition] = field(default_factory=list)
     profile_places: dict[str, Location] = field(default_factory=dict)
 
     def fault(self, message: str, location: Location, remedy: str | None = None) -> None:
@@ -148,7 +148,7 @@ class Sections:
             else:
                 self._add_definitions(document, section, content)
 
-    def _add_shared(self, profile: Profile, document: Document, path: Path, content: Any) -> None:
+    def _add_shared(self, profile: Profile, document: Document, path: ValuePath, content: Any) -> None:
         section = str(path[-1])
         if section in ("lake", "manifest"):
             self._add_keys(profile.lake if section == "lake" else profile.manifest, document, path, content)
@@ -161,16 +161,16 @@ class Sections:
                 entries[key] = setting
 
     def _add_keys(
-        self, into: dict[str, tuple[Any, Place]], document: Document, path: Path, content: Any
+        self, into: dict[str, tuple[Any, LazyLocation]], document: Document, path: ValuePath, content: Any
     ) -> None:
         for key, value in self._map(document, path, content).items():
-            place = Place(document, (*path, key))
+            place = LazyLocation(document, (*path, key))
             if key in into:
                 self._clash(f"key {key!r} of {path[-1]}", place.location, into[key][1].location)
             else:
                 into[key] = (value, place)
 
-    def _settings(self, document: Document, path: Path, content: Any) -> Iterator[tuple[str, Setting]]:
+    def _settings(self, document: Document, path: ValuePath, content: Any) -> Iterator[tuple[str, Setting]]:
         if isinstance(content, dict):
             entries: list[tuple[str | int, Any, Any]] = [(key, key, value) for key, value in content.items()]
         else:
@@ -185,7 +185,7 @@ class Sections:
 
     def _add_profiles(self, document: Document, content: Any) -> None:
         for name, inner in self._map(document, ("profiles",), content).items():
-            path: Path = ("profiles", name)
+            path: ValuePath = ("profiles", name)
             location = document.at(path)
             if name in self.profiles:
                 self._clash(f"profile {name!r}", location, self.profile_places[name])
@@ -195,7 +195,7 @@ class Sections:
             for key, value in self._map(document, path, inner).items():
                 self._add_to_profile(self.profiles[name], document, (*path, key), value)
 
-    def _add_to_profile(self, profile: Profile, document: Document, path: Path, value: Any) -> None:
+    def _add_to_profile(self, profile: Profile, document: Document, path: ValuePath, value: Any) -> None:
         key = str(path[-1])
         known = ("enabled", "description", "connections", *SHARED)
         if key == "enabled":
@@ -223,7 +223,7 @@ class Sections:
 
     def key_entities(self) -> None:
         """Put the entities under their names; those that share one, to fill a table each, under their ids."""
-        first: dict[tuple[str, str], Declared] = {}
+        first: dict[tuple[str, str], RawDefinition] = {}
         for declared in self.entities:
             other = first.setdefault((declared.name, _destination(declared)), declared)
             if other is not declared:
@@ -234,13 +234,13 @@ class Sections:
             raw = {"name": name, **declared.raw}
             self.definitions["entity"].setdefault(key, replace(declared, name=key, raw=raw))
 
-    def _declared(self, document: Document, path: Path, content: Any) -> Iterator[Declared]:
+    def _declared(self, document: Document, path: ValuePath, content: Any) -> Iterator[RawDefinition]:
         if isinstance(content, list) and path[-1] in LISTED:
             entries: list[tuple[str | int, Any]] = list(enumerate(content))
         else:
             entries = list(self._map(document, path, content).items())
         for step, raw in entries:
-            inner: Path = (*path, step)
+            inner: ValuePath = (*path, step)
             name = raw.get("name") if isinstance(step, int) and isinstance(raw, dict) else str(step)
             if raw is not None and not isinstance(raw, dict):
                 self.fault(
@@ -257,9 +257,9 @@ class Sections:
                     "Give it another one: names stand in logs, paths and on screens.",
                 )
             else:
-                yield Declared(name, raw or {}, document, inner)
+                yield RawDefinition(name, raw or {}, document, inner)
 
-    def _map(self, document: Document, path: Path, content: Any) -> Mapping[str, Any]:
+    def _map(self, document: Document, path: ValuePath, content: Any) -> Mapping[str, Any]:
         if isinstance(content, dict):
             return content
         if content is not None:
@@ -282,5 +282,5 @@ def _pair(line: Any) -> tuple[Any, Any]:
     return key.strip(), value.strip()
 
 
-def _destination(declared: Declared) -> str:
+def _destination(declared: RawDefinition) -> str:
     return str(declared.raw.get("destination") or declared.name)
