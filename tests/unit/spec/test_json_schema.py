@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.schemas import plain_yaml, violations
+from tests.unit.spec.kinds import KINDS
 
 import lakewright
 from lakewright.app import registry
@@ -28,6 +29,42 @@ PROJECTS = sorted(
     for file in folder.rglob("project.yml")
 )
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("*.yml"))
+
+
+def references_in(schema: Any) -> set[str]:
+    if isinstance(schema, dict):
+        own = {schema["$ref"]} if isinstance(schema.get("$ref"), str) else set()
+        return own.union(*(references_in(inner) for inner in schema.values()), set())
+    if isinstance(schema, list):
+        return set().union(*(references_in(inner) for inner in schema))
+    return set()
+
+
+def test_the_schema_of_a_module_knows_every_kind_and_refers_to_what_is_there() -> None:
+    schema = module_schema(KINDS)
+    assert references_in(schema) <= {f"#/$defs/{name}" for name in schema["$defs"]}
+    assert schema["$defs"]["relation"]["properties"]["kind"]["anyOf"][0] == {"enum": ["file"]}
+    assert set(schema["properties"]) >= {"relations", "entities", "jobs", "profiles", "lake"}
+    file = schema["$defs"]["FileRelation"]
+    assert set(file["required"]) == {"location"}
+    assert {"type": "integer"} in file["properties"]["limit"]["anyOf"][0]["anyOf"]
+    assert "schema" in file["properties"]
+    assert "name" not in file["properties"]
+
+
+def test_the_schema_of_the_project_file_has_its_keys() -> None:
+    schema = project_schema()
+    assert references_in(schema) <= {f"#/$defs/{name}" for name in schema["$defs"]}
+    assert set(schema["properties"]) == {
+        "name",
+        "version",
+        "description",
+        "modules",
+        "imports",
+        "lake",
+        "manifest",
+    }
+    assert set(schema["required"]) == {"name", "modules"}
 
 
 @pytest.mark.parametrize("folder", PROJECTS, ids=lambda folder: folder.name)
