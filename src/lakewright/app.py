@@ -50,6 +50,7 @@ from lakewright.run.docs import Docs, DocsRequest, write_docs
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
+from lakewright.slices.application import application_of
 from lakewright.slices.process import Bench, ProcessingOptions, process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
@@ -65,7 +66,6 @@ from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, read_store
 from lakewright.stores.unmade import UnmadeStore
 from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.entity import application_of
 from lakewright.targets.settings import Settings
 from lakewright.targets.upkeep import Upkeep, look_at_silver, maintain
 from lakewright.workspace.workspace import Workspace

@@ -221,6 +221,6 @@ def entity_application(app: App, entity: str) -> Application:
     Raises:
         SpecError: The project has no such entity.
     """
-    from lakewright.targets.entity import application_of
+    from lakewright.slices.application import application_of
 
     return application_of(app.project.name, app.project.entity(entity))

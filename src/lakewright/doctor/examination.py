@@ -19,9 +19,9 @@ from lakewright.lake.observation import last_commit_number, local_table_path, ob
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Query
 from lakewright.plan.resource import Resource
+from lakewright.slices.application import application_of
 from lakewright.slices.reconcile import Mismatch, mismatches, strangers
 from lakewright.spec.models.places import Address
-from lakewright.targets.entity import application_of
 from lakewright.targets.lease import leases_held
 from lakewright.transform.system import SystemColumns
 

@@ -22,7 +22,6 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.table import drop_table, set_properties, truncate_table
 from lakewright.lake.table_state import TableState
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
@@ -31,6 +30,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.adopt import adopt_before
+from lakewright.slices.application import application_of
 from lakewright.slices.foresee import fail_foreseeable
 from lakewright.slices.forget import forget
 from lakewright.slices.pending import Pending, slice_name
@@ -53,7 +53,7 @@ from lakewright.transform.system import SystemColumns
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EntityTarget", "application_of"]
+__all__ = ["EntityTarget", "bench_of"]
 
 _FROM_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
 _COUNTS = (
@@ -73,9 +73,21 @@ def _lower(declared: object) -> object:
     return "merge" if text == "delta" else text
 
 
-def application_of(project: str, entity: Entity) -> Application:
-    """Return on whose behalf an entity's slices are processed."""
-    return Application.named(f"lakewright/{project}/{entity.name}", entity.destination)
+def bench_of(context: Context, entity: Entity, options: ProcessingOptions) -> Bench:
+    """Return what processing an entity's slices works with."""
+    return Bench(
+        lake=context.workspace.lake,
+        ledger=context.ledger,
+        holder=context.leases.holder,
+        application=application_of(context.workspace.project.name, entity),
+        clock=context.clock,
+        lease=context.leases.duration,
+        takeover=context.takeover,
+        is_stopping=context.is_stopping,
+        is_cut_off=context.is_cut_off,
+        warn=context.warn,
+        options=options,
+    )
 
 
 class EntityTarget(Target):
@@ -294,24 +306,13 @@ class EntityTarget(Target):
         return context.ledger.store.select(query)
 
     def _bench(self, context: Context, entity: Entity) -> Bench:
-        return Bench(
-            lake=context.workspace.lake,
-            ledger=context.ledger,
-            holder=context.leases.holder,
-            application=application_of(context.workspace.project.name, entity),
-            clock=context.clock,
-            lease=context.leases.duration,
-            takeover=context.takeover,
-            is_stopping=context.is_stopping,
-            is_cut_off=context.is_cut_off,
-            warn=context.warn,
-            options=ProcessingOptions(
-                strategy=self.strategy,
-                processing_time=self.processing_time,
-                permissions=context.options.permissions,
-                wait=context.options.wait,
-            ),
+        options = ProcessingOptions(
+            strategy=self.strategy,
+            processing_time=self.processing_time,
+            permissions=context.options.permissions,
+            wait=context.options.wait,
         )
+        return bench_of(context, entity, options)
 
 
 _WORK = {

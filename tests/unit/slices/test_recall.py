@@ -21,6 +21,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
 from lakewright.slices import recover_from_log as recall_module
+from lakewright.slices.application import application_of
 from lakewright.slices.bench import Bench
 from lakewright.slices.discover import discovered, item_id, list_slices
 from lakewright.slices.inventory import Inventory
@@ -30,7 +31,6 @@ from lakewright.slices.process import process_pending
 from lakewright.slices.recover_from_log import given_number
 from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.entity import application_of
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

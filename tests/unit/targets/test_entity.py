@@ -19,10 +19,10 @@ from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
-from lakewright.targets.entity import application_of
 from lakewright.targets.target import Target
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.workspace.workspace import Workspace

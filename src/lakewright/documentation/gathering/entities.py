@@ -13,10 +13,10 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.manifest.watermark import Watermarks
+from lakewright.slices.application import application_of
 from lakewright.spec.models.column import Column as DeclaredColumn
 from lakewright.spec.models.entity import Entity
 from lakewright.targets.context import Context
-from lakewright.targets.entity import application_of
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
