@@ -1,7 +1,14 @@
-"""Lakewright builds and keeps a data lake that a project declares in YAML and JSON.
+"""Lakewright builds and maintains a data lake that a project declares in YAML and JSON.
 
-`Project` and `Processing` are what Python code starts with; errors are in `lakewright.errors`. Importing the
-package is cheap: nothing of Spark, pydantic or a database is loaded before it is used.
+These modules are public. A change to what they offer has a line in `CHANGELOG.md`:
+
+- `lakewright`: `Processing`, `Project`
+- `lakewright.errors`: every error that Lakewright raises, `Fault`, `Location`
+- `lakewright.testing`: `MemoryStore`
+
+All other modules are internal and may change without notice.
+
+Importing `lakewright` is cheap: Spark, pydantic and database drivers are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -16,6 +23,6 @@ __all__ = ["Processing", "Project"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"Processing", "Project"}:
+    if name in __all__:
         return getattr(import_module("lakewright.api"), name)
     raise AttributeError(f"module 'lakewright' has no attribute {name!r}")

@@ -1,39 +1,41 @@
-"""Every error that Lakewright raises on purpose, branched by who must act.
+"""Every error that Lakewright raises, in one tree, grouped by who must act.
 
 ```
 LakewrightError
-├── SpecError                     the project's author: one or more faults, each with file and line
-├── UsageError                    the caller: wrong arguments on the command line or in Python
-├── OperatorError                 the operator: something is held until a person, or another run, lets go
-│   ├── ItemLocked                another run processes the item
-│   ├── ItemFailed                an attempt failed and waits for `resolve`
-│   ├── LeaseHeld                 another run writes the same thing
-│   └── LakeMoved                 slices stand in another place than when they were processed
-├── TargetError                   what a target or a slice met; it fails that target and nothing else
-│   ├── SliceError                the slice can't be read, has changed or vanished
-│   ├── SchemaDriftError          the slice's schema doesn't fit
-│   ├── DuplicateBusinesskeyException
-│   ├── NullKeyError
-│   ├── DeleteBrakeError          delete inference would remove more than allowed
-│   ├── LateSliceError            the slice is older than one already processed
-│   ├── BackdatedError            the processing time isn't after what the table holds
-│   ├── DataLossError             the step would lose rows or columns without leave
-│   ├── MigrationError            the present table can't become the declared one
-│   ├── VerificationError         what a target promises doesn't hold
-│   ├── TargetTimeout             the target took longer than its `timeout`
-│   └── MetricError               a metric identity is broken
-├── RetryableError                nobody: trying again may succeed
-│   ├── CommitConflict            another writer committed first
-│   │   └── CommitTooLate         the table has gone on, and doesn't tell whether this commit landed
-│   ├── StoreUnavailable          the manifest's back end doesn't answer
-│   ├── DatabaseUnavailable       a database that the project connects to doesn't answer
-│   └── LeaseLost                 the holder could not keep its lease and must not commit
-├── ManifestCorrupt               nobody yet: records contradict each other
-│   └── IllegalTransition         an append that the item's records don't allow
-├── SequenceConflict              the item isn't as last seen; nothing was written
-├── NotInstalled                  the installation lacks a part; the remedy names it
-└── SparkUnavailable              the settings, or this machine: Spark can't be started or reached
+├── SpecError                         project author: one or more faults, each with file and line
+├── UsageError                        caller: invalid arguments on the command line or in Python
+├── OperatorError                     operator: blocked until another run ends or an operator acts
+│   ├── ItemLocked                    another run is processing the item
+│   ├── ItemFailed                    an attempt at the item failed and waits for `resolve`
+│   ├── LeaseHeld                     another run is writing to the same place
+│   └── LakeMoved                     slices were processed under another location
+├── TargetError                       a target or a slice failed; other targets are unaffected
+│   ├── SliceError                    the slice is unreadable, changed or missing
+│   ├── SchemaDriftError              the slice's schema does not fit the table
+│   ├── DuplicateBusinesskeyException a business key occurs more than once in the slice
+│   ├── NullKeyError                  a business key column is null
+│   ├── DeleteBrakeError              delete inference would delete more rows than allowed
+│   ├── LateSliceError                the slice is older than one already processed
+│   ├── BackdatedError                the processing time is not later than the table's latest
+│   ├── DataLossError                 the step would lose rows or columns and may not
+│   ├── MigrationError                the existing table cannot become the declared one
+│   ├── VerificationError             a check of the target's output failed
+│   ├── TargetTimeout                 the target ran longer than its `timeout`
+│   └── MetricError                   the counts of a slice do not add up
+├── RetryableError                    nobody: a retry may succeed
+│   ├── CommitConflict                another writer committed first
+│   │   └── CommitTooLate             the table's log no longer shows whether this commit landed
+│   ├── StoreUnavailable              the manifest's back end does not answer
+│   ├── DatabaseUnavailable           a database of the project does not answer
+│   └── LeaseLost                     the lease expired, so the run must not commit
+├── ManifestCorrupt                   operator: the manifest's records contradict each other
+│   └── IllegalTransition             the item's state does not allow this record
+├── SequenceConflict                  caller: the item has changed since it was read
+├── NotInstalled                      installation: a required package or program is missing
+└── SparkUnavailable                  installation: Spark cannot be started or reached
 ```
+
+Each class has a unique `code`, which stays the same between versions.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a project's files; lines and columns count from 1."""
+    """A position in a project's files. Lines and columns start at 1."""
 
     file: str
     line: int | None = None
@@ -94,10 +96,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong in what was declared or typed: what, where, and what to do.
+    """One problem in the project or the arguments: what is wrong, where, and what to do.
 
     Attributes:
-        details: Values behind the message, which two faults need not share to be the same.
+        details: Values that the message is made from. Equality of faults ignores them.
     """
 
     message: str
@@ -112,7 +114,7 @@ class Fault:
         return f"{where}{self.message}{advice}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the `error` object of `-o json`: code, message, remedy, location."""
+        """Return the `error` object that `-o json` prints: code, message, remedy, location."""
         return {
             "code": self.code,
             "message": self.message,
@@ -122,17 +124,19 @@ class Fault:
 
 
 class LakewrightError(Exception):
-    """Something that Lakewright refuses or could not do.
+    """Base class of all errors that Lakewright raises.
 
     Attributes:
-        code: Stable, for machines; one per class.
-        message: What happened and where, for a person.
-        remedy: What to do next, one line, or None.
-        location: Where in the project's files, where that is known.
-        details: Values behind the message, JSON-able.
+        code: Identifies the class to programs. It is unique and stable.
+        message: What happened and where, as a sentence for people.
+        remedy: What to do next, in one line, or None.
+        location: The position in the project's files, or None if unknown.
+        details: Values that the message is made from; they can be written as JSON.
+        is_retryable: Whether the same work may succeed when it is tried again.
     """
 
     code: ClassVar[str] = "error"
+    is_retryable: ClassVar[bool] = False
     default_remedy: ClassVar[str | None] = None
 
     def __init__(
@@ -150,7 +154,7 @@ class LakewrightError(Exception):
         self.details: Mapping[str, Any] = dict(details or {})
 
     def as_fault(self) -> Fault:
-        """Return this error as a value that can be kept, printed or sent."""
+        """Return the error as a value that can be stored, printed or sent."""
         return Fault(
             self.message,
             location=self.location,
@@ -161,7 +165,7 @@ class LakewrightError(Exception):
 
 
 class SpecError(LakewrightError):
-    """What the project declares is wrong; all faults of one load come together.
+    """The project's files are invalid. One error holds all faults found by a load.
 
     Example:
         >>> str(SpecError.of("unknown key 'tpye'", location=Location("project.yml", 3)))
@@ -183,7 +187,7 @@ class SpecError(LakewrightError):
         location: Location | None = None,
         remedy: str | None = None,
     ) -> SpecError:
-        """Return an error with a single fault."""
+        """Return an error with one fault."""
         return cls([Fault(message, location=location, remedy=remedy)])
 
     def __str__(self) -> str:
@@ -191,75 +195,86 @@ class SpecError(LakewrightError):
 
 
 class UsageError(LakewrightError):
-    """What was typed or passed can't be meant: unknown names, parameters or combinations."""
+    """The arguments are invalid: an unknown name, parameter or combination."""
 
     code = "usage"
 
 
 class OperatorError(LakewrightError):
-    """Something is held until another run ends or an operator lets go."""
+    """The work is blocked until another run ends or an operator acts."""
 
     code = "held"
 
 
 class ItemLocked(OperatorError):
-    """Another run holds the item; `details` has holder, run_id, since and whether it is stale."""
+    """Another run has locked the item.
+
+    Attributes:
+        details: `holder`, `run_id`, `since`, and whether the lock is stale.
+    """
 
     code = "item_locked"
 
 
 class ItemFailed(OperatorError):
-    """An attempt at the item failed and nobody has resolved it."""
+    """An attempt at the item failed and no operator has resolved it."""
 
     code = "item_failed"
 
 
 class LeaseHeld(OperatorError):
-    """Another run writes the same thing; `details` has key, holder, run_id and since."""
+    """Another run is writing to the same place.
+
+    Attributes:
+        details: `key`, `holder`, `run_id` and `since`.
+    """
 
     code = "lease_held"
 
 
 class LakeMoved(OperatorError):
-    """Slices that were processed in one place are in another, as if new; `details` has `old` and `new`."""
+    """Slices that were processed under one location now appear as new ones under another.
+
+    Attributes:
+        details: The `old` and the `new` location.
+    """
 
     code = "lake_moved"
 
 
 class TargetError(LakewrightError):
-    """A target, or a slice of an entity, could not be done."""
+    """A target, or a slice of an entity, failed."""
 
     code = "target"
-    is_retryable: ClassVar[bool] = False
 
 
 class SliceError(TargetError):
-    """The slice can't be read: corrupt, truncated, changed since it was seen, or gone."""
+    """The slice is corrupt, truncated, missing, or has changed since it was discovered."""
 
     code = "slice"
 
 
 class SchemaDriftError(TargetError):
-    """The slice's columns don't fit the table, or their values their types."""
+    """The slice's columns do not fit the table, or its values do not fit their types."""
 
     code = "schema_drift"
 
 
 class DuplicateBusinesskeyException(TargetError):
-    """Several records of one slice have the same business key."""
+    """A business key occurs more than once in the slice."""
 
     code = "duplicate_business_key"
 
 
 class NullKeyError(TargetError):
-    """A record has no value in a column of its business key."""
+    """A record of the slice is null in a column of its business key."""
 
     code = "null_key"
-    default_remedy = "Correct the slice, or set null_keys: allow if null is a value of this key."
+    default_remedy = "Correct the slice, or set `null_keys: allow` if null is a valid key value."
 
 
 class DeleteBrakeError(TargetError):
-    """Delete inference would flag more rows than `max_delete_ratio` allows."""
+    """Delete inference would delete a larger share of the rows than `max_delete_ratio` allows."""
 
     code = "delete_brake"
 
@@ -271,50 +286,50 @@ class LateSliceError(TargetError):
 
 
 class BackdatedError(TargetError):
-    """The processing time isn't later than what the table already holds."""
+    """The processing time is not later than the latest one in the table."""
 
     code = "backdated"
-    default_remedy = "Give a later processing time, or --allow-backdated."
+    default_remedy = "Give a later processing time, or pass --allow-backdated."
 
 
 class DataLossError(TargetError):
-    """The step would lose rows or columns that hold values."""
+    """The step would lose rows, or columns that contain values."""
 
     code = "data_loss"
-    default_remedy = "Look at what would be lost, then run again with --allow-data-loss."
+    default_remedy = "Check what would be lost. To accept the loss, run again with --allow-data-loss."
 
 
 class MigrationError(TargetError):
-    """The present table can't be made into the declared one."""
+    """The existing table cannot be migrated to the declared one."""
 
     code = "migration"
 
 
 class VerificationError(TargetError):
-    """What the target promises doesn't hold."""
+    """A check of the target's output failed."""
 
     code = "verification"
 
 
 class TargetTimeout(TargetError):
-    """The target took longer than it is allowed to; its Spark jobs were cancelled."""
+    """The target ran longer than its `timeout`. Its Spark jobs were cancelled."""
 
     code = "timeout"
-    default_remedy = "Give it a longer `timeout`, or find out what it waits for."
+    default_remedy = "Find out what the target waits for, or give it a longer `timeout`."
 
 
 class MetricError(TargetError):
-    """The counted records don't add up to the records of the slice; nothing was committed."""
+    """The counted records do not add up to the records of the slice. Nothing was committed."""
 
     code = "metrics"
-    default_remedy = "This is a defect in Lakewright, not in the slice: please report it with the numbers."
+    default_remedy = "This is a bug in Lakewright, not in the slice. Please report it with these numbers."
 
 
 class RetryableError(LakewrightError):
-    """The attempt met something that passes by itself."""
+    """The attempt failed for a temporary reason. A retry may succeed."""
 
     code = "retryable"
-    is_retryable: ClassVar[bool] = True
+    is_retryable = True
 
 
 class CommitConflict(RetryableError):
@@ -324,61 +339,61 @@ class CommitConflict(RetryableError):
 
 
 class CommitTooLate(CommitConflict):
-    """The table has a later commit, and its log no longer tells whether the slice's own landed."""
+    """The table has later commits, and its log no longer shows whether this slice's commit landed."""
 
     code = "commit_too_late"
 
 
 class StoreUnavailable(RetryableError):
-    """The manifest's back end doesn't answer or can't be written; nothing was started."""
+    """The manifest's back end does not answer, or cannot be written to. No work was started."""
 
     code = "store_unavailable"
 
 
 class DatabaseUnavailable(RetryableError):
-    """A database that the project connects to can't be reached, or gave up a transaction."""
+    """A database of the project cannot be reached, or it aborted a transaction."""
 
     code = "database_unavailable"
 
 
 class LeaseLost(RetryableError):
-    """The lease could not be kept, so the work stopped before its commit."""
+    """The lease expired or was taken over, so the work stopped before its commit."""
 
     code = "lease_lost"
 
 
 class ManifestCorrupt(LakewrightError):
-    """Records of the manifest contradict each other, or its storage is damaged."""
+    """The manifest's records contradict each other, or its storage is damaged."""
 
     code = "manifest_corrupt"
-    default_remedy = "Run `lakewright manifest fsck` to see what is damaged."
+    default_remedy = "Run `lakewright manifest fsck` to find the damage."
 
 
 class IllegalTransition(ManifestCorrupt):
-    """A record may not follow the item's present ones; nothing was written."""
+    """The item's state does not allow this record. Nothing was written."""
 
     code = "illegal_transition"
-    default_remedy = "Look at the item's records with `lakewright manifest show`."
+    default_remedy = "See the item's records with `lakewright manifest show`."
 
 
 class SequenceConflict(LakewrightError):
-    """The item has changed since it was read; nothing was written.
+    """The item has changed since it was read. Nothing was written.
 
     Attributes:
-        details: `expected` and `actual` sequence numbers.
+        details: The `expected` and the `actual` sequence number.
     """
 
     code = "sequence_conflict"
 
 
 class NotInstalled(LakewrightError):
-    """A part that this step needs is missing on the machine; the remedy names the command."""
+    """A required package or program is missing. The remedy names the command that installs it."""
 
     code = "not_installed"
 
 
 class SparkUnavailable(LakewrightError):
-    """Spark could not be started with these settings, or be reached; nothing was begun."""
+    """Spark could not be started with these settings, or could not be reached. No work was started."""
 
     code = "spark_unavailable"
-    default_remedy = "See `config:` in the project, and what `lakewright doctor` says of this machine."
+    default_remedy = "Check `config:` in the project, and run `lakewright doctor` to check this machine."

@@ -1,0 +1,73 @@
+"""What Python code may import from Lakewright, as the package's docstring lists it."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import lakewright
+from lakewright import errors
+
+ROOT = Path(__file__).parents[2]
+LISTED = re.compile(r"^- `(lakewright[\w.]*)`: (.+)$", re.MULTILINE)
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IMPORT = re.compile(
+    r"^(?:from (?P<module>lakewright[\w.]*) import (?P<names>.+)|import (?P<alone>lakewright.*))$"
+)
+
+PUBLIC = {
+    "lakewright": {"Processing", "Project"},
+    "lakewright.errors": set(errors.__all__),
+    "lakewright.testing": {"MemoryStore"},
+}
+
+
+def documented() -> dict[str, set[str]]:
+    """Names in backquotes, by module; "every error" stands for the classes of `lakewright.errors`."""
+    found: dict[str, set[str]] = {}
+    for module, text in LISTED.findall(lakewright.__doc__ or ""):
+        found[module] = set(re.findall(r"`(\w+)`", text))
+        if "every error" in text:
+            found[module] |= {
+                name for name in errors.__all__ if issubclass(getattr(errors, name), errors.LakewrightError)
+            }
+    return found
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_docstring_lists_the_public_modules_and_their_names() -> None:
+    assert documented() == PUBLIC
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_a_public_module_exports_what_is_documented_and_nothing_else(module: str) -> None:
+    loaded = import_module(module)
+    assert set(loaded.__all__) == PUBLIC[module]
+    assert all(getattr(loaded, name).__doc__ for name in loaded.__all__)
+
+
+def test_a_name_that_is_not_public_is_no_attribute_of_the_package() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Entity'"):
+        lakewright.Entity  # noqa: B018
+
+
+def test_python_in_the_docs_imports_public_names_only() -> None:
+    imports = [
+        (page, found)
+        for page in pages()
+        for block in BLOCK.findall(page.read_text())
+        for line in block.splitlines()
+        if (found := IMPORT.match(line.strip()))
+    ]
+    assert imports
+    for page, found in imports:
+        module = found["module"] or found["alone"]
+        names = {name.strip().partition(" ")[0] for name in (found["names"] or "").split(",") if name.strip()}
+        assert names <= PUBLIC.get(module, set()), f"{page}: {found.group()}"
+        assert module in PUBLIC, f"{page}: {found.group()}"
