@@ -14,7 +14,7 @@ from lakewright.doctor.repair import Treatment, overwrite, treat
 from lakewright.doctor.since import first_broken
 from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Commit, Token, commits, committing, strict_session
-from lakewright.lake.guard import guarded
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import last_commit_number, local_table_path, observe_table, read_table
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Query
@@ -194,7 +194,7 @@ def _commit(context: Context, entity: Entity, planned: Repair, facts: Mapping[st
     content = {"run": context.run_id, "repair": dict(facts)}
     place = local_table_path(lake, address)
     local = address if place is None else Address(location=str(place))
-    with guarded(local, str(context.leases.holder)):
+    with commit_lock(local, str(context.leases.holder)):
         now = observe_table(lake, address)
         if now.version != planned.state.version:
             raise CommitConflict(

@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.guard import guarded
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
@@ -170,7 +170,7 @@ class DeltaRelation(StoredRelation):
             merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
         )
         self.create(workspace)
-        with guarded(target.address, _holder()):
+        with commit_lock(target.address, _holder()):
             workspace.lake.about_to_commit()
             return write_table(
                 workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
@@ -196,7 +196,7 @@ class DeltaRelation(StoredRelation):
         for name, value in typed_columns(self.partitions, partition).items():
             frame = frame.withColumn(name, value)
         matches = condition or same_key(key or self._merge_key())
-        with guarded(address, _holder()):
+        with commit_lock(address, _holder()):
             workspace.lake.about_to_commit()
             return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
@@ -239,7 +239,7 @@ class DeltaRelation(StoredRelation):
         if not observe_table(workspace.lake, address).exists:
             return
         wanted = canonical_partition(self.partitions, partition or {})
-        with guarded(address, _holder()):
+        with commit_lock(address, _holder()):
             truncate_table(workspace.lake, address, partition_sql(self.partitions, wanted))
 
     def destroy(self, workspace: Workspace) -> None:
@@ -257,7 +257,7 @@ class DeltaRelation(StoredRelation):
         state = observe_table(workspace.lake, address)
         migration = self._migration(workspace, state)
         migration.check(self.label, is_filled=_not(state.is_empty), allow_data_loss=allow_data_loss)
-        with guarded(address, _holder()):
+        with commit_lock(address, _holder()):
             if migration.replaces:
                 replace_table(
                     workspace.lake,

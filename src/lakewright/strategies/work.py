@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitConflict, LeaseLost
 from lakewright.lake.commit import CommitFact, Token, committing, landed
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.guard import guarded
 from lakewright.lake.observation import local_table_path, observe_table, read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import TableState
@@ -111,7 +111,7 @@ class Work:
         """
         content = {**self.content, "metrics": summary.checked().as_json(), **_noted(self.alignment)}
         ensure_database(self.session, self.address)
-        with guarded(self._guarded_place(), self.holder):
+        with commit_lock(self._guarded_place(), self.holder):
             pass_point("in_guard")
             self._refuse_moved()
             self._adjust()

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.guard import guarded
 from lakewright.lake.observation import local_table_path
 from lakewright.lake.upkeep import compact, look_at_shape, vacuum
 from lakewright.plan.resource import Resource
@@ -88,7 +88,7 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Upkeep:
     wanted = entity.settings.maintenance
     place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
-    with _leased(leases, silver_resource(address)), guarded(guard, str(leases.holder)):
+    with _leased(leases, silver_resource(address)), commit_lock(guard, str(leases.holder)):
         pass_point("before_compaction")
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         pass_point("after_compaction")

@@ -22,7 +22,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
 from lakewright.lake.commit import landed
-from lakewright.lake.guard import guarded, lock_file
+from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import truncate_table
 from lakewright.manifest.item import Verdict
@@ -436,8 +436,8 @@ def test_a_table_that_another_process_commits_to_is_waited_for_and_then_left(
     """On a local file system a lock of the operating system guards commits."""
     things = entity()
     silver = things.places(lake.lake.settings).silver
-    monkeypatch.setattr("lakewright.lake.guard.PATIENCE", 0.1)
-    with guarded(silver, "somebody else"):
+    monkeypatch.setattr("lakewright.lake.commit_lock.PATIENCE", 0.1)
+    with commit_lock(silver, "somebody else"):
         error = lake.fail(things, "s1", SLICES[0])
 
     assert isinstance(error, LeaseHeld)

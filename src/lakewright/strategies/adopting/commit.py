@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Token, committing
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import pass_point
-from lakewright.lake.guard import guarded
 from lakewright.lake.observation import delta_table, local_table_path, observe_table, read_table
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adopting.columns import adopted_columns
@@ -72,7 +72,7 @@ def adopt(
     properties = _properties(state, entity, replace(prepared, frame=adopted.rows))
     write = _replacing(session, address, adopted.rows, properties, columns.kept)
     place = local_table_path(lake, address)
-    with guarded(
+    with commit_lock(
         address if place is None else Address(location=str(place)), str(token.content.get("run", ""))
     ):
         _refuse_moved(lake, address, state)

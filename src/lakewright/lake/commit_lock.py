@@ -1,0 +1,81 @@
+"""A lock around commits to a table on a local file system, between processes of one machine.
+
+Delta commits to a local table by renaming a file, and two processes can both believe that they created a
+version. The lock is a file next to the table's folder: inside it, the folder would look like a table. It is
+an advisory lock of the operating system (`flock`), which the kernel releases when its holder dies.
+
+Source: Delta's documentation, "Storage configuration" (a local file system provides no mutual exclusion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakewright.errors import LeaseHeld
+from lakewright.lake.files import local_path
+from lakewright.spec.models.places import Address
+
+__all__ = ["commit_lock", "lock_file"]
+
+PATIENCE = 30.0
+"""Seconds to wait for another process's commit, which takes seconds even for millions of rows."""
+
+PAUSE = 0.05
+"""Seconds between two attempts to take the lock."""
+
+
+def lock_file(location: Path) -> Path:
+    """Return the file that is locked for commits to the table at a location.
+
+    Example:
+        >>> lock_file(Path("/lake/silver/regions")).as_posix()
+        '/lake/silver/.regions.lock'
+    """
+    return location.with_name(f".{location.name}.lock")
+
+
+@contextmanager
+def commit_lock(
+    address: Address, holder: str, *, patience: float | None = None, pause: float = PAUSE
+) -> Iterator[None]:
+    """Hold the lock of a local table; other file systems and catalogs need none.
+
+    Args:
+        address: The table.
+        holder: Who holds the lock, written into the file for others to read.
+        patience: Seconds to wait for another holder; `PATIENCE` unless given.
+        pause: Seconds between two attempts.
+
+    Raises:
+        LeaseHeld: Another process held the lock all that time.
+    """
+    path = None if address.location is None else local_path(address.location)
+    if path is None:
+        yield
+        return
+    from filelock import FileLock, Timeout
+
+    file = lock_file(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # A file system without flock is an error: a soft lock would outlive its holder's death.
+    lock = FileLock(file, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=pause)
+    except Timeout:
+        raise _held(address, file.read_text("utf-8", errors="replace")) from None
+    try:
+        file.write_text(holder, "utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def _held(address: Address, holder: str) -> LeaseHeld:
+    who = holder or "another process"
+    return LeaseHeld(
+        f"{who} is committing to {address}",
+        remedy="Wait for that process to end, then run again.",
+        details={"key": str(address), "holder": who},
+    )
