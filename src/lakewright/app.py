@@ -66,8 +66,8 @@ from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, read_store
 from lakewright.stores.unmade import UnmadeStore
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.settings import Settings
-from lakewright.targets.upkeep import Upkeep, look_at_silver, maintain
 from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -355,7 +355,7 @@ class App:
             self._keep_in_shape(found)
         return result
 
-    def maintain(self, entity: str, *, is_dry: bool = False) -> Upkeep:
+    def maintain(self, entity: str, *, is_dry: bool = False) -> Maintenance:
         """Return what was done, or would be, to keep the files of an entity's table few and lean.
 
         Raises:

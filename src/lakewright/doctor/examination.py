@@ -22,7 +22,7 @@ from lakewright.plan.resource import Resource
 from lakewright.slices.application import application_of
 from lakewright.slices.reconcile import Mismatch, mismatches, strangers
 from lakewright.spec.models.places import Address
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def repair(
     )
     status = "FAILED"
     try:
-        with leases_held(context, frozenset({_resource(planned.address)})):
+        with hold_leases(context, frozenset({_resource(planned.address)})):
             version = _commit(context, entity, planned, facts)
         status = "SUCCESS"
         return version

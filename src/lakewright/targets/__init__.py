@@ -13,7 +13,7 @@ KINDS = {
     "documentation": "lakewright.documentation.target:DocumentTarget",
     "drop": "lakewright.targets.drop:DropTarget",
     "empty": "lakewright.targets.empty:EmptyTarget",
-    "entity": "lakewright.targets.entity:EntityTarget",
+    "entity": "lakewright.targets.entity.target:EntityTarget",
     "file": "lakewright.targets.file:FileTarget",
     "jdbcCommand": "lakewright.targets.jdbc_command:JdbcCommandTarget",
     "measure": "lakewright.targets.measure:MeasureTarget",

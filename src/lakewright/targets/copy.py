@@ -23,7 +23,7 @@ from lakewright.spec.models.base import KindOf, Model, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.targets.writing import OutputModeText, judged_mode, spread
@@ -107,7 +107,7 @@ class CopyTarget(Target):
                 raise VerificationError(f"{self.label}: {found.subject} doesn't exist", remedy="Run BUILD.")
             return Outcome()
         workspace, resources = context.workspace, self.provides(context.workspace, phase)
-        with leases_held(context, resources):
+        with hold_leases(context, resources):
             outcome = self._build(context) if phase is Phase.BUILD else self._remove(workspace, phase)
         workspace.written(resources)
         return outcome

@@ -16,7 +16,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import ManagedRelation, Relation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
@@ -101,7 +101,7 @@ class DropTarget(Target):
         if phase is Phase.CREATE and is_loss and not context.options.permissions.allow_data_loss:
             raise DataLossError(f"{self.label}: {found.subject} holds rows, which would be lost")
         resources = relation.resources(workspace)
-        with leases_held(context, resources):
+        with hold_leases(context, resources):
             relation.destroy(workspace)
         workspace.written(resources)
         return Outcome()

@@ -1,4 +1,4 @@
-"""Holding the lease on what a target writes, for as long as it writes."""
+"""Leases on what targets write: one run at a time writes a resource or a part of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost
 from lakewright.lake.failpoint import pass_point
-from lakewright.manifest.lease import Lease
 from lakewright.plan.resource import Resource
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
 
-__all__ = ["lease_key", "leased_resource", "leases_held"]
+if TYPE_CHECKING:
+    from lakewright.manifest.lease import Lease
+    from lakewright.manifest.leases import Leases
+    from lakewright.spec.models.places import Address
+
+__all__ = ["claim_resource", "hold_leases", "lease_key", "leased_resource", "table_resource"]
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +29,13 @@ _PREFIX = "write "
 _KEY = re.compile(r"write (?P<category>\w+):(?P<name>.*?)(?P<parts>(?:\[[^\[\]=]+=[^\[\]]*\])*)", re.DOTALL)
 _PART = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")
 _PAUSE_SECONDS = 0.2
+
+
+def table_resource(address: Address) -> Resource:
+    """Return the resource that stands for a table: its folder, or its name in the catalog."""
+    if address.location is not None:
+        return Resource.file(address.location)
+    return Resource.table(str(address.name))
 
 
 def lease_key(resource: Resource) -> str:
@@ -44,16 +56,29 @@ def leased_resource(key: str) -> Resource | None:
     return Resource(found["category"], found["name"], tuple(_PART.findall(found["parts"])))
 
 
-@contextmanager
-def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[None]:
-    """Hold the leases on what is written, and give them back.
-
-    Once one is lost, Spark's jobs are cancelled, and nothing that was written so far is put where readers
-    see it.
+def claim_resource(leases: Leases, resource: Resource) -> Lease:
+    """Return the lease on a resource.
 
     Raises:
-        LeaseHeld: Another run writes the same, or a part of it, and the run wasn't asked to wait.
-        LeaseLost: A lease could not be kept up to the end.
+        LeaseHeld: Another lease covers the resource, a part of it, or more than it.
+    """
+
+    def clashes(key: str) -> bool:
+        other = leased_resource(key)
+        return other is not None and other.intersects(resource)
+
+    return leases.claim(lease_key(resource), clashes=clashes)
+
+
+@contextmanager
+def hold_leases(context: Context, resources: frozenset[Resource]) -> Iterator[None]:
+    """Hold the leases on some resources, renew them meanwhile and release them at the end.
+
+    If one is lost, Spark's jobs are cancelled and readers see nothing of what was written so far.
+
+    Raises:
+        LeaseHeld: Another run writes a resource or a part of it, and the run was not asked to wait.
+        LeaseLost: A lease was not kept to the end.
     """
     lake, store = context.workspace.lake, context.leases.store
     leases: list[Lease] = []
@@ -63,10 +88,11 @@ def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[No
             heartbeat.check(lease)
 
     with ExitStack() as stack:
-        loss = partial(_stop, lake.stopper())
+        loss = partial(_cancel_jobs, lake.stopper())
         heartbeat = stack.enter_context(Heartbeat(store, context.leases.duration, on_loss=loss))
+        # In one order for all runs, so that two runs cannot each wait for the other.
         for resource in sorted(resources, key=str):
-            lease = _claimed(context, resource)
+            lease = _wait_and_claim(context, resource)
             stack.callback(context.leases.release, lease)
             heartbeat.keep(lease)
             leases.append(lease)
@@ -75,13 +101,13 @@ def leases_held(context: Context, resources: frozenset[Resource]) -> Iterator[No
             with lake.committing_if(check):
                 yield
         except Exception as failure:
-            _blame_loss(check, failure)
+            _raise_loss(check, failure)
             raise
         check()
 
 
-def _blame_loss(check: Callable[[], None], failure: Exception) -> None:
-    """Raise the loss of a lease in place of what it brought about: cancelled jobs, for one."""
+def _raise_loss(check: Callable[[], None], failure: Exception) -> None:
+    """Raise the loss of a lease instead of its consequence, such as a cancelled job."""
     try:
         check()
     except LeaseLost as lost:
@@ -90,23 +116,19 @@ def _blame_loss(check: Callable[[], None], failure: Exception) -> None:
         log.warning("%s", error)
 
 
-def _stop(stop: Callable[[], None]) -> None:
+def _cancel_jobs(cancel: Callable[[], None]) -> None:
     try:
-        stop()
-    except Exception as error:  # the commit is refused all the same
+        cancel()
+    except Exception as error:  # the commit is refused even so
         log.warning("Spark jobs could not be cancelled: %s", error)
 
 
-def _claimed(context: Context, resource: Resource) -> Lease:
-    def clashes(key: str) -> bool:
-        other = leased_resource(key)
-        return other is not None and other.intersects(resource)
-
+def _wait_and_claim(context: Context, resource: Resource) -> Lease:
     while True:
         try:
-            return context.leases.claim(lease_key(resource), clashes=clashes)
+            return claim_resource(context.leases, resource)
         except LeaseHeld as held:
-            # Targets of this run that write the same thing take turns.
+            # Targets of this run that write the same resource take turns.
             if held.details.get("run_id") != context.run_id and not context.options.wait:
                 raise
             time.sleep(_PAUSE_SECONDS)

@@ -17,7 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation, StoredRelation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
@@ -102,7 +102,7 @@ class TruncateTarget(Target):
                 raise VerificationError(f"{self.label}: not empty: {', '.join(filled)}", remedy="Run BUILD.")
             return Outcome()
         relation, resources = self.stored(workspace), self.provides(workspace, phase)
-        with leases_held(context, resources):
+        with hold_leases(context, resources):
             for partition in self._selected(workspace):
                 relation.truncate(workspace, partition)
         workspace.written(resources)

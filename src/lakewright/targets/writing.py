@@ -23,7 +23,7 @@ from lakewright.relations.relation import ManagedRelation, OutputMode, Relation,
 from lakewright.spec.models.base import Reference, TextMap
 from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.targets.settings import Settings, VerifyPolicy
 from lakewright.targets.target import Target
 
@@ -185,7 +185,7 @@ class WritingTarget(Target):
         """Create or migrate, write, check, empty or remove."""
         if phase is Phase.VERIFY:
             return self._verify(context)
-        with leases_held(context, self.provides(context.workspace, phase)):
+        with hold_leases(context, self.provides(context.workspace, phase)):
             outcome = self._work()[phase](context)
         context.workspace.written(self.provides(context.workspace, phase))
         return outcome

@@ -16,7 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.manifest.leases import Leases
 from lakewright.strategies import apply
-from lakewright.targets.upkeep import maintain
+from lakewright.targets.entity.maintenance import maintain
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 METRIC = "number of files read"

@@ -22,8 +22,8 @@ from lakewright.errors import LeaseHeld
 from lakewright.manifest.leases import Leases
 from lakewright.stores.process import is_dead
 from lakewright.strategies.changes import compare
-from lakewright.targets.lease import lease_key
-from lakewright.targets.upkeep import look_at_silver, maintain, silver_resource
+from lakewright.targets.entity.maintenance import look_at_silver, maintain
+from lakewright.targets.lease import lease_key, table_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +91,7 @@ def test_who_dies_in_the_middle_leaves_the_same_rows(
                 raise OSError(name)
 
         with monkeypatch.context() as patch:
-            patch.setattr("lakewright.targets.upkeep.pass_point", die)
+            patch.setattr("lakewright.targets.entity.maintenance.pass_point", die)
             with pytest.raises(OSError, match=point):
                 maintain(lake.lake, leases(lake), things)
         assert lake.rows(things) == before
@@ -108,7 +108,7 @@ from pathlib import Path
 from uuid import uuid4
 from lakewright.spark.session import SessionSettings, build_session
 from lakewright.manifest.leases import Leases
-from lakewright.targets.upkeep import maintain
+from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake
 from tests.spark.strategies.test_upkeep import OFTEN, entity
 root = Path(sys.argv[1])
@@ -174,7 +174,7 @@ def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
     things = entity(settings=OFTEN)
     lake.load(things, "s1", rows(0, 5, "a"))
     lake.load(things, "s2", rows(3, 9, "b"))
-    resource = silver_resource(things.places(lake.lake.settings).silver)
+    resource = table_resource(things.places(lake.lake.settings).silver)
     other = leases(lake).claim(lease_key(resource))
     with pytest.raises(LeaseHeld):
         maintain(lake.lake, leases(lake), things)

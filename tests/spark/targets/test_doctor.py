@@ -25,7 +25,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.lease import leases_held
+from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def test_a_repair_writes_only_what_it_showed(tmp_path: Path, spark: SparkSession
     assert again is not None
     other = lake.context()
     with (
-        leases_held(other, Target.named(lake.workspace, "orders").provides(lake.workspace, Phase.BUILD)),
+        hold_leases(other, Target.named(lake.workspace, "orders").provides(lake.workspace, Phase.BUILD)),
         pytest.raises(LeaseHeld),
     ):
         repair(lake.context(), lake.entity, again, journal, author="ada", reason="")

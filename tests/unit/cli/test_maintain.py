@@ -9,7 +9,7 @@ from typing import Any
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.lake.upkeep import Shape
-from lakewright.targets.upkeep import Upkeep
+from lakewright.targets.entity.maintenance import Maintenance
 
 SHAPE = Shape(files=23, small_files=22, size=5_000_000, marked=0.1)
 WHY = ("22 files below 64 MiB",)
@@ -18,10 +18,12 @@ WHY = ("22 files below 64 MiB",)
 class Maintaining(FakeApp):
     """Has three entities, of which one has no table, one is fine and one is to be compacted."""
 
-    def maintain(self, entity: str, *, is_dry: bool = False) -> Upkeep:
+    def maintain(self, entity: str, *, is_dry: bool = False) -> Maintenance:
         self.asked.append((entity, is_dry))
-        found = {"new": Upkeep(None), "fine": Upkeep(SHAPE), "many": Upkeep(SHAPE, WHY)}[entity]
-        return found if is_dry or not found.reasons else Upkeep(SHAPE, WHY, 22, 1, is_done=True)
+        found = {"new": Maintenance(None), "fine": Maintenance(SHAPE), "many": Maintenance(SHAPE, WHY)}[
+            entity
+        ]
+        return found if is_dry or not found.reasons else Maintenance(SHAPE, WHY, 22, 1, is_done=True)
 
 
 def app() -> Maintaining:

@@ -86,8 +86,8 @@ def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context)
     ("phase", "found", "verdict", "reason"),
     [
         (Phase.VALIDATE, Observation("x", pending=("a",)), Answer.YES, "VALIDATE always runs"),
-        (Phase.VALIDATE, Observation("x"), Answer.NO, "no slice is to be looked at"),
-        (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "made by its first slice"),
+        (Phase.VALIDATE, Observation("x"), Answer.NO, "there is no slice to check"),
+        (Phase.CREATE, Observation("x", exists=Answer.NO), Answer.NO, "first slice creates the table"),
         (Phase.CREATE, Observation("x", exists=Answer.YES), Answer.NO, "conforms"),
         (Phase.BUILD, Observation("x", pending=("a", "b")), Answer.YES, "2 slices to process: a, b"),
         (
@@ -164,7 +164,9 @@ def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> N
     )
     context.ledger.processed(claim, {})
     orders = Target.named(workspace, "orders")
-    with pytest.raises(TargetError, match=r"such as 2022-10 are in .*silver/orders, but no table is there"):
+    with pytest.raises(
+        TargetError, match=r"such as 2022-10 as processed into .*silver/orders, but no table exists there"
+    ):
         orders.execute(context, Phase.BUILD)
     assert orders.observe(context).exists is Answer.YES
     orders.execute(context, Phase.DESTROY)

@@ -14,7 +14,7 @@ from lakewright.manifest.lease import LEASE
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.resource import Resource
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.lease import lease_key, leased_resource, leases_held
+from lakewright.targets.lease import hold_leases, lease_key, leased_resource
 
 PARTITION = {"year": "2022", "name": "a b"}
 
@@ -53,14 +53,14 @@ def test_another_run_may_not_write_any_part_of_it_meanwhile(
 ) -> None:
     store, workspace = MemoryStore(), make_workspace(tmp_path, "")
     ours, theirs = (make_context(workspace, store=store, run_id=run) for run in ("one", "two"))
-    with leases_held(ours, WHOLE):
+    with hold_leases(ours, WHOLE):
         if is_free:
-            with leases_held(theirs, frozenset({other})):
+            with hold_leases(theirs, frozenset({other})):
                 pass
         else:
-            with pytest.raises(LeaseHeld), leases_held(theirs, frozenset({other})):
+            with pytest.raises(LeaseHeld), hold_leases(theirs, frozenset({other})):
                 pass
-    with leases_held(theirs, frozenset({other})):
+    with hold_leases(theirs, frozenset({other})):
         pass
     assert list(store.documents(LEASE)) == []
 
@@ -84,7 +84,7 @@ def test_once_a_lease_is_lost_jobs_are_cancelled_and_nothing_is_put_where_reader
     context = make_context(workspace, store=store, lease=timedelta(milliseconds=150))
 
     def write() -> None:
-        with lake.tagged("the step"), leases_held(context, WHOLE):
+        with lake.tagged("the step"), hold_leases(context, WHOLE):
             lake.about_to_commit()
             take_over(store)
             while not lake.cancelled:
@@ -107,6 +107,6 @@ def take_over(store: MemoryStore) -> None:
 
 def test_a_lease_is_given_back_after_a_failure(tmp_path: Path) -> None:
     store, workspace = MemoryStore(), make_workspace(tmp_path, "")
-    with pytest.raises(ValueError, match="broken"), leases_held(make_context(workspace, store=store), WHOLE):
+    with pytest.raises(ValueError, match="broken"), hold_leases(make_context(workspace, store=store), WHOLE):
         raise ValueError("broken")
     assert list(store.documents(LEASE)) == []

@@ -12,7 +12,7 @@ from lakewright.cli.page import Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import maintenance_line
 from lakewright.cli.render.words import counted
-from lakewright.targets.upkeep import Upkeep
+from lakewright.targets.entity.maintenance import Maintenance
 
 __all__ = ["maintain"]
 
@@ -45,7 +45,7 @@ def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     return 0
 
 
-def _branch(name: str, upkeep: Upkeep) -> Branch:
+def _branch(name: str, upkeep: Maintenance) -> Branch:
     shape = upkeep.shape
     if shape is None:
         return Branch(line(Span(name, "bold"), " has no table yet"))
@@ -53,7 +53,7 @@ def _branch(name: str, upkeep: Upkeep) -> Branch:
     return Branch(line(Span(name, "bold"), Span(size, "dim")), (Branch(maintenance_line(upkeep.as_json())),))
 
 
-def _last(found: Mapping[str, Upkeep]) -> str:
+def _last(found: Mapping[str, Maintenance]) -> str:
     done = sum(upkeep.is_done for upkeep in found.values())
     waiting = sum(bool(upkeep.reasons) and not upkeep.is_done for upkeep in found.values())
     return f"Done. COMPACTED={done} WAITING={waiting} FINE={len(found) - done - waiting}"

@@ -21,7 +21,7 @@ from lakewright.run.hooks.messenger import Messenger
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
-from lakewright.targets.stale import STALE_LOCKS
+from lakewright.targets.entity.stale_locks import STALE_LOCKS
 
 __all__ = ["About", "Announcer"]
 

@@ -1,6 +1,6 @@
-"""Locks that a run finds on an entity's slices though nobody stands behind them: told to operators.
+"""Stale locks on an entity's slices, which a run reports to operators.
 
-Source: `processing-manifest.md`, "State" (Processing); that a lock can be stale is Lakewright's own.
+Source: `processing-manifest.md`, "State" (Processing). That a lock can be stale is Lakewright's own rule.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 __all__ = ["STALE_LOCKS", "stale_locks", "with_stale_locks"]
 
 STALE_LOCKS = "stale_locks"
-"""The metric that lists them, and by which a run alerts its operators."""
+"""The metric that lists the locks; hooks raise an alert if a target has it."""
 
 
 def stale_locks(bench: Bench, entity: Entity) -> tuple[Lock, ...]:
-    """Return the locks on an entity's slices whose holder has ended or let its lease run out."""
+    """Return the locks on an entity's slices whose holder has ended or whose lease has expired."""
     prefix = item_id(entity.places(bench.lake.settings).bronze) + "/"
     locked = Query(verdicts=frozenset({Verdict.LOCKED}), prefix=prefix)
     return tuple(bench.ledger.stale_locks(bench.ledger.store.select(locked)))
 
 
-def with_stale_locks(outcome: Outcome, met: Sequence[Lock]) -> Outcome:
-    """Return the outcome of a BUILD that began by meeting such locks, with them told."""
-    if not met:
+def with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:
+    """Return the outcome of BUILD with the stale locks that it found added to metrics and reasons."""
+    if not found:
         return outcome
     reasons = (
         f"found {lock.item_id} locked by {lock.holder} since {format_instant(lock.processing.since)}: "
         f"{lock.stale}"
-        for lock in met
+        for lock in found
     )
-    metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in met]}
+    metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in found]}
     return replace(outcome, metrics=metrics, reasons=(*outcome.reasons, *reasons))

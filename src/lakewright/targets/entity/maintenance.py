@@ -1,7 +1,7 @@
-"""Maintenance of silver tables: after slices were processed, and apart from them.
+"""Maintenance of silver tables: compaction after slices were processed, in commits of its own.
 
-It holds the lease on what it writes, as TRUNCATE and DESTROY do; slices don't wait for it. A slice that finds
-the table compacted meanwhile is compared with it anew, as after any other commit.
+Maintenance holds the lease on the table, as TRUNCATE and DESTROY do. Slices do not wait for it: a slice that
+finds the table compacted meanwhile is compared with the table again, as after any other commit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import pass_point
 from lakewright.lake.observation import local_table_path
 from lakewright.lake.upkeep import compact, look_at_shape, vacuum
-from lakewright.plan.resource import Resource
 from lakewright.spec.models.places import Address
 from lakewright.stores.heartbeat import Heartbeat
-from lakewright.targets.lease import lease_key, leased_resource
+from lakewright.targets.lease import claim_resource, table_resource
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -26,18 +25,19 @@ if TYPE_CHECKING:
     from lakewright.manifest.leases import Leases
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Upkeep", "look_at_silver", "maintain", "silver_resource"]
+__all__ = ["Maintenance", "look_at_silver", "maintain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class Maintenance:
     """What maintenance of a table found and did.
 
     Attributes:
-        reasons: Why it was compacted, or is to be; none where its shape does.
-        removed: Files that went.
-        added: Files that came in their place.
-        is_done: Whether the work was done, or only looked at.
+        shape: Numbers and sizes of the table's files; None if there is no table.
+        reasons: Why the table is compacted; empty if it needs no maintenance.
+        removed: Number of files that compaction replaced.
+        added: Number of files that it wrote instead.
+        is_done: Whether the table was compacted, or only examined.
     """
 
     shape: Shape | None
@@ -47,7 +47,7 @@ class Upkeep:
     is_done: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as records and commands have it."""
+        """Return the values as metrics and commands show them."""
         shape = self.shape
         return {
             "files": shape.files if shape else 0,
@@ -61,25 +61,18 @@ class Upkeep:
         }
 
 
-def silver_resource(address: Address) -> Resource:
-    """Return the resource that stands for a silver table."""
-    if address.location is not None:
-        return Resource.file(address.location)
-    return Resource.table(str(address.name))
-
-
-def look_at_silver(lake: Lake, entity: Entity) -> Upkeep:
-    """Return what maintenance would do for an entity's table; nothing is done."""
+def look_at_silver(lake: Lake, entity: Entity) -> Maintenance:
+    """Return what maintenance would do for an entity's table, without doing it."""
     wanted = entity.settings.maintenance
     shape = look_at_shape(lake, entity.places(lake.settings).silver, wanted)
-    return Upkeep(shape, shape.reasons(wanted) if shape is not None else ())
+    return Maintenance(shape, shape.reasons(wanted) if shape is not None else ())
 
 
-def maintain(lake: Lake, leases: Leases, entity: Entity) -> Upkeep:
-    """Return what was done so that an entity's table is in the shape that is wanted; often nothing is to do.
+def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
+    """Compact an entity's table, and vacuum it if so configured, unless its files are in good shape.
 
     Raises:
-        LeaseHeld: Another run writes the table: maintains, empties or removes it.
+        LeaseHeld: Another run maintains, empties or drops the table.
     """
     address = entity.places(lake.settings).silver
     found = look_at_silver(lake, entity)
@@ -88,25 +81,20 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Upkeep:
     wanted = entity.settings.maintenance
     place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
-    with _leased(leases, silver_resource(address)), commit_lock(guard, str(leases.holder)):
+    with _lease_held(leases, address), commit_lock(guard, str(leases.holder)):
         pass_point("before_compaction")
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         pass_point("after_compaction")
         if wanted.vacuum:
             vacuum(lake, address)
-    return Upkeep(found.shape, found.reasons, done.removed, done.added, is_done=True)
+    return Maintenance(found.shape, found.reasons, done.removed, done.added, is_done=True)
 
 
 @contextmanager
-def _leased(leases: Leases, resource: Resource) -> Iterator[None]:
-    """Hold the lease on a table meanwhile."""
-
-    def clashes(key: str) -> bool:
-        other = leased_resource(key)
-        return other is not None and other.intersects(resource)
-
+def _lease_held(leases: Leases, address: Address) -> Iterator[None]:
+    """Hold the lease on a table, renewed by a heartbeat."""
     with Heartbeat(leases.store, leases.duration) as heartbeat:
-        lease = leases.claim(lease_key(resource), clashes=clashes)
+        lease = claim_resource(leases, table_resource(address))
         heartbeat.keep(lease)
         try:
             yield

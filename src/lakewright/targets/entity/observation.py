@@ -1,0 +1,104 @@
+"""What an entity target finds before anything runs: its silver table and the slices that it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakeMoved, LakewrightError
+from lakewright.plan.observation import Answer, Hold, Observation, TableChange
+from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.preview import preview_next
+from lakewright.slices.process import held_error, look_for_slices
+from lakewright.strategies.adopting.columns import adopted_columns
+from lakewright.strategies.compatibility import refuse_other_table
+from lakewright.targets.entity.work import EntityWork
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["observe_entity", "property_changes"]
+
+
+def observe_entity(work: EntityWork) -> Observation:
+    """Return the state of an entity's silver table and of its slices; nothing is recorded."""
+    options = work.context.options
+    pending, hold = _find_slices(work)
+    state = work.table_state()
+    pending, hold = _held_by_table(work, pending, state) or (pending, hold)
+    if options.wait and hold is not None and hold.is_locked:
+        pending, hold = _after_waiting(pending), None
+    # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
+    is_begun = work.first_processed() is not None
+    is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
+    preview = preview_next(work.bench, work.entity, pending) if options.preview else None
+    return Observation(
+        str(work.silver_resource),
+        exists=Answer.of(state.exists or is_begun),
+        filled=Answer.of(is_filled),
+        changes=(*property_changes(work.entity, state), *_adoption_changes(work, state, pending)),
+        pending=tuple(map(slice_name, pending.ready)),
+        waiting=tuple(map(slice_name, pending.waiting)),
+        hold=hold,
+        notes=() if preview is None else (preview,),
+    )
+
+
+def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
+    """Return the table properties that differ from those that the entity declares."""
+    if not state.exists:
+        return ()
+    return tuple(
+        TableChange(f"set table property {key} to {value}")
+        for key, value in entity.settings.table_properties.items()
+        if state.properties.get(key) != value
+    )
+
+
+def _adoption_changes(work: EntityWork, state: TableState, pending: Pending) -> tuple[TableChange, ...]:
+    """Return what adopting the table would change; unknown until a slice shows how rows are hashed."""
+    if not work.is_adoptable(state) or not pending.ready:
+        return ()
+    system = SystemColumns(work.lake.settings.systemfield_prefix, work.entity.destination)
+    changes = adopted_columns(work.entity, state, system).changes(system, state.rows)
+    return tuple(map(TableChange, changes))
+
+
+def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
+    """Return the slices, and the lock or failure that holds them back; nothing is recorded."""
+    bench = work.bench
+    try:
+        pending, _ = look_for_slices(bench, work.entity, is_recorded=False)
+    except LakeMoved as moved:
+        return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
+    if pending.held is None:
+        return pending, None
+    error: LakewrightError = held_error(bench, pending.held)
+    is_locked = pending.held.processing is not None
+    return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
+
+
+def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tuple[Pending, Hold] | None:
+    """Return all slices as waiting if the table is not one that the entity can write, else None."""
+    if work.is_adoptable(state):
+        return None
+    try:
+        refuse_other_table(
+            state,
+            work.strategy or work.entity.strategy,
+            work.entity,
+            allow_data_loss=work.context.options.permissions.allow_data_loss,
+        )
+    except LakewrightError as error:
+        if pending.ready:
+            held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+            return held, Hold(error.message, error.as_fault(), is_locked=False)
+    return None
+
+
+def _after_waiting(pending: Pending) -> Pending:
+    """Return the slices as they would be once the run that holds one of them has ended."""
+    held = () if pending.held is None else (pending.held,)
+    return replace(pending, ready=(*pending.ready, *held, *pending.waiting), waiting=(), held=None)

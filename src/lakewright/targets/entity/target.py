@@ -1,0 +1,116 @@
+"""The `entity` target: a silver table that its strategy keeps up to date from the slices in bronze."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator
+from pydantic import Field as Declared
+
+from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Status
+from lakewright.spec.models.base import Reference
+from lakewright.spec.models.entity import Strategy
+from lakewright.targets.context import Context
+from lakewright.targets.entity.observation import observe_entity
+from lakewright.targets.entity.phases import PHASES
+from lakewright.targets.entity.work import EntityWork
+from lakewright.targets.lease import table_resource
+from lakewright.targets.settings import Settings
+from lakewright.targets.target import Target
+
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["EntityTarget"]
+
+_READS_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
+
+
+def _strategy_name(declared: object) -> object:
+    text = declared.strip().lower() if isinstance(declared, str) else declared
+    return "merge" if text == "delta" else text
+
+
+class EntityTarget(Target):
+    """Puts an entity into a job.
+
+    The first slice creates the table, with the slice's columns; CREATE only updates table properties.
+    TRUNCATE and DESTROY make the manifest forget which slices were processed, so that BUILD starts over.
+    """
+
+    entity: str = Declared(description="Name of the entity.")
+    strategy: Annotated[Strategy, BeforeValidator(_strategy_name)] | None = Declared(
+        default=None, description="Strategy to use instead of the entity's own."
+    )
+    processing_time: str | None = Declared(
+        default=None, description="Processing time of the slice, as ISO 8601 text."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the entity."""
+        return [Reference("entity", self.entity, ("entity",))]
+
+    def labels(self, workspace: Workspace) -> frozenset[str]:
+        """Return the target's own labels, and the groups of its entity."""
+        entity = workspace.entity(self.entity)
+        groups = {"group": entity.group, "connectiongroup": entity.connectiongroup}
+        return super().labels(workspace) | {f"{key}={value}" for key, value in groups.items() if value}
+
+    def phases(self) -> frozenset[Phase]:
+        """Return all phases."""
+        return frozenset(Phase)
+
+    def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the slices in bronze; in TRUNCATE and DESTROY too, to run before what writes them."""
+        if phase not in _READS_BRONZE:
+            return frozenset()
+        bronze = workspace.entity(self.entity).places(workspace.lake.settings).bronze
+        return frozenset({Resource.file(f"{bronze}/*")})
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the silver table in the phases that write it."""
+        if phase in (Phase.VALIDATE, Phase.VERIFY):
+            return frozenset()
+        return frozenset({self._silver(workspace)})
+
+    def _silver(self, workspace: Workspace) -> Resource:
+        return table_resource(workspace.entity(self.entity).places(workspace.lake.settings).silver)
+
+    def observe(self, context: Context) -> Observation:
+        """Return the state of the silver table, and the slices that it lacks; nothing is recorded."""
+        work = self._work(context)
+        if not work.entity.enabled:
+            return Observation(str(work.silver_resource), exists=Answer.YES, filled=Answer.NO)
+        return observe_entity(work)
+
+    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
+        if phase is Phase.CREATE and observation.exists is Answer.NO:
+            return Dirtiness.no("the first slice creates the table")
+        if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
+            return Dirtiness.no("there is no slice to check")
+        return super().dirty(phase, observation, settings)
+
+    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+        """Return whether there are slices to process."""
+        del settings
+        return entity_dirtiness(observation)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Do the phase's work; a disabled entity is skipped."""
+        work = self._work(context)
+        if not work.entity.enabled:
+            return Outcome(Status.SKIPPED, reasons=(f"entity {work.entity.name!r} is disabled",))
+        outcome = PHASES[phase](work)
+        context.workspace.written(self.provides(context.workspace, phase))
+        return outcome
+
+    def _work(self, context: Context) -> EntityWork:
+        entity = context.workspace.entity(self.entity)
+        return EntityWork(context, entity, self.label, self.strategy, self.processing_time)

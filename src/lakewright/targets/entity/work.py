@@ -1,0 +1,109 @@
+"""An entity within one run: its places, its slices' application and the options to process them with."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.lake.observation import observe_table
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query
+from lakewright.slices.application import application_of
+from lakewright.slices.bench import Bench, ProcessingOptions
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.targets.context import Context
+from lakewright.targets.lease import hold_leases, table_resource
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.plan.resource import Resource
+    from lakewright.spec.models.places import Address
+
+__all__ = ["EntityWork", "bench_of"]
+
+
+def bench_of(context: Context, entity: Entity, options: ProcessingOptions) -> Bench:
+    """Return what processing an entity's slices works with."""
+    return Bench(
+        lake=context.workspace.lake,
+        ledger=context.ledger,
+        holder=context.leases.holder,
+        application=application_of(context.workspace.project.name, entity),
+        clock=context.clock,
+        lease=context.leases.duration,
+        takeover=context.takeover,
+        is_stopping=context.is_stopping,
+        is_cut_off=context.is_cut_off,
+        warn=context.warn,
+        options=options,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityWork:
+    """An entity with the run that works on it.
+
+    Attributes:
+        label: The target, as messages name it.
+        strategy: The strategy to use instead of the entity's own.
+        processing_time: ISO 8601 text; for one slice only.
+    """
+
+    context: Context
+    entity: Entity
+    label: str
+    strategy: Strategy | None = None
+    processing_time: str | None = None
+
+    @property
+    def lake(self) -> Lake:
+        """The lake that holds the silver table."""
+        return self.context.workspace.lake
+
+    @property
+    def silver(self) -> Address:
+        """The address of the silver table."""
+        return self.entity.places(self.lake.settings).silver
+
+    @property
+    def silver_resource(self) -> Resource:
+        """The silver table as a resource that is read, written and leased."""
+        return table_resource(self.silver)
+
+    @property
+    def application(self) -> Application:
+        """The application under which the slices are processed."""
+        return application_of(self.context.workspace.project.name, self.entity)
+
+    @property
+    def bench(self) -> Bench:
+        """What processing the slices works with."""
+        options = ProcessingOptions(
+            strategy=self.strategy,
+            processing_time=self.processing_time,
+            permissions=self.context.options.permissions,
+            wait=self.context.options.wait,
+        )
+        return bench_of(self.context, self.entity, options)
+
+    def table_state(self) -> TableState:
+        """Return the present state of the silver table."""
+        return observe_table(self.lake, self.silver)
+
+    def is_adoptable(self, state: TableState) -> bool:
+        """Return whether the silver table is one that something else wrote and the entity may adopt."""
+        return is_adoptable(self.entity, state)
+
+    def first_processed(self) -> Item | None:
+        """Return a slice that the manifest counts as processed, or None if there is none."""
+        query = Query(application=self.application, verdicts=frozenset({Verdict.PROCESSED}))
+        return next(iter(self.context.ledger.store.select(query)), None)
+
+    def silver_lease(self) -> AbstractContextManager[None]:
+        """Hold the lease on the silver table."""
+        return hold_leases(self.context, frozenset({self.silver_resource}))
