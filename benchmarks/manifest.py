@@ -203,7 +203,7 @@ def _seed(store: Store) -> int:
     """Write the items that will be copied, and return how many records there are then."""
     for _ in store.write_many(_processed(f"file:///lake/bronze/entity/seed-{n}-") for n in range(SEEDS)):
         pass
-    return sum(1 for _ in store.scan())
+    return sum(1 for _ in store.history())
 
 
 def _best(ask: Callable[[], Any], turns: int) -> float:

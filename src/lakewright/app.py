@@ -61,10 +61,10 @@ from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import PROJECT_FILE
+from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
-from lakewright.stores.registry import check_manifest, open_lazily, read_store
-from lakewright.stores.unmade import UnmadeStore
+from lakewright.stores.registry import check_manifest, open_lazily, read_store, resolve_settings
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
 from lakewright.targets.settings import Settings
@@ -73,8 +73,6 @@ from lakewright.workspace.workspace import Workspace
 log = logging.getLogger(__name__)
 
 __all__ = ["App", "JobRequest", "find_project", "registry"]
-
-_MANIFEST_PATH = ".lakewright/manifest.db"
 
 
 def registry() -> Registry:
@@ -203,13 +201,7 @@ class App:
 
     def manifest_settings(self) -> dict[str, Any]:
         """Return what `manifest:` says with its defaults; relative places begin at the project."""
-        settings = {"kind": "sqlite", **self.project.manifest}
-        if settings["kind"] == "sqlite":
-            settings["path"] = str(self.project.basedir / settings.get("path", _MANIFEST_PATH))
-        location = settings.get("location")
-        if location and "://" not in str(location):
-            settings["location"] = str(self.project.basedir / str(location))
-        return settings
+        return resolve_settings(self.project.manifest, self.project.basedir)
 
     @cached_property
     def store(self) -> Store:
@@ -419,8 +411,8 @@ class App:
 
     def _make_store(self) -> None:
         """Have the manifest made before it is asked many things, which costs a connection each until then."""
-        if isinstance(self.store, UnmadeStore):
-            self.store.made()
+        if isinstance(self.store, DeferredStore):
+            self.store.create()
 
     def _prune(self, before: datetime) -> None:
         """Remove what is old from the history; the run that has just ended doesn't fail by that."""

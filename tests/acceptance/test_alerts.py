@@ -12,7 +12,7 @@ from tests.acceptance.lake import SmallLake
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
-from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

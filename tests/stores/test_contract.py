@@ -198,7 +198,7 @@ class TestManyWrites:
         assert ids(store.select(Query())) == names
         assert list(store.read([*names, "unknown"])) == names
         assert store.counts() == {(REGIONS, Verdict.READY): 1_101}
-        assert [record.item_id for record in store.scan() if isinstance(record, Record)] == names
+        assert [record.item_id for record in store.history() if isinstance(record, Record)] == names
 
 
 class TestDocuments:

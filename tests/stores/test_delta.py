@@ -20,6 +20,7 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.store import Put, Query, Store, Write
 from lakewright.stores.delta import store as module
 from lakewright.stores.delta import table as files
+from lakewright.stores.delta.backend import DeltaBackend
 from lakewright.stores.delta.rows import Line, to_arrow
 from lakewright.stores.delta.store import DeltaStore
 
@@ -46,21 +47,22 @@ def test_many_writers_lose_nothing_and_each_item_has_one_winner(delta: Settings,
         winners = pool.map(partial(race, delta, names), range(RACERS), chunksize=1)
     assert sorted(name for won in winners for name in won) == names
     assert list(fsck(store)) == []
-    assert len(list(store.scan())) == 2 * len(names)
+    assert len(list(store.history())) == 2 * len(names)
 
 
 @pytest.mark.parametrize("below", ["", "/deeper/manifest"])
 def test_a_file_in_its_place_is_named(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").touch()
-    for ask in (DeltaStore.look, DeltaStore.open):
+    backend = DeltaBackend({"location": f"{tmp_path}/file{below}"})
+    for ask in (backend.open_existing, backend.open):
         with pytest.raises(SpecError, match=f"{tmp_path}/file is a file"):
-            ask({"location": f"{tmp_path}/file{below}"})
+            ask()
 
 
 def test_an_error_of_the_store_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailable, match=r"Generic \w+ error: [^\n\x1b↳]*Not a directory"):
-        files.is_there(str(tmp_path / "file"))
+        files.table_exists(str(tmp_path / "file"))
 
 
 class TestCompacting:
@@ -72,17 +74,17 @@ class TestCompacting:
         for number in range(30):
             put_down(store, draft(f"r-{number}", "NEW", item=f"i-{number % 3}"))
             note(store, f"k-{number % 4}", {"n": number} if number % 5 else None)
-        before = list(store.scan()), list(store.select(Query())), list(store.documents("note"))
-        assert len(DeltaTable(delta["location"]).file_uris()) <= 5 + files.LOOK_EVERY
+        before = list(store.history()), list(store.select(Query())), list(store.documents("note"))
+        assert len(DeltaTable(delta["location"]).file_uris()) <= 5 + files.COUNT_FILES_EVERY
         other = DeltaStore(delta["location"])
-        assert (list(other.scan()), list(other.select(Query())), list(other.documents("note"))) == before
+        assert (list(other.history()), list(other.select(Query())), list(other.documents("note"))) == before
         assert len(before[0]) == 30
         assert list(fsck(other)) == []
 
     def test_leaves_files_for_those_who_read_them_still(self, store: DeltaStore, delta: Settings) -> None:
         for number in range(7):
             put_down(store, draft(f"r-{number}", "NEW", item=f"i-{number}"))
-        records = store.scan()
+        records = store.history()
         next(records)
         other = DeltaStore(delta["location"])
         for number in range(7, 30):
@@ -110,12 +112,12 @@ class TestCompacting:
 class TestOpening:
     def test_without_a_location_says_so(self) -> None:
         with pytest.raises(SpecError, match="has no location"):
-            DeltaStore.open({})
+            DeltaBackend({}).open()
 
     def test_of_another_table_says_so(self, tmp_path: Path) -> None:
         other = RecordBatch.from_arrays([Array([1], DataType.int64())], names=["x"])
         write_deltalake(tmp_path / "other", other)
-        with pytest.raises(SpecError, match="is a Delta table, but no manifest"):
+        with pytest.raises(SpecError, match="is a Delta table, but not a manifest"):
             DeltaStore(str(tmp_path / "other"))
 
     def test_where_nothing_can_be_made_says_so(self, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class TestRoundTrips:
             Query(prefix="f"),
         ):
             list(store.select(query))
-        list(store.scan())
+        list(store.history())
         list(store.documents("lease"))
         store.counts()
         store.rebuild()
@@ -217,7 +217,7 @@ class TestSizes:
             content = {"fingerprint": {"etag": noise.randbytes(150_000).hex()}}
             put_down(store, draft(f"r-{n}", "NEW", item=f"i-{n}", content=content))
             store.write(Write(puts=(Put("note", f"{n}", content),)))
-        assert len(list(store.scan())) == len(list(store.select(Query()))) == 8
+        assert len(list(store.history())) == len(list(store.select(Query()))) == 8
         assert [document.key for document in store.documents("note")] == list("01234567")
         assert len(store.read([f"i-{n}" for n in range(8)])) == 8
 
@@ -233,7 +233,7 @@ class TestSizes:
         assert [item.item_id for item in store.select(Query(REGIONS))] == names
         assert [document.key for document in store.documents("note")] == names
         assert [d.key for d in store.documents("note", is_newest_first=True)] == names[::-1]
-        assert [record.item_id for record in store.scan()] == [name for name in names for _ in range(2)]
+        assert [record.item_id for record in store.history()] == [name for name in names for _ in range(2)]
         for prefix in [*stems, "x" * 1_000, "x" * 890 + "a" * 10]:
             listed = [item.item_id for item in store.select(Query(prefix=prefix))]
             assert listed == [name for name in names if name.startswith(prefix)]
@@ -311,21 +311,21 @@ class TestOpening:
 
     def test_without_a_region_says_so(self) -> None:
         with pytest.raises(SpecError, match="has no region"):
-            DynamoDbStore.open({"table": "some-table"})
+            DynamoDbStore.open("some-table")
 
     def test_without_credentials_says_so(self, dynamodb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         with pytest.raises(StoreUnavailable, match="without credentials") as caught:
-            DynamoDbStore.open(somewhere(dynamodb_server))
+            DynamoDbStore.open(**somewhere(dynamodb_server))
         assert "AWS_PROFILE" in str(caught.value.remedy)
 
     def test_where_nobody_answers_says_so(self) -> None:
         with pytest.raises(StoreUnavailable, match="can't be reached"):
-            DynamoDbStore.open(somewhere("http://127.0.0.1:9"))
+            DynamoDbStore.open(**somewhere("http://127.0.0.1:9"))
 
     def test_of_a_name_that_cannot_be_says_so(self, dynamodb_server: str) -> None:
         with pytest.raises(StoreUnavailable, match="table"):
-            DynamoDbStore.open(somewhere(dynamodb_server, "x"))
+            DynamoDbStore.open(**somewhere(dynamodb_server, "x"))
 
     def test_of_a_newer_manifest_is_refused(
         self, store: DynamoDbStore, dynamodb: Settings, monkeypatch: pytest.MonkeyPatch
@@ -338,7 +338,7 @@ class TestOpening:
             schema.migrate(store._table)
         assert store._table.get([("x", "=")])
         with pytest.raises(NotInstalled, match="schema version 2, this Lakewright knows versions up to 1"):
-            DynamoDbStore.open({name: dynamodb[name] for name in ("table", "region", "endpoint_url")})
+            DynamoDbStore.open(**{name: dynamodb[name] for name in ("table", "region", "endpoint_url")})
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -350,30 +350,30 @@ class TestServerClock:
     def test_is_off_by_half_a_second_at_most_and_soon_by_less(self) -> None:
         count = [100.0]
         clock = ServerClock(lambda: count[0])
-        with pytest.raises(StoreUnavailable, match="tells no time"):
+        with pytest.raises(StoreUnavailable, match="is unknown"):
             clock.now()
         for step in range(200):
             true = NOON + timedelta(seconds=count[0] - 100 + 0.37)
-            clock.heard(format_datetime(true, usegmt=True), asked=count[0] - 0.01, answered=count[0] + 0.01)
+            clock.observe(format_datetime(true, usegmt=True), asked=count[0] - 0.01, answered=count[0] + 0.01)
             off = abs(clock.now() - true).total_seconds()
             assert off < (0.52 if step < 50 else 0.05)
             count[0] += 0.1037
 
     def test_never_stands_still_or_goes_back(self) -> None:
         clock = ServerClock(lambda: 100.0)
-        clock.heard(format_datetime(NOON, usegmt=True), asked=100, answered=100)
+        clock.observe(format_datetime(NOON, usegmt=True), asked=100, answered=100)
         times = [clock.now() for _ in range(100)]
-        clock.heard(format_datetime(NOON, usegmt=True), asked=99.8, answered=100.9)
+        clock.observe(format_datetime(NOON, usegmt=True), asked=99.8, answered=100.9)
         times += [clock.now() for _ in range(100)]
         assert times == sorted(set(times))
 
     def test_follows_a_server_whose_clock_is_set(self) -> None:
         clock = ServerClock(lambda: 100.0)
-        clock.heard(format_datetime(NOON, usegmt=True), asked=100, answered=100)
+        clock.observe(format_datetime(NOON, usegmt=True), asked=100, answered=100)
         clock.now()
         for hours in (1, -1):
             moved = NOON + timedelta(hours=hours)
-            clock.heard(format_datetime(moved, usegmt=True), asked=100, answered=100)
+            clock.observe(format_datetime(moved, usegmt=True), asked=100, answered=100)
             assert abs(clock.now() - moved) < timedelta(seconds=1)
 
 

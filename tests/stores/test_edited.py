@@ -40,7 +40,7 @@ def edit(ledger: Ledger) -> Edit:
 
     def run(statement: str) -> None:
         assert isinstance(ledger.store, SqlStore)
-        with ledger.store._backend.engine.begin() as connection:
+        with ledger.store._database.engine.begin() as connection:
             connection.execute(text(statement))
 
     return run

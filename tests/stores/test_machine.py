@@ -35,8 +35,8 @@ from lakewright.stores.delta.store import DeltaStore
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import Table
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.sql.postgres import PostgresStore
-from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.postgres.store import PostgresStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 ITEMS = st.sampled_from(["file:///a", "file:///a/b", "file:///é", "s3://b/%20 c"])
 KEYS = st.sampled_from(["k", "k/1", "k/2", "z"])
@@ -170,7 +170,7 @@ class LikeMemory(RuleBasedStateMachine):
 
     @invariant()
     def they_hold_the_same(self) -> None:
-        assert list(self.real.scan()) == list(self.model.scan())
+        assert list(self.real.history()) == list(self.model.history())
         assert list(self.real.select(Query())) == list(self.model.select(Query()))
         assert self.real.counts() == self.model.counts()
         for kind in ("note", "lease"):
@@ -222,9 +222,9 @@ def postgres_places(server: str) -> Iterator[Opens]:
     with empty_schema(server) as url:
 
         def opens(clock: Clock) -> Store:
-            store = PostgresStore.open({"url": url})
+            store = PostgresStore(url)
             # The server's own clock can't be told to stand still.
-            store._backend = replace(store._backend, now=lambda _: clock())
+            store._database = replace(store._database, now=lambda _: clock())
             return store
 
         yield opens

@@ -18,15 +18,15 @@ from lakewright.errors import NotInstalled, StoreUnavailable
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.leases import Leases
 from lakewright.manifest.store import Append, Write
-from lakewright.stores.sql import postgres as module
-from lakewright.stores.sql.postgres import PostgresStore
+from lakewright.stores.postgres import store as module
+from lakewright.stores.postgres.store import PostgresStore
 
 Settings = dict[str, Any]
 
 
 @pytest.fixture
 def store(postgres: Settings) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(postgres)) as opened:
+    with closing(PostgresStore(postgres["url"])) as opened:
         yield opened
 
 
@@ -59,7 +59,7 @@ def test_a_connection_killed_around_the_commit_writes_once(
     store: PostgresStore, postgres_server: str, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     put_down(store, draft("new", "NEW"))
-    engine = store._backend.engine
+    engine = store._database.engine
     commit = engine.dialect.do_commit
     kills: list[int] = []
 
@@ -89,10 +89,10 @@ def test_a_lease_survives_a_killed_connection(store: PostgresStore, postgres_ser
 
 
 def test_a_newer_schema_is_refused(postgres: Settings) -> None:
-    with closing(PostgresStore.open(postgres)) as opened, opened._backend.engine.begin() as connection:
+    with closing(PostgresStore(postgres["url"])) as opened, opened._database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE lakewright_schema SET version = 99")
     with pytest.raises(NotInstalled, match="schema version 99"):
-        PostgresStore.open(postgres)
+        PostgresStore(postgres["url"])
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_a_newer_schema_is_refused(postgres: Settings) -> None:
 )
 def test_a_server_that_does_not_answer_is_told_without_the_password(url: str, message: str) -> None:
     with pytest.raises(StoreUnavailable, match=message) as caught:
-        PostgresStore.open({"url": url})
+        PostgresStore(url)
     assert "hunter22" not in str(caught.value)
     assert caught.value.remedy is not None
 
 
 def test_a_database_that_is_not_there_is_told(postgres_server: str) -> None:
     with pytest.raises(StoreUnavailable, match='"nowhere" does not exist'):
-        PostgresStore.open({"url": postgres_server.rpartition("/")[0] + "/nowhere"})
+        PostgresStore(postgres_server.rpartition("/")[0] + "/nowhere")
 
 
 @pytest.fixture
@@ -125,11 +125,11 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_a_server_that_restarts_costs_time_and_a_replica_is_refused(cluster: Cluster) -> None:
-    with closing(PostgresStore.open({"url": cluster.url})) as store:
+    with closing(PostgresStore(cluster.url)) as store:
         put_down(store, draft("new", "NEW"))
         cluster.stop()
         with pytest.raises(StoreUnavailable):
-            store._backend.ask(store._backend.now, patience=0)
+            store._database.read(store._database.now, patience=0)
         with ThreadPoolExecutor(1) as pool:
             writing = pool.submit(put_down, store, draft("lock", "PROCESSING", "new"), expected=1)
             time.sleep(0.3)
@@ -141,14 +141,14 @@ def test_a_server_that_restarts_costs_time_and_a_replica_is_refused(cluster: Clu
         shutil.chown(standby, standby.parent.owner())
         cluster.start()
     with pytest.raises(StoreUnavailable, match="is a replica"):
-        PostgresStore.open({"url": cluster.url})
+        PostgresStore(cluster.url)
 
 
 def test_two_batches_in_opposite_order_both_end(postgres: Settings, store: PostgresStore) -> None:
     names = [f"i-{number:03}" for number in range(200)]
 
     def work(is_reversed: bool) -> int:
-        with closing(PostgresStore.open(postgres)) as own:
+        with closing(PostgresStore(postgres["url"])) as own:
             ordered = names[::-1] if is_reversed else names
             writes = (
                 Write((Append(name, (draft(f"{is_reversed}-{name}", "NEW", item=name),), 0),))
@@ -163,5 +163,5 @@ def test_two_batches_in_opposite_order_both_end(postgres: Settings, store: Postg
 
 def test_a_deadlock_is_tried_again() -> None:
     deadlock = psycopg.errors.DeadlockDetected("deadlock")
-    assert module._is_passing(deadlock)
-    assert not module._is_passing(psycopg.errors.InsufficientPrivilege("no"))
+    assert module._is_transient(deadlock)
+    assert not module._is_transient(psycopg.errors.InsufficientPrivilege("no"))

@@ -17,8 +17,8 @@ from lakewright.errors import LakewrightError, ManifestCorrupt, NotInstalled, St
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query, Store
 from lakewright.stores.registry import open_lazily, read_store
-from lakewright.stores.sql.sqlite import SqliteStore
-from lakewright.stores.sql.sqlite_readonly import TURNS, looking_store, read_sqlite
+from lakewright.stores.sqlite.readonly import MOST_READS, read_only_store, read_unchanged
+from lakewright.stores.sqlite.store import SqliteStore
 
 
 def made(path: Path) -> SqliteStore:
@@ -38,7 +38,7 @@ def closed(path: Path) -> None:
 def killed(path: Path) -> None:
     """As a process leaves it that is killed: the last transactions are in the log alone."""
     with closing(made(path.parent / "live" / "manifest.db")) as store:
-        for file in Path(store._backend.where).parent.iterdir():
+        for file in Path(store._database.where).parent.iterdir():
             shutil.copy(file, path.parent / file.name)
 
 
@@ -78,7 +78,7 @@ def test_reading_finds_what_was_written_and_changes_no_byte(
     leave(path)
     before = bytes_of(tmp_path)
 
-    seen = read_sqlite(path, verdicts)
+    seen = read_unchanged(path, verdicts)
 
     assert seen == {"2022-01-01.csv": {Verdict.PROCESSED}, "2022-02-01.csv": {Verdict.READY}}
     assert bytes_of(tmp_path) == before
@@ -89,7 +89,7 @@ def test_what_was_edited_by_hand_is_folded_again_in_memory_alone(tmp_path: Path)
     edited(path)
     before = bytes_of(tmp_path)
 
-    assert read_sqlite(path, verdicts)["2022-01-01.csv"] == {Verdict.READY}
+    assert read_unchanged(path, verdicts)["2022-01-01.csv"] == {Verdict.READY}
     assert bytes_of(tmp_path) == before
     with closing(SqliteStore(path)) as store:
         assert verdicts(store)["2022-01-01.csv"] == {Verdict.READY}
@@ -132,7 +132,7 @@ def test_who_may_not_write_can_look_and_changes_no_byte(leave: Callable[[Path], 
 
     with only_readable(folder), closing(open_lazily({"path": str(path)})) as store:
         assert verdicts(store) == {"2022-01-01.csv": {first}, "2022-02-01.csv": {Verdict.READY}}
-        assert len(list(store.scan())) == (2 if leave is edited else 4)
+        assert len(list(store.history())) == (2 if leave is edited else 4)
         with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
             put_down(store, draft("other", "NEW", item="file:///other"))
         with pytest.raises(StoreUnavailable, match=r"can't be (written|opened)"):
@@ -144,7 +144,7 @@ def test_who_may_not_write_can_look_and_changes_no_byte(leave: Callable[[Path], 
 def test_who_may_not_write_sees_what_others_write_meanwhile(tmp_path: Path) -> None:
     path = tmp_path / "manifest.db"
     closed(path)
-    with closing(looking_store(path)) as store:
+    with closing(read_only_store(path)) as store:
         assert len(list(store.select(Query()))) == 2
         with closing(SqliteStore(path)) as writer:
             for number in range(3):
@@ -155,7 +155,7 @@ def test_who_may_not_write_sees_what_others_write_meanwhile(tmp_path: Path) -> N
 
 def test_an_empty_file_is_an_empty_manifest_and_stays_empty(tmp_path: Path) -> None:
     (tmp_path / "manifest.db").touch()
-    assert read_sqlite(tmp_path / "manifest.db", verdicts) == {}
+    assert read_unchanged(tmp_path / "manifest.db", verdicts) == {}
     assert [file.stat().st_size for file in tmp_path.iterdir()] == [0]
 
 
@@ -174,7 +174,7 @@ def test_a_run_that_writes_meanwhile_is_neither_held_up_nor_disturbed(tmp_path: 
             put_down(writer, draft("other", "NEW", item="file:///other"))
             return before
 
-        assert read_sqlite(path, ask) == 2
+        assert read_unchanged(path, ask) == 2
         assert len(list(writer.select(Query()))) == 3
 
 
@@ -185,12 +185,12 @@ def test_it_is_asked_again_where_the_file_changed_meanwhile(tmp_path: Path) -> N
 
     def ask(store: Store) -> int:
         seen.append(len(list(store.select(Query()))))
-        if len(seen) < TURNS:
+        if len(seen) < MOST_READS:
             with closing(SqliteStore(path)) as writer:
                 put_down(writer, draft(f"new-{len(seen)}", "NEW", item=f"file:///{len(seen)}"))
         return seen[-1]
 
-    assert read_sqlite(path, ask) == 4
+    assert read_unchanged(path, ask) == 4
     assert seen == [2, 3, 4]
 
 
@@ -201,7 +201,7 @@ def test_it_is_asked_again_where_the_file_changed_meanwhile(tmp_path: Path) -> N
 def test_what_is_no_manifest_is_refused(content: bytes, error: type[LakewrightError], tmp_path: Path) -> None:
     (tmp_path / "manifest.db").write_bytes(content)
     with pytest.raises(error):
-        read_sqlite(tmp_path / "manifest.db", verdicts)
+        read_unchanged(tmp_path / "manifest.db", verdicts)
 
 
 def test_a_newer_manifest_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_a_newer_manifest_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE lakewright_schema SET version = 99")
         connection.commit()
     with pytest.raises(NotInstalled, match="version 99"):
-        read_sqlite(path, verdicts)
+        read_unchanged(path, verdicts)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 3)
     with pytest.raises((ManifestCorrupt, StoreUnavailable)):
-        read_sqlite(path, verdicts)
+        read_unchanged(path, verdicts)

@@ -14,9 +14,16 @@ import pytest
 
 from lakewright.errors import NotInstalled, SpecError
 from lakewright.manifest.store import Put, Query, Store, Write
+from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import KINDS, OPTIONS, open_lazily, open_store, read_store
-from lakewright.stores.unmade import UnmadeStore
+from lakewright.stores.registry import (
+    KINDS,
+    kind_class,
+    open_lazily,
+    open_store,
+    read_store,
+    resolve_settings,
+)
 
 
 def test_sqlite_is_the_default_below_the_current_folder(
@@ -31,8 +38,20 @@ def test_settings_of_locks_are_not_the_back_ends() -> None:
     assert isinstance(open_store({"kind": "memory", "lease": "60s", "takeover": "auto"}), MemoryStore)
 
 
-def test_the_settings_of_every_kind_are_known() -> None:
-    assert OPTIONS.keys() == KINDS.keys()
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_kind_requires_is_among_its_settings(kind: str) -> None:
+    assert kind_class(kind).required.keys() <= kind_class(kind).options
+
+
+def test_relative_places_begin_at_the_project(tmp_path: Path) -> None:
+    assert resolve_settings({}, tmp_path) == {
+        "kind": "sqlite",
+        "path": str(tmp_path / ".lakewright/manifest.db"),
+    }
+    assert resolve_settings({"kind": "sqlite", "path": "/x.db"}, tmp_path)["path"] == "/x.db"
+    assert resolve_settings({"kind": "delta", "location": "m"}, tmp_path)["location"] == str(tmp_path / "m")
+    remote = {"kind": "delta", "location": "s3://lake/m"}
+    assert resolve_settings(remote, tmp_path) == remote
 
 
 @pytest.mark.parametrize(
@@ -121,7 +140,7 @@ EVERY_LOOK: list[Callable[[Store], Any]] = [
     lambda store: store.counts(),
     lambda store: store.document("note", "x"),
     lambda store: list(store.documents("note")),
-    lambda store: list(store.scan()),
+    lambda store: list(store.history()),
     lambda store: store.rebuild(),
 ]
 
@@ -130,13 +149,13 @@ def test_whoever_looks_makes_no_manifest_and_the_first_write_does(kept: dict[str
     with closing(open_lazily(kept)) as store:
         assert not any(look(store) for look in EVERY_LOOK)
         assert abs((store.now() - datetime.now(UTC)).total_seconds()) < 60
-        assert isinstance(open_lazily(kept), UnmadeStore)
+        assert isinstance(open_lazily(kept), DeferredStore)
 
         store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
 
         assert store.document("note", "x") is not None
         with closing(open_lazily(kept)) as other:
-            assert not isinstance(other, UnmadeStore)
+            assert not isinstance(other, DeferredStore)
             assert other.document("note", "x") is not None
 
 

@@ -21,7 +21,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
 from lakewright.stores.sql import schema
-from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def refusal(act: Callable[[], object]) -> LakewrightError:
 
 def test_every_connection_syncs_each_commit_and_writes_ahead(store: SqliteStore) -> None:
     put_down(store, draft("new", "NEW"))
-    with store._backend.engine.connect() as connection:
+    with store._database.engine.connect() as connection:
         assert connection.scalar(text("PRAGMA synchronous")) == 2
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
 
@@ -94,7 +94,7 @@ def test_a_damaged_file_is_told(path: Path, damage: Callable[[bytes], bytes]) ->
 
     def use() -> None:
         with closing(SqliteStore(path)) as store:
-            list(store.scan())
+            list(store.history())
 
     error = refusal(use)
     assert isinstance(error, ManifestCorrupt)
@@ -156,7 +156,7 @@ def test_a_full_disk_leaves_all_as_it_was(path: Path, store: SqliteStore) -> Non
 def test_full_by_sqlites_own_count_is_told(path: Path) -> None:
     with closing(SqliteStore(path)) as store:
 
-        @event.listens_for(store._backend.engine, "begin")
+        @event.listens_for(store._database.engine, "begin")
         def limit(connection: Connection) -> None:
             connection.exec_driver_sql("PRAGMA max_page_count = 1")
 
@@ -232,7 +232,7 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
     def note(connection: sqlite3.Connection, *_: object) -> None:
         connection.set_trace_callback(statements.add)
 
-    event.listen(store._backend.engine, "checkout", note)
+    event.listen(store._database.engine, "checkout", note)
     ledger.processed(claim(ledger, found("1").item_id), {"watermarks": {"n": {"type": "long", "value": 1}}})
     ledger.skip(found("2").item_id, "x")
     with pytest.raises(ItemLocked):
@@ -246,9 +246,9 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
         list(store.select(query))
     store.write(Write(puts=(Put("note", "x", {}),)))
     list(store.documents("note", prefix="x", is_newest_first=True))
-    event.remove(store._backend.engine, "checkout", note)
+    event.remove(store._database.engine, "checkout", note)
     plans = []
-    with closing(sqlite3.connect(str(store._backend.where))) as connection:
+    with closing(sqlite3.connect(str(store._database.where))) as connection:
         for statement in statements:
             if statement.startswith(("SELECT", "UPDATE", "DELETE")):
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
@@ -262,7 +262,7 @@ def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(tmp_path: Pa
     """Ctrl-C as the lock that it waited for is had: the next write must not find a transaction open."""
     path = tmp_path / "manifest.db"
     with closing(SqliteStore(path)) as store, closing(SqliteStore(path, busy=0.1)) as other:
-        engine = store._backend.engine
+        engine = store._database.engine
 
         def interrupt(_connection: object) -> None:
             raise KeyboardInterrupt

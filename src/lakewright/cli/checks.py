@@ -20,7 +20,8 @@ from lakewright.cli.render.items import advice
 from lakewright.cli.render.words import counted
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.manifest.store import Query
-from lakewright.stores.unmade import UnmadeStore
+from lakewright.stores.deferred import DeferredStore
+from lakewright.stores.registry import select_backend
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -215,8 +216,9 @@ def no_project(error: LakewrightError, *, is_named: bool) -> Check:
 def _manifest(app: App) -> str:
     settings = app.manifest_settings()
     kind = settings["kind"]
-    if isinstance(app.store, UnmadeStore) and not app.store.is_made:
-        can = f"; {_write_access(str(Path(settings['path']).parent))}" if kind == "sqlite" else ""
+    if isinstance(app.store, DeferredStore) and not app.store.exists:
+        folder = select_backend(settings).new_folder
+        can = "" if folder is None else f"; {_write_access(str(folder))}"
         return f"{kind}, isn't there yet, the first run makes it{can}"
     items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()

@@ -1,7 +1,7 @@
-"""Writes worked out against what a back end holds: the rules of `Store.write`, once for every back end.
+"""The rules of `Store.write`, the same for every back end.
 
-A back end reads the items and documents that some writes touch, adds the writes to a `Batch`, and stores what
-the batch has gathered, all in one transaction of its own.
+A back end reads the items and documents that some writes touch, adds the writes to a `Batch`, and saves what
+the batch has collected, all in one transaction.
 """
 
 from __future__ import annotations
@@ -13,36 +13,43 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lakewright.errors import SequenceConflict, UsageError
+from lakewright.errors import IllegalTransition, LakewrightError, SequenceConflict, UsageError
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record
-from lakewright.manifest.store import Append, Document, DocumentKey, Put, Write, Written
+from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Write, Written
 
 __all__ = [
     "LONGEST_ID",
     "LONGEST_NAME",
     "Batch",
     "document_keys",
+    "duplicate_record",
     "is_storable",
     "item_ids",
 ]
 
 LONGEST_ID = 2_000
-"""Bytes of an item id or a document's key; index entries of the back ends hold no more."""
+"""Most bytes of an item id or a document's key; index entries of the back ends hold no more."""
 
 LONGEST_NAME = 250
-"""Bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
+"""Most bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Batch:
-    """What some writes come to, given what is there.
+    """The changes that some writes make to the items and documents they touch.
 
     Attributes:
+        now: The store's time, in UTC.
         records: Records to append, in order.
-        items: The items that have changed, as they are now.
-        documents: The documents that have changed, as they are now; None for removed ones.
+        items: The changed items, in their new state.
+        documents: The changed documents, in their new state; None for deleted ones.
+
+    Args:
+        items: The items that the writes touch, as the store holds them.
+        documents: The documents that the writes touch, as the store holds them.
+        now: The store's time, in UTC.
     """
 
     def __init__(
@@ -60,12 +67,12 @@ class Batch:
         self._documents = documents
 
     def add(self, write: Write) -> Written:
-        """Take one write in, wholly or, where it raises, not at all.
+        """Add one write wholly, or not at all if it raises.
 
         Raises:
-            SequenceConflict: An item or document isn't as expected.
+            SequenceConflict: An item or document is not as expected.
             IllegalTransition: A record may not follow.
-            UsageError: Something in the write can't be stored.
+            UsageError: A value of the write cannot be stored.
         """
         items = ChainMap({}, self.items, self._items)
         documents = ChainMap({}, self.documents, self._documents)
@@ -78,6 +85,13 @@ class Batch:
         self.items.update(items.maps[0])
         self.documents.update(documents.maps[0])
         return _written(write, items, documents)
+
+    def attempt(self, write: Write) -> Outcome:
+        """Add one write as `add` does, and return its result or its error."""
+        try:
+            return self.add(write)
+        except LakewrightError as error:
+            return error
 
     def _append(self, append: Append, items: MutableMapping[str, Item]) -> Iterator[Record]:
         item = items.get(append.item_id) or Item(append.item_id)
@@ -103,24 +117,29 @@ class Batch:
         )
 
     def _ticks(self) -> int:
-        """Microseconds by the store's clock: a document written anew gets a version it never had."""
+        """Microseconds by the store's clock: a document written again gets a version that it never had."""
         return (self.now - EPOCH) // timedelta(microseconds=1)
 
 
+def duplicate_record() -> IllegalTransition:
+    """Return the error for a write with a record id that another record has."""
+    return IllegalTransition("a record with one of these ids exists already; nothing was written")
+
+
 def item_ids(writes: Iterable[Write]) -> list[str]:
-    """Return the ids of the items that writes append to, sorted, each once; what can't be stored left out."""
+    """Return the ids of the items that writes append to, sorted and distinct; unstorable ids are left out."""
     found = {append.item_id for write in writes for append in write.appends}
     return sorted(item_id for item_id in found if is_storable(item_id))
 
 
 def document_keys(writes: Iterable[Write]) -> list[DocumentKey]:
-    """Return kind and key of the documents that writes put, sorted, each once; left out as above."""
+    """Return the keys of the documents that writes put, sorted and distinct; unstorable keys are left out."""
     found = {(put.kind, put.key) for write in writes for put in write.puts}
     return sorted(names for names in found if all(map(is_storable, names)))
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a database can hold a text at all, and so may be asked for it."""
+    """Return whether databases can hold a text: it has no NUL character and is valid UTF-8."""
     if not text.isascii():
         try:
             text.encode()
@@ -130,7 +149,7 @@ def is_storable(text: str) -> bool:
 
 
 def _has_landed(write: Write, items: Mapping[str, Item]) -> bool:
-    """Whether the write's records are in place already: nobody else's record has the same id."""
+    """Return whether the write's records were saved already; no other write has records with the same ids."""
     last = [
         (a.item_id, a.drafts[-1].record_id, a.expected + len(a.drafts)) for a in write.appends if a.drafts
     ]
@@ -157,7 +176,11 @@ def _conflict(what: str, expected: int, actual: int) -> SequenceConflict:
 
 
 def _checked(draft: Draft) -> Draft:
-    """Return the draft with its payload as JSON gives it back."""
+    """Return the draft with its payload converted to plain JSON values.
+
+    Raises:
+        UsageError: A name is too long, or a value cannot be stored.
+    """
     _check_text("item id", draft.item_id, LONGEST_ID)
     names = {
         "record id": draft.record_id,
@@ -182,7 +205,7 @@ def _check_text(what: str, text: str | None, longest: int) -> None:
         raise UsageError(f"the {what} {text[:80]!r} holds a character that databases can't store")
     size = len(text.encode())
     if size > longest:
-        raise UsageError(f"the {what} {text[:80]!r}… has {size} bytes, {longest} at most can be stored")
+        raise UsageError(f"the {what} {text[:80]!r}… has {size} bytes; at most {longest} can be stored")
 
 
 def _plain(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ def lost_watermarks(store: Store) -> Iterator[Standing]:
         changes.setdefault(change.watermark_key, change)
     made = {key: change.standing for key, change in changes.items()}
     brought = Brought(changes, {key: standing for key, standing in made.items() if standing is not None})
-    for item_id, entries in groupby(store.scan(), key=lambda entry: entry.item_id):
+    for item_id, entries in groupby(store.history(), key=lambda entry: entry.item_id):
         records = list(entries)
         if replay(item_id, records)[0].problem is None:
             for record in records:

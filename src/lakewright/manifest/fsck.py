@@ -20,7 +20,7 @@ def fsck(store: Store) -> Iterator[Damage]:
     listed = store.select(Query())
     answer = next(listed, None)
     tally = _Tally()
-    for item_id, records in groupby(store.scan(), key=lambda record: record.item_id):
+    for item_id, records in groupby(store.history(), key=lambda record: record.item_id):
         item, damages = replay(item_id, records)
         yield from damages
         tally.add(item)

@@ -1,23 +1,36 @@
 """The interface of the manifest's back ends.
 
-A back end keeps two things: *records*, append-only, by item; and *documents*, small JSON values by kind and
-key, for what changes in place (leases, counters, taints, the history of runs). One `Write` puts any of both
-down together or not at all, and only if everything is as the writer last saw it. All else (locks, leases,
-recovery, history) is logic over these few methods and the same for every back end.
+A back end keeps *records*, append-only, by item, and *documents*, small JSON values by kind and key, for what
+changes in place: leases, counters, taints, the history of runs. One `Write` saves any of both together or not
+at all, and only if everything is still as the writer last saw it. Everything else (locks, leases, recovery,
+history) is logic over these methods, the same for every back end.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Draft, Record, State
 
-__all__ = ["Append", "Damage", "Document", "DocumentKey", "Put", "Query", "Seen", "Store", "Write", "Written"]
+__all__ = [
+    "Append",
+    "Damage",
+    "Document",
+    "DocumentKey",
+    "Outcome",
+    "Put",
+    "Query",
+    "Seen",
+    "Store",
+    "Write",
+    "Written",
+]
 
 DocumentKey = tuple[str, str]
 """Kind and key of a document."""
@@ -25,7 +38,7 @@ DocumentKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Records to add to one item, if its last sequence is `expected` (0: the item has no record)."""
+    """Records to append to one item, if its last sequence is `expected` (0: the item has no record)."""
 
     item_id: str
     drafts: tuple[Draft, ...]
@@ -37,8 +50,8 @@ class Document:
     """A small value that changes in place.
 
     Attributes:
-        version: Grows with every write, and is never given twice, also not after the document was removed
-            and written anew: an expected version can't be met by another's document.
+        version: Grows with every write and is never reused, even after the document was deleted and written
+            again, so an expected version never matches another document.
     """
 
     kind: str
@@ -49,10 +62,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A document to write, or with a value of None to remove.
+    """A document to write, or to delete if the value is None.
 
     Attributes:
-        expected: The version it must have now, 0 for none; None writes whatever is there.
+        expected: The version that the document must have now; 0 if it must not exist, None for any.
     """
 
     kind: str
@@ -71,15 +84,19 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a `Write` left: the items it appended to, and the documents it put (removed ones left out)."""
+    """The items that a `Write` appended to, and the documents it wrote; deleted ones are left out."""
 
     items: tuple[Item, ...]
     documents: tuple[Document, ...]
 
 
+Outcome = Written | LakewrightError
+"""The result of one of several writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Items and documents as a store has them; what isn't there is left out."""
+    """Items and documents as a store holds them; those that do not exist are left out."""
 
     items: Mapping[str, Item]
     documents: Mapping[DocumentKey, Document]
@@ -87,12 +104,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which items to list; what isn't given doesn't restrict.
+    """Which items to list; a field that is not given does not restrict.
 
     Attributes:
         application: Only items that concern this application; without an instance, any of its instances.
-        verdicts: Only items on which that application, or else any, has one of these.
-        states: Only items whose last record has one of these.
+        verdicts: Only items with one of these verdicts for that application, or for any if none is given.
+        states: Only items whose last record has one of these states.
         prefix: Only item ids that start with this text.
     """
 
@@ -102,26 +119,26 @@ class Query:
     prefix: str = ""
 
     def matches(self, item: Item) -> bool:
-        """Return whether the query asks for `item`."""
+        """Return whether `item` matches the query."""
         if not item.item_id.startswith(self.prefix) or (self.states and item.state not in self.states):
             return False
         asked = self._asked(item)
         return bool(asked) and (not self.verdicts or any(item.verdict(a) in self.verdicts for a in asked))
 
     def concerns(self, application: Application, verdict: Verdict) -> bool:
-        """Return whether items that the query asks for may be listed under that application and verdict."""
+        """Return whether items listed under that application and verdict may match the query."""
         wanted = self.application
         if wanted is not None and wanted.name != application.name:
             return False
         if wanted is not None and wanted.instance_id is not None:
             if application.instance_id is None:
-                return True  # what holds for every instance together needn't hold for the wanted one
+                return True  # the verdict of the wanted instance may differ from that of all together
             if application.instance_id != wanted.instance_id:
                 return False
         return not self.verdicts or verdict in self.verdicts
 
     def _asked(self, item: Item) -> Sequence[Application]:
-        """The applications whose verdicts count; what has no instance concerns every instance."""
+        """Return the applications whose verdicts count; one without an instance concerns every instance."""
         wanted = self.application
         if wanted is None:
             return tuple(item.verdicts())
@@ -136,8 +153,8 @@ class Damage:
     """Something in a store that contradicts the rules.
 
     Attributes:
-        record_id: The record that is to blame, where one is.
-        sequence: Of that record, where it can't be read.
+        record_id: The record at fault, if there is one.
+        sequence: The sequence of that record, if the record cannot be read.
     """
 
     item_id: str
@@ -146,73 +163,94 @@ class Damage:
     sequence: int | None = None
 
 
-class Store(Protocol):
-    """One back end. Every method may raise `StoreUnavailable`; nothing is then half done."""
+class Store(ABC):
+    """A back end of the manifest.
 
+    Six methods read and write: `look_up`, `write_many`, `select`, `counts`, `history` and `documents`. Three
+    concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
+
+    Every method may raise `StoreUnavailable`; then nothing is half done.
+    """
+
+    @abstractmethod
     def now(self) -> datetime:
         """Return the time by the store's own clock, in UTC."""
-        ...
 
-    def write(self, write: Write) -> Written:
-        """Put down one write, durably.
-
-        A write whose records are there already, because its acknowledgement was lost, counts as done.
-
-        Raises:
-            SequenceConflict: An item or document isn't as expected; nothing was written.
-            IllegalTransition: A record may not follow; nothing was written.
-            UsageError: An id is too long, or something in it isn't text or JSON; nothing was written.
-        """
-        ...
-
-    def write_many(self, writes: Iterable[Write]) -> Iterator[Written | LakewrightError]:
-        """Put down many independent writes in few round trips, each by itself as `write` would.
-
-        Yields one outcome for each, in order: what it left, or the error that it alone met.
-        """
-        ...
-
-    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
-        """Return the folds of these items; an item without records is left out."""
-        ...
-
-    def look_up(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen:
+    @abstractmethod
+    def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
         """Return some items and documents in one round trip: what a `Write` is to be based on.
 
-        Each is as it is right now, but they needn't be of the same moment.
+        An item without records is left out. Each item and document is current, but they need not be of the
+        same moment.
         """
-        ...
 
-    def records(self, item_id: str) -> tuple[Record, ...]:
-        """Return the records of an item, in order of sequence; none for an unknown item."""
-        ...
+    @abstractmethod
+    def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
+        """Save independent writes durably, in few round trips; each one as if it were alone.
 
+        Yields one outcome for each write, in order: what it left, or the error that it met. See `write`.
+        """
+
+    @abstractmethod
     def select(self, query: Query) -> Iterator[Item]:
-        """Yield the items that the query asks for, by item id, without holding all of them in memory."""
-        ...
+        """Yield the items that match the query, by item id, without holding all of them in memory."""
 
+    @abstractmethod
     def counts(self) -> Mapping[tuple[Application, Verdict], int]:
         """Return how many items each application has in each verdict."""
-        ...
 
-    def document(self, kind: str, key: str) -> Document | None:
-        """Return one document, or None."""
-        ...
+    @abstractmethod
+    def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
+        """Yield the records of one item, or of all, by item id and sequence.
 
+        Not all of them are held in memory at once. `Damage` takes the place of an unreadable record.
+        """
+
+    @abstractmethod
     def documents(
         self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
     ) -> Iterator[Document]:
         """Yield documents of a kind whose key starts with `prefix`, by key or from the last key backwards."""
-        ...
 
-    def scan(self) -> Iterator[Record | Damage]:
-        """Yield every record, by item id and sequence, flat in memory; damage in place of unreadable ones."""
-        ...
-
+    @abstractmethod
     def rebuild(self) -> None:
-        """Make what `read`, `select` and `counts` answer from follow from the records alone again."""
-        ...
+        """Recompute from the records alone everything that the other methods answer from."""
 
+    @abstractmethod
     def close(self) -> None:
-        """Let go of connections and files; a closed store isn't used again."""
-        ...
+        """Release connections and files; a closed store is not used again."""
+
+    def write(self, write: Write) -> Written:
+        """Save one write durably.
+
+        A write whose records exist already, because its acknowledgement was lost, counts as done.
+
+        Raises:
+            SequenceConflict: An item or document is not as expected; nothing was written.
+            IllegalTransition: A record may not follow; nothing was written.
+            UsageError: An id is too long, or a value is not text or JSON; nothing was written.
+        """
+        (outcome,) = self.write_many([write])
+        if isinstance(outcome, LakewrightError):
+            raise outcome
+        return outcome
+
+    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
+        """Return these items by id; an item without records is left out."""
+        return self.look_up(item_ids).items
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """Return one document, or None."""
+        return self.look_up(keys=[(kind, key)]).documents.get((kind, key))
+
+    def records(self, item_id: str) -> tuple[Record, ...]:
+        """Return the records of an item by sequence; none for an unknown item.
+
+        Raises:
+            ManifestCorrupt: A record was edited by hand so that it cannot be read.
+        """
+        found = list(self.history(item_id))
+        for entry in found:
+            if isinstance(entry, Damage):
+                raise ManifestCorrupt(f"{item_id}: {entry.problem}", details={"item_id": item_id})
+        return tuple(entry for entry in found if isinstance(entry, Record))

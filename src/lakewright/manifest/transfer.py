@@ -66,7 +66,7 @@ class Imported:
 
 def export_manifest(store: Store) -> Iterator[str]:
     """Yield a line of JSON for each readable record, by item and sequence, and for each document."""
-    for record in store.scan():
+    for record in store.history():
         if isinstance(record, Record):
             yield json.dumps(record.as_json(), ensure_ascii=False)
     for kind in KINDS:

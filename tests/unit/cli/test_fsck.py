@@ -20,7 +20,7 @@ from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Put, Write
 from lakewright.manifest.watermark import WATERMARK, Watermark
 from lakewright.spec.models.places import Address, Places
-from lakewright.stores.sql.sqlite import SqliteStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 # It brings no types.
 pa: Any = import_module("pyarrow")

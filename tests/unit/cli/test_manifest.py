@@ -195,10 +195,10 @@ def test_who_was_never_more_than_skipped_does_not_wait_once_that_is_taken_back()
 )
 def test_an_unknown_application_is_refused_and_the_known_ones_are_named(arguments: tuple[str, ...]) -> None:
     app = a_lake()
-    before = list(app.store.scan())
+    before = list(app.store.history())
     answered = call_with(app, "manifest", *arguments)
     assert (answered.code, OWN in answered.err) == (2, True)
-    assert list(app.store.scan()) == before
+    assert list(app.store.history()) == before
 
 
 def refused(*arguments: str) -> Answered:
@@ -230,10 +230,10 @@ def test_a_verb_that_does_not_fit_is_refused(arguments: tuple[str, ...], code: i
 )
 def test_what_nobody_can_mean_is_wrong_usage(arguments: tuple[str, ...]) -> None:
     app = a_lake()
-    before = list(app.store.scan())
+    before = list(app.store.history())
     answered = call_with(app, "manifest", *arguments)
     assert (answered.code, arguments[-1].strip() in answered.err) == (2, True)
-    assert list(app.store.scan()) == before
+    assert list(app.store.history()) == before
 
 
 def test_who_has_no_name_goes_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from lakewright.spec.loading.config import SETTINGS
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Model
 from lakewright.spec.project import Project
-from lakewright.stores.registry import COMMON, OPTIONS
+from lakewright.stores.registry import COMMON, KINDS, kind_class
 from lakewright.targets.target import Target
 
 EXAMPLE_FILES = sorted(EXAMPLES.rglob("*.yml"))
@@ -107,6 +107,6 @@ def test_every_configuration_is_described() -> None:
 
 def test_every_setting_of_a_manifest_is_described() -> None:
     section = PAGES["project.md"].read_text().partition("\n## manifest\n")[2].partition("\n## ")[0]
-    settings = COMMON.union(*OPTIONS.values())
+    settings = COMMON.union(*(kind_class(kind).options for kind in KINDS))
     assert {f"| `{setting}` |" for setting in settings if f"| `{setting}` |" not in section} == set()
-    assert all(f"`{kind}`" in section for kind in OPTIONS)
+    assert all(f"`{kind}`" in section for kind in KINDS)

@@ -127,5 +127,5 @@ def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, i
         elif act == "requeue" and verdict in ("processed", "skipped"):
             ledger.requeue(item.item_id, "again")
     told += watch.news(is_thorough=True)
-    there = [record for record in ledger.store.scan() if isinstance(record, Record)]
+    there = [record for record in ledger.store.history() if isinstance(record, Record)]
     assert sorted(record.record_id for record in told) == sorted(record.record_id for record in there)

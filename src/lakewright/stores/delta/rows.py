@@ -1,15 +1,15 @@
-"""How values of the manifest lie in the rows of a Delta table.
+"""Conversion between the manifest's values and the rows of a Delta table.
 
-A row says what something became at a version of the table. Of items and documents the newest row counts, and
-one without a value says that there is none any more; records have one row each, and one more by which their
-id is found.
+A row holds the state that an item or document got in one version of the table. The newest row counts; one
+without a value means that the item or document was deleted. A record has one row, and a second one by which
+its id is found.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
 
@@ -18,9 +18,6 @@ from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.store import Damage, Document, DocumentKey
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "SCHEMA",
@@ -40,13 +37,13 @@ class Line(NamedTuple):
 
     Attributes:
         sort: `item`, `document`, `record`, `id` or `schema`.
-        under: A document's kind; else empty.
-        name: Of an item, document or record's item; of an `id` the record's.
-        number: A record's or item's sequence, a document's version.
-        at: The version of the table that brought it.
-        state: Of an item.
-        verdicts: Of an item, as JSON: a list of application, instance and verdict.
-        value: JSON; None for what is removed.
+        under: The kind of a document; otherwise empty.
+        name: The id of an item or of a record's item, the key of a document, the record id of an `id` row.
+        number: The sequence of a record or item, the version of a document or of the layout.
+        at: The version of the table that wrote the row.
+        state: The state of an item.
+        verdicts: The verdicts of an item, as JSON: a list of application, instance and verdict.
+        value: JSON; None in a row that deletes.
     """
 
     sort: str
@@ -76,7 +73,7 @@ SCHEMA = Schema(
 
 
 def to_arrow(lines: Sequence[Line]) -> RecordBatch:
-    """Return lines as Delta takes them."""
+    """Return lines as an Arrow batch."""
     columns = zip(*lines, strict=True) if lines else ([] for _ in Line._fields)
     types = [_NUMBER if name in {"number", "at"} else _TEXT for name in Line._fields]
     arrays = [Array(list(column), type_) for column, type_ in zip(columns, types, strict=True)]
@@ -84,14 +81,14 @@ def to_arrow(lines: Sequence[Line]) -> RecordBatch:
 
 
 def lines_of(batches: Iterable[RecordBatch]) -> Iterator[Line]:
-    """Yield the lines that a query has found."""
+    """Yield the lines in the result of a query."""
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in Line._fields)
         yield from map(Line._make, zip(*columns, strict=True))
 
 
 def batch_lines(batch: Batch, at: int) -> list[Line]:
-    """Return what a batch of writes changes, as lines of the table's version `at`."""
+    """Return the changes of a batch as lines of the table's version `at`."""
     lines = [item_line(item, at) for item in batch.items.values()]
     for record in batch.records:
         value = json.dumps(record.as_json())
@@ -121,20 +118,20 @@ def item_of(line: Line) -> Item:
     """Return the item of a line.
 
     Raises:
-        ManifestCorrupt: Somebody has edited the table so that it can't be read.
+        ManifestCorrupt: The table was edited by hand so that the item cannot be read.
     """
     try:
         return Item.from_json(json.loads(line.value or ""))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
-            f"what is stored of {line.name} can't be read: {error}",
-            remedy="Make it anew from the records with `lakewright manifest fsck --repair`.",
+            f"the stored state of {line.name} can't be read: {error}",
+            remedy="Rebuild it from the records with `lakewright manifest fsck --repair`.",
             details={"item_id": line.name},
         ) from error
 
 
 def record_of(line: Line) -> Record | Damage:
-    """Return the record of a line, or what is wrong with one that somebody has edited."""
+    """Return the record of a line, or the damage if it was edited so that it cannot be read."""
     try:
         record = Record.from_json(json.loads(line.value or ""))
         if (record.item_id, record.sequence) != (line.name, line.number):

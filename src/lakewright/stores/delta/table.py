@@ -1,4 +1,4 @@
-"""The Delta table: asking it, and adding to it only if nobody else has meanwhile."""
+"""The Delta table of a manifest: queries, and writes that fail if another writer was first."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from lakewright.errors import LakewrightError, SpecError, StoreUnavailable
 from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 
-__all__ = ["Overtaken", "Table", "among", "is_there", "quoted"]
+__all__ = ["Overtaken", "Table", "among", "quoted", "table_exists"]
 
 PATIENCE = 30.0
-"""Seconds for which a write that others are quicker than is tried again."""
+"""Seconds during which a write is retried that other writers overtake."""
 
 MOST_FILES = 64
-"""Files after which a small table is compacted."""
+"""A small table with more files than this is compacted."""
 
 ROWS_A_FILE = 5_000
-"""Rows for which a table may have one file more before it is compacted, so that compacting stays cheap."""
+"""A table may have one file more per this many rows, so that compaction stays cheap compared with writing."""
 
-LOOK_EVERY = 8
-"""Versions after which the files are counted."""
+COUNT_FILES_EVERY = 8
+"""The files are counted once in this many versions."""
 
 KEPT_HOURS = 24
-"""How long files that compacting has replaced stay, for those who still read them."""
+"""Hours that files replaced by compaction are kept, for processes that still read them."""
 
 ROW_GROUP = 5_000
-"""Rows that are read, or passed over, together."""
+"""Rows that are read or skipped together."""
 
 CONFIGURATION = {
     "delta.checkpointInterval": "20",
@@ -46,14 +46,13 @@ CONFIGURATION = {
 COLUMNS = ", ".join(f'"{name}"' for name in Line._fields)
 
 SAME = "PARTITION BY sort, under, name, CASE WHEN sort = 'record' THEN number ELSE 0 END"
-"""What rows that replace each other have in common."""
-
+"""The columns that rows which replace each other have in common."""
 
 _ARROW = re.compile(r"\s*(?:\x1b\[\d*m)*↳(?:\x1b\[\d*m)*\s*")
 
 
 class Overtaken(Exception):
-    """Somebody else has written the version that was to be written."""
+    """Another writer has written the version that was to be written."""
 
 
 class Table:
@@ -61,15 +60,15 @@ class Table:
 
     Args:
         location: A folder, or the URL of a place in object storage; credentials come from the environment.
-        first: The lines of its first version, where there is no table yet.
+        first: The lines of the first version, if the table does not exist yet.
 
     Raises:
-        SpecError: There is another table.
-        StoreUnavailable: It can't be read or made.
+        SpecError: The location holds another table.
+        StoreUnavailable: The table cannot be read or created.
     """
 
     def __init__(self, location: str, first: Sequence[Line]) -> None:
-        self.where = _called(location)
+        self.where = _description(location)
         self._lock = RLock()
         try:
             self._delta = _open(location, first)
@@ -78,17 +77,17 @@ class Table:
             raise _fault(self.where, error) from error
         if columns != set(Line._fields):
             raise SpecError.of(
-                f"{location} is a Delta table, but no manifest",
+                f"{location} is a Delta table, but not a manifest",
                 remedy="Set `manifest: {location: …}` to another place.",
             )
 
     @property
     def next_version(self) -> int:
-        """The version that the next write makes."""
+        """The version that the next write creates."""
         return self._delta.version() + 1
 
     def refresh(self) -> int:
-        """Look at the table's newest version from now on, and return which one a write would make."""
+        """Load the table's newest version, and return the version that the next write creates."""
         try:
             with self._lock:
                 self._delta.update_incremental()
@@ -99,19 +98,19 @@ class Table:
     def newest(
         self, where: str, *, having: str = "true", order: str = "name", limit: int | None = None
     ) -> Iterator[Line]:
-        """Yield the rows that count, of those for which `where` holds; of one name the newest, if it stands.
+        """Yield the newest row of each name for which `where` holds, unless that row deletes it.
 
         Args:
             where: A condition that holds for all rows of a name, or for none.
-            having: A further condition, of the newest row.
+            having: A further condition on the newest row.
             order: Columns to sort by.
             limit: How many at most.
         """
         return lines_of(self._run(_newest(where, having, order, limit)))
 
     def rows(self, columns: str, where: str, *, group: str) -> Iterator[tuple[Any, ...]]:
-        """Yield what `columns` come to for each `group` of the rows that count."""
-        sql = f"SELECT {columns} FROM ({_newest(where, 'true', 'name', None)}) GROUP BY {group}"  # noqa: S608 - texts are quoted by those who ask
+        """Yield `columns`, which may aggregate, for each `group` of the rows that `newest` yields."""
+        sql = f"SELECT {columns} FROM ({_newest(where, 'true', 'name', None)}) GROUP BY {group}"  # noqa: S608 - callers quote all texts
         for batch in self._run(sql):
             yield from zip(*(batch.column(n).to_pylist() for n in batch.column_names), strict=True)
 
@@ -123,33 +122,33 @@ class Table:
             raise _fault(self.where, error) from error
 
     def append(self, lines: Sequence[Line], at: int) -> None:
-        """Add lines as the version `at`, which was the next one when what they follow from was read.
+        """Append lines as the version `at`, the next one when the data they were computed from was read.
 
         Raises:
-            Overtaken: Somebody else has written it; nothing was added.
+            Overtaken: Another writer has written that version; nothing was appended.
         """
         with self._lock:
             self._write(to_arrow(lines), "append", at)
-            if self._delta.version() % LOOK_EVERY == 0:
+            if self._delta.version() % COUNT_FILES_EVERY == 0:
                 self._compact_if_due()
 
     def replace(self, lines: Iterable[Line], at: int) -> None:
-        """Write the version `at`, as above, with these lines only.
+        """Replace all rows by these lines, as the version `at`.
 
         Raises:
-            Overtaken: Somebody else has written it; nothing was replaced.
+            Overtaken: Another writer has written that version; nothing was replaced.
         """
         waiting = iter(lines)
         pages = iter(lambda: list(islice(waiting, ROW_GROUP)), [])
         with self._lock:
             self._write(RecordBatchReader.from_batches(SCHEMA, map(to_arrow, pages)), "overwrite", at)
-            self._clear_up()
+            self._vacuum()
 
     def _write(self, rows: Any, mode: Any, at: int) -> None:
         if self.next_version != at:
             raise Overtaken
         try:
-            # Without retries the commit is made as the version after the one seen, or not at all.
+            # Without retries the commit becomes the version after the one seen, or fails.
             write_deltalake(
                 self._delta,
                 rows,
@@ -165,7 +164,7 @@ class Table:
             raise _fault(self.where, error) from error
 
     def _compact_if_due(self) -> None:
-        """Sort the rows that count into few files, if there are many files."""
+        """Rewrite the current rows, sorted, into few files if there are many files."""
         files = len(self._delta.file_uris())
         if files <= MOST_FILES:
             return
@@ -175,17 +174,17 @@ class Table:
             rows = self._run(_newest("true", "true", "sort, under, name, number", None))
             self._write(rows, "overwrite", self.next_version)
         except Overtaken:
-            return  # another time, or by the other
-        self._clear_up()
+            return  # the other writer, or a later write, compacts
+        self._vacuum()
 
-    def _clear_up(self) -> None:
+    def _vacuum(self) -> None:
         self._delta.vacuum(KEPT_HOURS, enforce_retention_duration=False, dry_run=False)
 
     def attempts(self) -> Iterator[None]:
-        """Return as often as a write may be tried, with growing pauses of random length between.
+        """Yield once per attempt at a write, with growing pauses of random length between.
 
         Raises:
-            StoreUnavailable: Others were quicker for too long.
+            StoreUnavailable: Other writers overtook every attempt for `PATIENCE` seconds.
         """
         deadline, longest = time.monotonic() + PATIENCE, 0.02
         while True:
@@ -194,33 +193,33 @@ class Table:
             longest = min(2 * longest, 2.0)
             if time.monotonic() > deadline:
                 raise StoreUnavailable(
-                    f"{self.where} is kept busy by others",
+                    f"{self.where} is kept busy by other writers",
                     remedy="Run again once they have ended; for many writers choose another back end.",
                 )
 
 
-def is_there(location: str) -> bool:
-    """Return whether there is a table.
+def table_exists(location: str) -> bool:
+    """Return whether the location holds a Delta table.
 
     Raises:
-        StoreUnavailable: That can't be seen.
+        StoreUnavailable: The location cannot be read.
     """
     try:
         return DeltaTable.is_deltatable(location)
     except (DeltaError, OSError, ValueError) as error:
-        raise _fault(_called(location), error) from error
+        raise _fault(_description(location), error) from error
 
 
-def _called(location: str) -> str:
+def _description(location: str) -> str:
     return f"the manifest in Delta at {location}"
 
 
 def _fault(where: str, error: Exception) -> LakewrightError:
-    """Return one of our errors for one of deltalake's, which draws arrows to its causes."""
+    """Convert a deltalake error, whose text lists its causes with arrows, to one of Lakewright's."""
     said = _ARROW.sub(": ", str(error)).partition("\n")[0]
     return StoreUnavailable(
         f"{where} can't be used: {said}",
-        remedy="See that `manifest: {location: …}` can be reached, read and written.",
+        remedy="Check that `manifest: {location: …}` can be reached, read and written.",
     )
 
 
@@ -232,12 +231,12 @@ def _open(location: str, first: Sequence[Line]) -> DeltaTable:
     try:
         write_deltalake(location, to_arrow(first), mode="error", configuration=CONFIGURATION)
     except DeltaError:
-        return DeltaTable(location)  # another process was quicker; else this says what is wrong
+        return DeltaTable(location)  # another process created it first; otherwise this raises the reason
     return DeltaTable(location)
 
 
 def _newest(where: str, having: str, order: str, limit: int | None) -> str:
-    ranked = f"SELECT *, row_number() OVER ({SAME} ORDER BY at DESC) AS age FROM manifest WHERE {where}"  # noqa: S608 - texts are quoted by those who ask
+    ranked = f"SELECT *, row_number() OVER ({SAME} ORDER BY at DESC) AS age FROM manifest WHERE {where}"  # noqa: S608 - callers quote all texts
     end = "" if limit is None else f" LIMIT {limit}"
     return (
         f"SELECT {COLUMNS} FROM ({ranked}) "  # noqa: S608 - as above
@@ -246,11 +245,11 @@ def _newest(where: str, having: str, order: str, limit: int | None) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as a SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def among(column: str, texts: Iterable[str]) -> str:
-    """Return the condition that a column has one of some texts."""
+    """Return the SQL condition that a column equals one of some texts."""
     listed = ", ".join(map(quoted, texts))
     return f"{column} IN ({listed})" if listed else "false"

@@ -1,7 +1,7 @@
-"""What a batch of writes comes to in rows: the part of each row in one transaction.
+"""The changes of rows, in one transaction, that a batch of writes makes.
 
-Items and documents are changed only as they were seen. All that follows from them, the lists by verdict and
-their numbers, changes in the same transaction.
+Items and documents change only if they are still as they were read. The lists by verdict and their counts,
+which are derived from them, change in the same transaction.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from lakewright.stores.dynamodb.table import Change, if_absent, if_equal
 __all__ = ["MARKER", "changes_of", "tally_changes"]
 
 MARKER = "id/"
-"""What the partitions begin with whose rows keep records' ids from being given twice."""
+"""The prefix of the partitions whose rows reserve the ids of records."""
 
 SLOTS = 8
-"""Parts of each number: transactions that change the same row get in each other's way."""
+"""Rows that each count is split into: transactions that change the same row conflict."""
 
 
 def changes_of(batch: Batch, seen: Seen) -> list[Change]:
-    """Return what a batch changes, on the condition that all is as it was seen.
+    """Return the changes of a batch, on the condition that everything is as it was read.
 
     Raises:
         UsageError: A row would be too large.
@@ -96,7 +96,7 @@ def _documents(
 
 
 def tally_changes(listed: Mapping[tuple[Application, Verdict], int]) -> Iterable[Change]:
-    """Yield what adds to the numbers of applications' items by verdict."""
+    """Yield the changes that add to the counts of applications' items by verdict."""
     for (application, verdict), change in listed.items():
         if change == 0:
             continue

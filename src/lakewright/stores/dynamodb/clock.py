@@ -1,4 +1,4 @@
-"""The time by a server that tells it with each answer, to the second."""
+"""The time of a server whose answers are dated to the second."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lakewright.stores.heartbeat import seconds_awake
 __all__ = ["ServerClock"]
 
 TICK = timedelta(microseconds=1)
-"""By how much two times differ at least: versions of documents are made of them."""
+"""The least difference between two times: versions of documents are derived from them."""
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ServerClock:
-    """How far a server's clock is from this machine's counter, narrowed down with every answer.
+    """The difference between a server's clock and this machine's counter, narrowed by every answer.
 
-    An answer dated `12:00:05` was given between that second and the next, and between the moments at which
-    it was asked for and came in. So each answer bounds the difference; together they soon tell it to some
-    milliseconds. The first one alone tells it to half a second.
+    An answer dated `12:00:05` was given between that second and the next, and between the request and the
+    arrival of the answer. So each answer bounds the difference: the first one to half a second, several to a
+    few milliseconds.
 
     Args:
-        counter: Seconds, counted by this machine, never backwards.
+        counter: Counts seconds on this machine, never backwards.
     """
 
     def __init__(self, counter: Callable[[], float] = seconds_awake) -> None:
@@ -35,26 +35,34 @@ class ServerClock:
         self._bounds: tuple[float, float] | None = None
         self._last = LONG_AGO
 
-    def heard(self, date: str, *, asked: float, answered: float) -> None:
-        """Take note of an answer's `Date`, and when, by the counter, it was asked for and came in."""
+    def observe(self, date: str, *, asked: float, answered: float) -> None:
+        """Narrow the difference by an answer's `Date`.
+
+        Args:
+            date: The value of the header.
+            asked: The counter when the request was sent.
+            answered: The counter when the answer arrived.
+        """
         told = parsedate_to_datetime(date).timestamp()
         low, high = told - answered, told + 1 - asked
         with self._lock:
             if self._bounds is not None and low < self._bounds[1] and high > self._bounds[0]:
                 low, high = max(low, self._bounds[0]), min(high, self._bounds[1])
             elif self._bounds is not None:
-                self._last = LONG_AGO  # the server's clock was set
+                self._last = LONG_AGO  # the server's clock was set back or forward
             self._bounds = low, high
 
     def now(self) -> datetime:
-        """Return the server's time, in UTC; always later than before unless its clock was set.
+        """Return the server's time, in UTC; always later than the one before, unless that clock was set.
 
         Raises:
-            StoreUnavailable: No answer has told the time yet.
+            StoreUnavailable: No answer has been dated yet.
         """
         with self._lock:
             if self._bounds is None:
-                raise StoreUnavailable("the manifest's server tells no time: its answers have no Date")
+                raise StoreUnavailable(
+                    "the time of the manifest's server is unknown: its answers have no Date header"
+                )
             told = datetime.fromtimestamp(self.counter() + sum(self._bounds) / 2, UTC)
             self._last = max(self._last + TICK, told)
             return self._last

@@ -1,4 +1,4 @@
-"""Going through all records, and making all that follows from them anew."""
+"""Reading all records, and recomputing everything that is derived from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["all_records", "rebuild"]
 
 
 def all_records(table: Table) -> Iterator[Record | Damage]:
-    """Yield every record, by item id and sequence; damage in place of unreadable ones."""
+    """Yield every record by item id and sequence; damage takes the place of an unreadable one."""
     parts = [
         in_order((row["item"]["S"], row) for row in table.query(f"record/{part}")) for part in range(SHARDS)
     ]
@@ -38,9 +38,9 @@ def all_records(table: Table) -> Iterator[Record | Damage]:
 
 
 def rebuild(table: Table) -> None:
-    """Make items, lists by verdict and numbers anew from the records, while nobody else writes.
+    """Recompute items, verdicts and counts from the records; no one else may write meanwhile.
 
-    Cut short, it is to be done again: until then some items are missing from the answers.
+    If it is interrupted it must be repeated: until then some items are missing from the answers.
     """
     table.delete_all(_derived(table))
     counted: Counter[tuple[Application, Verdict]] = Counter()
@@ -49,9 +49,9 @@ def rebuild(table: Table) -> None:
 
 
 def _derived(table: Table) -> Iterator[Key]:
-    """Yield where all rows lie that follow from records; the numbers, which tell of the others, come last."""
+    """Yield the keys of all derived rows; the counts come last, because they name the lists by verdict."""
     tallies = list(table.query("tally"))
-    # What a damaged list holds under a verdict that no item should have has a number too, be it zero.
+    # A list under a verdict that no item should have also has a count, which may be zero.
     lists = {key_of(row)[1].rpartition("/")[0] for row in tallies}
     for name in sorted(lists):
         yield from map(key_of, table.query(f"verdict/{name}"))

@@ -1,4 +1,4 @@
-"""How values of the manifest lie in the table's rows, as DynamoDB's interface writes them."""
+"""Conversion between the manifest's values and the table's rows, in the form of DynamoDB's API."""
 
 from __future__ import annotations
 
@@ -39,40 +39,40 @@ __all__ = [
 ]
 
 Row = Mapping[str, Any]
-"""Attribute to value with its type: `{"pk": {"S": "…"}}`."""
+"""Attribute to typed value: `{"pk": {"S": "…"}}`."""
 
 Key = tuple[str, str]
-"""Partition and place of a row."""
+"""Partition key and sort key of a row."""
 
 LARGEST_ROW = 400_000
-"""Bytes of a row: DynamoDB takes 409,600, its own accounting included."""
+"""Most bytes of a row; DynamoDB takes 409,600, including its own overhead."""
 
 COMPRESSED_FROM = 4_096
-"""Characters from which a value is stored compressed."""
+"""A value of this many characters or more is stored compressed."""
 
 
 def text(value: str) -> dict[str, str]:
-    """Return a text as DynamoDB's interface writes it."""
+    """Return a text as a typed value."""
     return {"S": value}
 
 
 def number(value: int) -> dict[str, str]:
-    """Return a number as DynamoDB's interface writes it."""
+    """Return a number as a typed value."""
     return {"N": str(value)}
 
 
 def key_of(row: Row) -> Key:
-    """Return where a row lies."""
+    """Return the key of a row."""
     return row["pk"]["S"], row["sk"]["S"]
 
 
 def item_key(item_id: str) -> Key:
-    """Return where an item's fold lies."""
+    """Return the key of an item's row."""
     return f"item/{shard(item_id)}", place(item_id)
 
 
 def item_row(item: Item) -> Row:
-    """Return the row of an item; the attribute `listed` makes it known to the index by state."""
+    """Return the row of an item; the attribute `listed` puts it into the index by state."""
     pk, sk = item_key(item.item_id)
     return {
         "pk": text(pk),
@@ -88,15 +88,15 @@ def item_of(row: Row) -> Item:
     """Return the item in a row.
 
     Raises:
-        ManifestCorrupt: Somebody has edited the row so that it can't be read.
+        ManifestCorrupt: The row was edited by hand so that it cannot be read.
     """
     try:
         return Item.from_json(_value(row["fold"]))
     except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
         item_id = row.get("item", {}).get("S", "?")
         raise ManifestCorrupt(
-            f"what is stored of {item_id} can't be read: {error}",
-            remedy="Make it anew from the records with `lakewright manifest fsck --repair`.",
+            f"the stored state of {item_id} can't be read: {error}",
+            remedy="Rebuild it from the records with `lakewright manifest fsck --repair`.",
             details={"item_id": item_id},
         ) from error
 
@@ -114,7 +114,7 @@ def record_row(record: Record) -> Row:
 
 
 def record_of(row: Row) -> Record | Damage:
-    """Return the record in a row, or what is wrong with a row that somebody has edited."""
+    """Return the record in a row, or the damage if the row was edited so that it cannot be read."""
     item_id, sequence = row["item"]["S"], int(row["sequence"]["N"])
     try:
         record = Record.from_json(_value(row["record"]))
@@ -126,12 +126,12 @@ def record_of(row: Row) -> Record | Damage:
 
 
 def marker_row(record: Record) -> Row:
-    """Return the row that keeps a record's id from being given twice."""
+    """Return the row that reserves a record's id, so that no other record gets it."""
     return {"pk": text(f"id/{record.record_id}"), "sk": text("="), "item": text(record.item_id)}
 
 
 def verdicts_of(item: Item | None) -> set[tuple[Application, Verdict]]:
-    """Return the applications and verdicts under which an item is listed; versions never count."""
+    """Return the applications, without versions, and verdicts under which an item is listed."""
     if item is None or item.sequence == 0:
         return set()
     return {(Application.named(*a.key), verdict) for a, verdict in item.verdicts().items()}
@@ -144,18 +144,18 @@ def verdict_row(application: Application, verdict: Verdict, item_id: str) -> Row
 
 
 def tally_key(application: Application, verdict: Verdict, slot: int) -> Key:
-    """Return where a part of the number of an application's items with a verdict lies."""
+    """Return the key of one part of the count of an application's items with a verdict."""
     return "tally", f"{_application_key(application)}/{verdict}/{slot}"
 
 
 def application_of(row: Row) -> Application:
-    """Return the application that a row of numbers is about."""
+    """Return the application of a count's row."""
     name, instance_id = json.loads(row["application"]["S"])
     return Application.named(name, instance_id)
 
 
 def document_key(kind: str, key: str) -> Key:
-    """Return where a document lies."""
+    """Return the key of a document's row."""
     return f"document/{kind}", place(key)
 
 
@@ -179,24 +179,24 @@ def document_of(row: Row) -> Document:
 
 
 def checked(row: Row) -> Row:
-    """Return the row, which DynamoDB can keep.
+    """Return the row if DynamoDB can store it.
 
     Raises:
-        UsageError: It is too large.
+        UsageError: The row is too large.
     """
     size = size_of(row)
     if size > LARGEST_ROW:
         subject = row.get("item") or row.get("key") or row["pk"]
         raise UsageError(
-            f"what is to be kept of {subject['S'][:80]} has {size} bytes compressed; "
-            f"DynamoDB keeps at most {LARGEST_ROW}",
-            remedy="Record less with it, or choose another back end for the manifest.",
+            f"the row of {subject['S'][:80]} has {size} bytes compressed; "
+            f"DynamoDB stores at most {LARGEST_ROW}",
+            remedy="Record less data with it, or choose another back end for the manifest.",
         )
     return row
 
 
 def size_of(row: Row) -> int:
-    """Return about how many bytes a row takes."""
+    """Return the approximate size of a row in bytes."""
     return sum(len(name) + _length(next(iter(value.values()))) for name, value in row.items())
 
 
@@ -205,7 +205,7 @@ def _length(value: str | bytes) -> int:
 
 
 def _application_key(application: Application) -> str:
-    """Names may be longer than a key, so a digest stands for them."""
+    """Return a digest of an application, whose name may be too long for a key."""
     return hashlib.sha256(json.dumps(application.key).encode()).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""How the table comes to be, and which version of its layout it has."""
+"""Creation and migration of the table."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from collections.abc import Callable, Sequence
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakewright.errors import NotInstalled
-from lakewright.stores.dynamodb.faults import code_of, translate
+from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, number, text
 from lakewright.stores.dynamodb.table import BY_STATE, Change, Refused, Table, if_absent, if_equal
 
 __all__ = ["MIGRATIONS", "migrate"]
 
 VERSION: Key = ("schema", "=")
-"""Where the version lies."""
+"""The key of the row that holds the version of the layout."""
 
 
-def _make_nothing(_table: Table) -> None:
-    """Leave a new table empty: that is the first layout."""
+def _keep_empty(_table: Table) -> None:
+    """Leave a new table empty: the first layout."""
 
 
-MIGRATIONS: Sequence[Callable[[Table], None]] = (_make_nothing,)
-"""What takes the rows from one version of the layout to the next; each may be done twice without harm."""
+MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty,)
+"""Each step takes the rows from one version of the layout to the next, and may be repeated."""
 
 
 def migrate(table: Table) -> None:
-    """Make the table where there is none, and bring it to this layout.
+    """Create the table if it does not exist, and migrate it to the current layout.
 
-    The version is written last and only by who finds the one before, so that a migration that was cut short
-    is done again.
+    The version is written last, and only over the one before it, so that an interrupted migration is
+    repeated.
 
     Raises:
-        NotInstalled: The table is of a newer version than this one of Lakewright.
+        NotInstalled: A newer version of Lakewright wrote the table.
     """
     present, wanted = _version(table), len(MIGRATIONS)
     if present > wanted:
@@ -45,7 +45,7 @@ def migrate(table: Table) -> None:
         try:
             table.transact([_stamp(version)])
         except Refused:
-            return migrate(table)  # another process was quicker
+            return migrate(table)  # another process migrated it first
     return None
 
 
@@ -92,7 +92,7 @@ def _create(table: Table) -> None:
             ],
         )
     except (BotoCoreError, ClientError) as error:
-        if code_of(error) != "ResourceInUseException":  # another process makes it just now
+        if code_of(error) != "ResourceInUseException":  # another process is creating it
             raise translate(error, table.where) from error
     for _ in table.attempts():
         if table.ask("describe_table", TableName=table.name)["Table"]["TableStatus"] == "ACTIVE":

@@ -1,4 +1,4 @@
-"""The table: asking DynamoDB, waiting where it says so, and telling what went wrong."""
+"""Requests to DynamoDB for one table, with retries and Lakewright's errors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakewright.errors import StoreUnavailable
 from lakewright.stores.dynamodb.clock import ServerClock
-from lakewright.stores.dynamodb.faults import code_of, translate
+from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.rows import Key, Row, text
 
 __all__ = ["BY_STATE", "Change", "Refused", "Table", "if_absent", "if_equal"]
 
 BY_STATE = "by_state"
-"""The index of items by state; only rows of items have its key."""
+"""The index of items by state; only the rows of items have its key."""
 
 MOST_READ, MOST_WRITTEN = 100, 25
-"""Rows of one request that reads, or that writes without conditions."""
+"""Most rows of one request that reads, or that writes without conditions; DynamoDB's limits."""
 
 PATIENCE = 30.0
-"""Seconds for which a request that DynamoDB turns away for the moment is tried again."""
+"""Seconds during which a request that DynamoDB throttles is retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Change:
     """One row's part in a transaction, as `TransactWriteItems` takes it.
 
     Attributes:
-        key: Where the row lies; a transaction changes each row once.
+        key: The key of the row; a transaction changes each row once.
         kind: `Put`, `Update`, `Delete` or `ConditionCheck`.
-        arguments: All but the table's name.
-        size: Bytes, about.
+        arguments: All arguments but the table's name.
+        size: Approximate size in bytes.
     """
 
     key: Key
@@ -48,10 +48,10 @@ class Change:
 
 
 class Refused(Exception):
-    """A transaction wasn't made: rows aren't as expected, or another transaction was at them.
+    """A transaction failed because rows are not as expected, or conflicted with another transaction.
 
     Attributes:
-        keys: The rows whose conditions didn't hold; none where a transaction was in the way.
+        keys: The rows whose conditions did not hold; empty after a conflict.
     """
 
     def __init__(self, keys: frozenset[Key]) -> None:
@@ -60,12 +60,12 @@ class Refused(Exception):
 
 
 class Table:
-    """A table of DynamoDB.
+    """A DynamoDB table.
 
     Args:
-        name: Its name.
-        region: AWS's region; by default as boto3 finds it.
-        endpoint_url: Where DynamoDB answers; by default AWS's own place in that region.
+        name: The name of the table.
+        region: The AWS region; by default the one that boto3 finds.
+        endpoint_url: The address of DynamoDB; by default that of AWS in the region.
     """
 
     def __init__(self, name: str, *, region: str | None, endpoint_url: str | None) -> None:
@@ -74,15 +74,15 @@ class Table:
         self.clock = ServerClock()
         config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 5})
         try:
-            # The default session is shared with the rest of the process; making clients of it isn't safe.
+            # boto3's default session is shared, and creating clients from it is not thread-safe.
             self._client: Any = boto3.session.Session().client(
                 "dynamodb", region_name=region, endpoint_url=endpoint_url, config=config
             )
         except (BotoCoreError, ValueError) as error:
             raise translate(error, self.where) from error
 
-    def is_there(self) -> bool:
-        """Return whether the table has been made."""
+    def exists(self) -> bool:
+        """Return whether the table exists."""
         try:
             self.raw("describe_table", TableName=self.name)
         except (BotoCoreError, ClientError) as error:
@@ -92,10 +92,10 @@ class Table:
         return True
 
     def ask(self, operation: str, **arguments: Any) -> Any:
-        """Return the answer to one request, which boto3 repeats where it was lost or turned away.
+        """Return the answer to one request, which boto3 retries if it was lost or throttled.
 
         Raises:
-            StoreUnavailable: There is no answer, or a refusal.
+            StoreUnavailable: There is no answer, or DynamoDB refused the request.
         """
         try:
             return self.raw(operation, **arguments)
@@ -103,23 +103,23 @@ class Table:
             raise translate(error, self.where) from error
 
     def raw(self, operation: str, **arguments: Any) -> Any:
-        """Return the answer to one request; errors are boto3's own."""
+        """Return the answer to one request; errors are boto3's."""
         asked = self.clock.counter()
         try:
             answer = getattr(self._client, operation)(**arguments)
         except ClientError as error:
-            self._hear(error.response, asked)
+            self._observe(error.response, asked)
             raise
-        self._hear(answer, asked)
+        self._observe(answer, asked)
         return answer
 
-    def _hear(self, answer: Mapping[str, Any], asked: float) -> None:
+    def _observe(self, answer: Mapping[str, Any], asked: float) -> None:
         date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
         if date:
-            self.clock.heard(date, asked=asked, answered=self.clock.counter())
+            self.clock.observe(date, asked=asked, answered=self.clock.counter())
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Row]:
-        """Return the rows that are there, as they are right now."""
+        """Return the existing rows of these keys in their current state."""
         wanted = iter(dict.fromkeys(keys))
         found: dict[Key, Row] = {}
         while page := list(islice(wanted, MOST_READ)):
@@ -138,13 +138,13 @@ class Table:
     def query(
         self, pk: str, prefix: str = "", *, index: str | None = None, is_descending: bool = False
     ) -> Iterator[Row]:
-        """Yield the rows of one partition whose places begin with `prefix`, sorted, page by page.
+        """Yield the rows of one partition whose sort key starts with `prefix`, sorted, page by page.
 
         Args:
-            pk: The partition, of the table or of the index.
-            prefix: What places begin with.
+            pk: The partition of the table or index.
+            prefix: The beginning of sort keys.
             index: An index, which may lag behind; the table itself never does.
-            is_descending: Whether to begin with the last place.
+            is_descending: Whether to begin with the last sort key.
         """
         partition = "pk" if index is None else "listed"
         request: dict[str, Any] = {
@@ -162,11 +162,11 @@ class Table:
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def transact(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or none.
+        """Apply all changes, or none.
 
         Raises:
-            Refused: A row isn't as its change expects it to be, or others are at the same rows.
-            StoreUnavailable: There is no answer, or a refusal; or DynamoDB had no room for too long.
+            Refused: A row is not as its change expects, or another transaction changes the same rows.
+            StoreUnavailable: There is no answer, DynamoDB refused the request, or it throttled for too long.
         """
         items = [{c.kind: {"TableName": self.name, **c.arguments}} for c in changes]
         for _ in self.attempts():
@@ -182,17 +182,17 @@ class Table:
                 )
                 if refused or "TransactionConflict" in reasons:
                     raise Refused(refused) from error
-                if not _PASSING.intersection(reasons):
+                if not _TRANSIENT.intersection(reasons):
                     raise translate(error, self.where) from error
             except BotoCoreError as error:
                 raise translate(error, self.where) from error
 
     def put_all(self, rows: Iterable[Row]) -> None:
-        """Put rows down whatever is there, each by itself."""
+        """Write rows unconditionally, each by itself."""
         self._write_all({"PutRequest": {"Item": row}} for row in rows)
 
     def delete_all(self, keys: Iterable[Key]) -> None:
-        """Remove rows, each by itself."""
+        """Delete rows, each by itself."""
         self._write_all({"DeleteRequest": {"Key": _key(key)}} for key in keys)
 
     def _write_all(self, requests: Iterable[Mapping[str, Any]]) -> None:
@@ -205,14 +205,14 @@ class Table:
                     break
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._client.close()
 
     def attempts(self) -> Iterator[int]:
-        """Yield numbers of attempts, with growing pauses of random length between, until patience ends.
+        """Yield the numbers of attempts, with growing pauses of random length between.
 
         Raises:
-            StoreUnavailable: It has ended.
+            StoreUnavailable: `PATIENCE` seconds have passed.
         """
         deadline = time.monotonic() + PATIENCE
         number, longest = 0, 0.02
@@ -221,7 +221,7 @@ class Table:
             pause = SystemRandom().uniform(0, longest)
             if time.monotonic() + pause > deadline:
                 raise StoreUnavailable(
-                    f"{self.where} has turned requests away for {PATIENCE:.0f} s",
+                    f"{self.where} has throttled requests for {PATIENCE:.0f} s",
                     remedy="Give the table more capacity, or let fewer runs write at once.",
                 )
             time.sleep(pause)
@@ -229,12 +229,12 @@ class Table:
 
 
 def if_absent() -> dict[str, Any]:
-    """Return the condition that a row isn't there."""
+    """Return the condition that a row does not exist."""
     return {"ConditionExpression": "attribute_not_exists(pk)"}
 
 
 def if_equal(attribute: str, value: int) -> dict[str, Any]:
-    """Return the condition that a row is there and holds a number."""
+    """Return the condition that a row exists and its attribute equals a number."""
     return {
         "ConditionExpression": "#a = :a",
         "ExpressionAttributeNames": {"#a": attribute},
@@ -247,10 +247,10 @@ def _key(key: Key) -> dict[str, Any]:
 
 
 def _reasons(error: ClientError) -> list[str]:
-    """Return why a transaction was cancelled, a reason for each of its changes; none for other errors."""
+    """Return the reason for each change of a cancelled transaction; none for other errors."""
     if code_of(error) == "TransactionCanceledException":
         return [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())]
     return []
 
 
-_PASSING = {"ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"}
+_TRANSIENT = {"ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"}

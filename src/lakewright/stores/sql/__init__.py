@@ -1,1 +1,1 @@
-"""Back ends in SQL databases: one schema and one set of queries, through SQLAlchemy Core."""
+"""What the back ends in SQL databases share: one schema and one set of queries, through SQLAlchemy Core."""

@@ -1,4 +1,4 @@
-"""How values of the manifest lie in rows."""
+"""Conversion between the manifest's values and table rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def record_row(record: Record) -> dict[str, Any]:
 
 
 def record_of(row: Row[Any]) -> Record | Damage:
-    """Return the record in a row, or what is wrong with a row that somebody has edited."""
+    """Return the record in a row, or the damage if the row was edited so that it cannot be read."""
     try:
         return Record(
             record_id=row.record_id,
@@ -98,14 +98,14 @@ def item_of(fold: str) -> Item:
 
 
 def verdict_rows(item: Item) -> set[tuple[str, str]]:
-    """Return application and verdict of each row that an item has among the verdicts."""
+    """Return the application and verdict of each of an item's rows in the table of verdicts."""
     if item.sequence == 0:
         return set()
     return {(application_key(a), verdict.value) for a, verdict in item.verdicts().items()}
 
 
 def application_key(application: Application) -> str:
-    """Return an application as text; versions are left out, as they never count.
+    """Return an application as text, without its version: versions are never compared.
 
     Example:
         >>> application_key(Application.named("loader", "db1", version="2"))
@@ -120,7 +120,7 @@ def _key_text(key: tuple[str, str | None]) -> str:
 
 
 def application_of(key: str) -> Application:
-    """Return the application that `application_key` wrote."""
+    """Return the application of a text that `application_key` returned."""
     name, instance_id = json.loads(key)
     return Application.named(name, instance_id)
 

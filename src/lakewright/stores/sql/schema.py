@@ -1,8 +1,8 @@
-"""The tables of a manifest in a SQL database, and how they come to be.
+"""The tables of a manifest in a SQL database, and their migrations.
 
-`records` and `documents` hold everything; the others follow from the records and are written in the same
-transaction, so that questions are answered by looking up an index. Triggers note in `suspects` which items
-somebody has edited by hand, behind the rules' back.
+`records` and `documents` hold everything. The other tables are derived from the records and written in the
+same transaction, so that an index answers every query. Triggers list in `edited` the items whose records were
+changed by hand, not by Lakewright.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from lakewright.errors import NotInstalled
 
 __all__ = [
     "documents",
+    "edited",
+    "is_created",
     "is_current",
-    "is_made",
     "items",
     "migrate",
     "records",
-    "suspects",
     "tallies",
     "verdicts",
 ]
@@ -40,7 +40,7 @@ __all__ = [
 metadata = MetaData()
 
 KEY = Text().with_variant(Text(collation="C"), "postgresql")
-"""Text that sorts by its characters' code points, as SQLite and Python sort."""
+"""Text that sorts by code point, as it does in SQLite and Python."""
 
 records = Table(
     "lakewright_records",
@@ -98,11 +98,11 @@ documents = Table(
     Column("value", Text, nullable=False),
 )
 
-suspects = Table("lakewright_suspects", metadata, Column("item_id", KEY, primary_key=True))
+edited = Table("lakewright_suspects", metadata, Column("item_id", KEY, primary_key=True))
 
 schema = Table("lakewright_schema", metadata, Column("version", Integer, nullable=False))
 
-# Our own writes bring the item first, so a record that is ahead of its item is somebody else's.
+# Lakewright writes the item before its record, so a record with a higher sequence than its item is an edit.
 _TRIGGERS: Mapping[str, Sequence[str]] = {
     "sqlite": (
         """
@@ -149,31 +149,31 @@ def _create(connection: Connection) -> None:
 
 
 MIGRATIONS: Sequence[Callable[[Connection], None]] = (_create,)
-"""What takes a database from one version of the schema to the next; the first makes it."""
+"""Each step takes a database from one version of the schema to the next; the first step creates it."""
 
 
-def is_made(connection: Connection) -> bool:
-    """Return whether a database has a schema of ours, of whatever version."""
+def is_created(connection: Connection) -> bool:
+    """Return whether a database has a manifest's schema, of any version."""
     return inspect(connection).has_table(schema.name)
 
 
 def is_current(connection: Connection) -> bool:
-    """Return whether a database has this schema."""
+    """Return whether a database has the current version of the schema."""
     return _version_of(connection) == len(MIGRATIONS)
 
 
 def _version_of(connection: Connection) -> int:
-    if not is_made(connection):
+    if not is_created(connection):
         return 0
     version: int = connection.execute(select(schema.c.version)).scalar_one()
     return version
 
 
 def migrate(connection: Connection, where: str) -> None:
-    """Bring a database to this schema, within the transaction that the connection is in.
+    """Migrate a database to the current schema, within the connection's transaction.
 
     Raises:
-        NotInstalled: The database is of a newer version than this one of Lakewright.
+        NotInstalled: A newer version of Lakewright wrote the database.
     """
     present, wanted = _version_of(connection), len(MIGRATIONS)
     if present > wanted:

@@ -1,4 +1,4 @@
-"""Reading and writing the tables, each function within a transaction of the caller's."""
+"""Reading and writing the tables; each function runs within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Document, DocumentKey
-from lakewright.stores.sql.direct import Statement
+from lakewright.stores.sql.listing import PAGE, Ask
 from lakewright.stores.sql.rows import (
     document_row,
     item_of,
@@ -33,31 +33,31 @@ from lakewright.stores.sql.rows import (
     record_row,
     verdict_rows,
 )
-from lakewright.stores.sql.schema import documents, items, records, suspects, tallies, verdicts
-from lakewright.stores.sql.select import PAGE, Ask
+from lakewright.stores.sql.schema import documents, edited, items, records, tallies, verdicts
+from lakewright.stores.sql.statement import Statement
 
 FEW = 8
-"""Documents that are looked up one by one."""
+"""Up to this many documents are looked up one by one, by compiled statements."""
 
 __all__ = [
     "all_records",
-    "is_settled",
+    "has_edited",
     "load_documents",
     "load_items",
     "load_records",
     "rebuild",
+    "refold_edited",
     "save_documents",
     "save_items",
     "save_records",
     "save_verdicts",
-    "settle",
 ]
 
 
 def load_items(
     connection: Connection, item_ids: Sequence[str], *, is_locking: bool = False
 ) -> dict[str, Item]:
-    """Return the items that are there; locked ones stay as they are until the transaction ends."""
+    """Return the items that exist; locked ones stay unchanged until the transaction ends."""
     if len(item_ids) == 1:
         statement = _LOCKED_ITEM if is_locking else _ITEM
         rows = statement.rows(connection, of=item_ids[0])
@@ -75,8 +75,8 @@ def _item(item_id: str, fold: str) -> Item:
         return item_of(fold)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
-            f"what is stored of {item_id} can't be read: {error}",
-            remedy="Make it anew from the records with `lakewright manifest fsck --repair --yes`.",
+            f"the stored state of {item_id} can't be read: {error}",
+            remedy="Rebuild it from the records with `lakewright manifest fsck --repair --yes`.",
             details={"item_id": item_id},
         ) from error
 
@@ -84,16 +84,16 @@ def _item(item_id: str, fold: str) -> Item:
 def load_documents(
     connection: Connection, keys: Sequence[DocumentKey], *, is_locking: bool = False
 ) -> dict[DocumentKey, Document]:
-    """Return the documents that are there; locked ones stay as they are until the transaction ends."""
+    """Return the documents that exist; locked ones stay unchanged until the transaction ends."""
     if len(keys) <= FEW:
-        # In order, so that no two transactions wait for each other in a ring.
+        # Locked in sorted order, so that transactions cannot deadlock.
         statement = _LOCKED_DOCUMENT if is_locking else _DOCUMENT
         rows = [
             row for kind, key in sorted(keys) for row in statement.rows(connection, of_kind=kind, of_key=key)
         ]
     else:
-        # Seeks every kind with every key, of which few are there, instead of a pair at a time: SQLite finds
-        # pairs by reading the whole table only.
+        # The query seeks every combination of kind and key, of which few exist: for a list of pairs SQLite
+        # would read the whole table.
         kinds, names = {kind for kind, _ in keys}, {key for _, key in keys}
         query = select(documents).where(documents.c.kind.in_(kinds), documents.c.key.in_(names))
         query = query.order_by(documents.c.kind, documents.c.key)
@@ -107,13 +107,13 @@ def load_documents(
 
 
 def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
-    """Return the records of an item, in order of sequence; damage in place of unreadable ones."""
+    """Return an item's records by sequence; damage takes the place of an unreadable one."""
     query = select(records).where(records.c.item_id == item_id).order_by(records.c.sequence)
     return [record_of(row) for row in connection.execute(query)]
 
 
 def all_records(ask: Ask) -> Iterator[Record | Damage]:
-    """Yield every record, by item id and sequence, page by page."""
+    """Yield every record by item id and sequence, page by page."""
     place = tuple_(records.c.item_id, records.c.sequence)
     query = select(records).order_by(records.c.item_id, records.c.sequence).limit(PAGE)
     page = ask(query)
@@ -123,12 +123,12 @@ def all_records(ask: Ask) -> Iterator[Record | Damage]:
 
 
 def save_records(connection: Connection, added: Sequence[Record]) -> None:
-    """Insert records; their items are there already, so that no trigger takes them for somebody else's."""
+    """Insert records; their items must be saved already, or the triggers take the records for edits."""
     _INSERT_RECORD.run(connection, [record_row(record) for record in added])
 
 
 def save_items(connection: Connection, before: Mapping[str, Item], after: Iterable[Item]) -> None:
-    """Put down how items are now: inserted where they weren't there, so that two inserts collide."""
+    """Save items: new ones are inserted, so that concurrent inserts collide, and empty ones are deleted."""
     now = list(after)
     added = [item_row(item) for item in now if item.sequence and item.item_id not in before]
     changed = [item_row(item) for item in now if item.sequence and item.item_id in before]
@@ -144,7 +144,7 @@ def save_documents(
     before: Mapping[DocumentKey, Document],
     after: Mapping[DocumentKey, Document | None],
 ) -> None:
-    """Put down how documents are now, those that are None by removing them."""
+    """Save documents; those that are None are deleted."""
     now = [document for document in after.values() if document is not None]
     added = [document_row(d) for d in now if (d.kind, d.key) not in before]
     changed = [document_row(d) for d in now if (d.kind, d.key) in before]
@@ -156,11 +156,11 @@ def save_documents(
 
 
 def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, Item]]) -> None:
-    """Put down what items' verdicts are now, and how many items have each.
+    """Save the verdicts of items, and the counts of items by verdict.
 
     Args:
         connection: In a transaction in which the items are locked.
-        changes: Each item before (None where it wasn't there) and after.
+        changes: Each item before (None if it did not exist) and after.
     """
     gone, added = [], []
     for before, after in changes:
@@ -176,7 +176,7 @@ def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, I
 
 
 def _save_tallies(connection: Connection, counted: Mapping[tuple[str, str], int]) -> None:
-    """Add to the tallies, last of all and in order: transactions then wait for each other, but in no ring."""
+    """Add to the counts, last of all and in sorted order, so that transactions cannot deadlock."""
     for (application, verdict), change in sorted(counted.items()):
         if change == 0:
             continue
@@ -186,27 +186,27 @@ def _save_tallies(connection: Connection, counted: Mapping[tuple[str, str], int]
             _INSERT_TALLY.run(connection, [row])
 
 
-def is_settled(connection: Connection) -> bool:
-    """Return whether nobody has edited items by hand that would have to be folded again."""
-    return _FIRST_SUSPECT.rows(connection)[0][0] is None
+def has_edited(connection: Connection) -> bool:
+    """Return whether there are items whose records were edited by hand and that must be folded again."""
+    return _FIRST_EDITED.rows(connection)[0][0] is not None
 
 
-def settle(connection: Connection) -> None:
-    """Fold items again that somebody has edited by hand."""
-    if is_settled(connection):
+def refold_edited(connection: Connection) -> None:
+    """Fold the items again whose records were edited by hand."""
+    if not has_edited(connection):
         return
-    some = select(suspects.c.item_id).order_by(suspects.c.item_id).limit(PAGE)
-    while edited := connection.scalars(some).all():
-        before = load_items(connection, edited, is_locking=True)
-        after = [replay(item_id, load_records(connection, item_id))[0] for item_id in edited]
+    some = select(edited.c.item_id).order_by(edited.c.item_id).limit(PAGE)
+    while ids := connection.scalars(some).all():
+        before = load_items(connection, ids, is_locking=True)
+        after = [replay(item_id, load_records(connection, item_id))[0] for item_id in ids]
         save_items(connection, before, after)
         save_verdicts(connection, [(before.get(item.item_id), item) for item in after])
-        connection.execute(delete(suspects).where(suspects.c.item_id.in_(edited)))
+        connection.execute(delete(edited).where(edited.c.item_id.in_(ids)))
 
 
 def rebuild(connection: Connection) -> None:
-    """Make all that follows from the records anew."""
-    for table in (items, verdicts, tallies, suspects):
+    """Recompute everything that is derived from the records."""
+    for table in (items, verdicts, tallies, edited):
         connection.execute(delete(table))
     found = all_records(lambda query: connection.execute(query).all())
     folded = (replay(item_id, of_item)[0] for item_id, of_item in groupby(found, key=lambda r: r.item_id))
@@ -225,7 +225,7 @@ _ITEM, _LOCKED_ITEM = Statement(_ITEM_QUERY), Statement(_ITEM_QUERY.with_for_upd
 
 _DOCUMENT, _LOCKED_DOCUMENT = Statement(_DOCUMENT_QUERY), Statement(_DOCUMENT_QUERY.with_for_update())
 
-_FIRST_SUSPECT = Statement(select(func.min(suspects.c.item_id)))
+_FIRST_EDITED = Statement(select(func.min(edited.c.item_id)))
 
 _INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT, _INSERT_VERDICT, _INSERT_TALLY = (
     Statement(insert(table)) for table in (records, items, documents, verdicts, tallies)

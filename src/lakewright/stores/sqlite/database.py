@@ -17,21 +17,30 @@ from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
-from lakewright.stores.sql.backend import Backend
+from lakewright.stores.sql.database import Database
 
-__all__ = ["sqlite_backend"]
+__all__ = ["sqlite_database"]
 
-READING = "lakewright_reading"
-"""The execution option of connections that need no transaction: each statement is one by itself."""
+READ_ONLY = "lakewright_read_only"
+"""The execution option of connections that only read: each statement is a transaction by itself."""
 
 
-def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Backend:
-    """Return the file as a database, its folder made if need be."""
+def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> Database:
+    """Return the file as a database; its folder is created if it does not exist.
+
+    Args:
+        path: The file.
+        clock: Gives the time, in UTC.
+        busy: Seconds to wait for other processes' transactions.
+
+    Raises:
+        StoreUnavailable: The folder cannot be created.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"the folder of the manifest {path} can't be made: {error.strerror}",
+            f"the folder of the manifest {path} can't be created: {error.strerror}",
             remedy="Set `manifest: {path: …}` to a place that can be written.",
         ) from error
     engine = create_engine(
@@ -42,23 +51,23 @@ def sqlite_backend(path: Path, clock: Callable[[], datetime], busy: float) -> Ba
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
     event.listen(engine, "begin", _begin)
-    return Backend(
+    return Database(
         engine=engine,
         where=str(path),
         now=lambda _: clock(),
-        has_own_clock=False,
-        reading={READING: True},
+        has_server_clock=False,
+        read_options={READ_ONLY: True},
         check=lambda _: None,
         lock_schema=lambda _: None,
         driver_errors=sqlite3.Error,
         collisions=sqlite3.IntegrityError,
-        is_passing=lambda _: False,
+        is_transient=lambda _: False,
         translate=lambda error: _translate(error, path),
     )
 
 
 def _prepare(connection: sqlite3.Connection, busy: float) -> None:
-    """Set a new connection up; transactions are then begun by `_begin` alone."""
+    """Set up a new connection; from then on `_begin` alone begins transactions."""
     connection.isolation_level = None
     deadline = time.monotonic() + busy
     while True:
@@ -66,7 +75,8 @@ def _prepare(connection: sqlite3.Connection, busy: float) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError as error:
-            # Changing the mode doesn't wait for other processes that open the same new file.
+            # SQLite's busy timeout does not cover a change of the journal mode, so processes that open the
+            # same new file at once retry here.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
@@ -74,8 +84,8 @@ def _prepare(connection: sqlite3.Connection, busy: float) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    if READING not in connection.get_execution_options():
-        # To the driver itself: SQLAlchemy's way takes as long as the statement.
+    if READ_ONLY not in connection.get_execution_options():
+        # Through the driver: SQLAlchemy's own execution takes as long as the statement itself.
         driver: Any = connection.connection.driver_connection
         driver.execute("BEGIN IMMEDIATE")
 
@@ -101,7 +111,7 @@ _FAULTS: Mapping[str, tuple[str, str]] = {
     "SQLITE_FULL": ("can't grow: the disk is full", "Free some space, then run again."),
     "SQLITE_IOERR": (
         "can't be read or written",
-        "See that the disk is in order and has space, then run again.",
+        "Check that the disk works and has free space, then run again.",
     ),
     "SQLITE_NOTADB": (
         "isn't a SQLite file",

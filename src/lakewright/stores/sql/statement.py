@@ -1,7 +1,6 @@
-"""Statements that run many times for each lock, past what SQLAlchemy does at each execution.
+"""Statements that are compiled once and then passed to the driver, past SQLAlchemy.
 
-Each is compiled once for a database and then given to its driver: a lock takes two dozen of them, and
-whatever is done at each of them counts.
+Taking and ending one lock executes about two dozen of them, so the overhead of each one counts.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ __all__ = ["Statement"]
 
 
 class Statement:
-    """A statement whose parameters have names.
+    """A statement with named parameters.
 
     Args:
-        clause: As SQLAlchemy writes it; without lists of a length that varies.
+        clause: The statement in SQLAlchemy's form; it must not contain lists of varying length.
     """
 
     def __init__(self, clause: ClauseElement) -> None:
@@ -27,7 +26,7 @@ class Statement:
         self._compiled: dict[str, tuple[str, Sequence[str] | None]] = {}
 
     def rows(self, connection: Connection, **parameters: Any) -> list[Any]:
-        """Return what a query finds, as the driver has it."""
+        """Return the rows that a query finds, as the driver returns them."""
         text, order = self._for(connection)
         cursor = connection.connection.cursor()
         try:
@@ -37,7 +36,10 @@ class Statement:
             cursor.close()
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Execute for each of some rows, and return how many rows of the table the last one concerned."""
+        """Execute the statement for each row, and return the driver's count of affected table rows.
+
+        For several rows the count is that of the last one, where the driver counts that way.
+        """
         if not rows:
             return 0
         text, order = self._for(connection)

@@ -1,4 +1,4 @@
-"""What a store has read lately, so that the write that follows needn't read it again."""
+"""A cache of what a store has read, so that the write that follows need not read it again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from threading import Lock
 from lakewright.manifest.item import Item
 from lakewright.manifest.store import Document, DocumentKey, Seen
 
-__all__ = ["Memo"]
+__all__ = ["Cache"]
 
-MOST = 512
-"""Items, and documents, that are remembered."""
+LARGEST = 512
+"""Most items, and most documents, that are cached."""
 
 
-class Memo:
-    """Items and documents as they were when last seen, also those that weren't there.
+class Cache:
+    """Items and documents as they were when last read, including that some did not exist.
 
-    What is remembered may be outdated: it serves for a write that DynamoDB makes only if it isn't.
+    Entries may be outdated: they serve only for writes that DynamoDB refuses if they are.
     """
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class Memo:
         self._items: OrderedDict[str, Item | None] = OrderedDict()
         self._documents: OrderedDict[DocumentKey, Document | None] = OrderedDict()
 
-    def note(self, item_ids: Iterable[str], keys: Iterable[DocumentKey], seen: Seen) -> None:
-        """Remember what was found when items and documents were asked for."""
+    def store(self, item_ids: Iterable[str], keys: Iterable[DocumentKey], seen: Seen) -> None:
+        """Save the result of reading these items and documents."""
         with self._lock:
             for item_id in item_ids:
                 self._items.pop(item_id, None)
@@ -35,12 +35,12 @@ class Memo:
             for key in keys:
                 self._documents.pop(key, None)
                 self._documents[key] = seen.documents.get(key)
-            for remembered in (self._items, self._documents):
-                while len(remembered) > MOST:
-                    remembered.popitem(last=False)
+            for entries in (self._items, self._documents):
+                while len(entries) > LARGEST:
+                    entries.popitem(last=False)
 
-    def recall(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen | None:
-        """Return all of these as they were last seen, or None if one of them isn't remembered."""
+    def get(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen | None:
+        """Return all of these as they were last read, or None if one of them is not cached."""
         with self._lock:
             if not (self._items.keys() >= set(item_ids) and self._documents.keys() >= set(keys)):
                 return None
@@ -48,8 +48,8 @@ class Memo:
             documents = {k: document for k in keys if (document := self._documents[k]) is not None}
         return Seen(items, documents)
 
-    def forget(self, item_ids: Iterable[str], keys: Iterable[DocumentKey]) -> None:
-        """Remember nothing of these any more."""
+    def drop(self, item_ids: Iterable[str], keys: Iterable[DocumentKey]) -> None:
+        """Remove the entries of these items and documents."""
         with self._lock:
             for item_id in item_ids:
                 self._items.pop(item_id, None)

@@ -1,50 +1,46 @@
-"""The manifest in PostgreSQL: for several machines."""
+"""The store on a PostgreSQL server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import Any
 
 import psycopg
 from sqlalchemy import URL, Connection, create_engine, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, SpecError, StoreUnavailable
-from lakewright.stores.sql.backend import Backend
-from lakewright.stores.sql.schema import is_made
+from lakewright.stores.sql.database import Database
+from lakewright.stores.sql.schema import is_created
 from lakewright.stores.sql.store import SqlStore
 
 __all__ = ["PostgresStore"]
 
 SCHEMA_LOCK = 0x1A4E_0001
-"""Key of the advisory lock under which the schema is made or changed."""
+"""Key of the advisory lock that a process holds while it creates or migrates the schema."""
 
 
 class PostgresStore(SqlStore):
-    """A manifest on a server, of which libpq's environment tells what its url leaves out."""
+    """A manifest on a PostgreSQL server.
+
+    Args:
+        url: `postgresql://user@host:port/database`; libpq's environment variables supply what it leaves out.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(_database(url))
 
     @classmethod
-    def open(cls, settings: Mapping[str, Any]) -> PostgresStore:
-        """Return the store on the server that `url` names."""
-        return cls(_backend(_url(settings)))
-
-    @classmethod
-    def look(cls, settings: Mapping[str, Any]) -> PostgresStore | datetime:
-        """Return the store, or the server's time where it has no tables of a manifest."""
+    def open_existing(cls, url: str) -> SqlStore | datetime:
+        """Return the store, or the server's time if it has no tables of a manifest."""
         with ExitStack() as undo:
-            backend = _backend(_url(settings))
-            undo.callback(backend.engine.dispose)
-            moment = backend.ask(lambda c: None if is_made(c) else _now(c), patience=0)
+            database = _database(url)
+            undo.callback(database.engine.dispose)
+            moment = database.read(lambda c: None if is_created(c) else _now(c), patience=0)
             if moment is not None:
                 return moment
             undo.pop_all()
-        return cls(backend)
-
-
-def _url(settings: Mapping[str, Any]) -> str:
-    return str(settings.get("url", "postgresql://"))
+        return SqlStore(database)
 
 
 def _parse(url: str) -> URL:
@@ -62,8 +58,8 @@ def _parse(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
-def _backend(address: str) -> Backend:
-    """Return a server as a database; nothing is asked of it yet."""
+def _database(address: str) -> Database:
+    """Return the server as a database, without connecting to it."""
     url = _parse(address)
     where = f"the manifest in PostgreSQL at {url.host or 'localhost'}, database {url.database or 'default'},"
     engine = create_engine(
@@ -74,24 +70,24 @@ def _backend(address: str) -> Backend:
         max_overflow=-1,
         pool_pre_ping=True,
     )
-    return Backend(
+    return Database(
         engine=engine,
         where=where,
         now=_now,
-        has_own_clock=True,
-        reading={"isolation_level": "AUTOCOMMIT"},
+        has_server_clock=True,
+        read_options={"isolation_level": "AUTOCOMMIT"},
         check=_refuse_replica,
         lock_schema=_lock_schema,
         driver_errors=psycopg.Error,
         collisions=psycopg.IntegrityError,
-        is_passing=_is_passing,
+        is_transient=_is_transient,
         translate=lambda error: _translate(error, where),
     )
 
 
 def _now(connection: Connection | None) -> datetime:
     if connection is None:
-        raise ValueError("the server has to be asked for the time")
+        raise ValueError("reading the server's time needs a connection")
     moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
     return moment.astimezone(UTC)
 
@@ -99,7 +95,7 @@ def _now(connection: Connection | None) -> datetime:
 def _refuse_replica(connection: Connection) -> None:
     if connection.scalar(select(func.pg_is_in_recovery())):
         raise StoreUnavailable(
-            "the manifest's server is a replica, whose answers lag behind",
+            "the manifest's server is a replica, whose answers lag behind the primary server's",
             remedy="Set `manifest: {url: …}` to the primary server.",
         )
 
@@ -108,8 +104,11 @@ def _lock_schema(connection: Connection) -> None:
     connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
 
 
-def _is_passing(error: Exception) -> bool:
-    """A lost connection, a server that starts, a deadlock or a conflict; not a server that refuses."""
+def _is_transient(error: Exception) -> bool:
+    """Return whether the cause is a lost connection, a starting server, a deadlock or a conflict.
+
+    SQLSTATE classes: 08 connection exception, 40 transaction rollback, 57 operator intervention.
+    """
     cause, state = _cause(error), _state(error)
     is_unanswered = isinstance(cause, psycopg.OperationalError) and not state
     return is_unanswered or state[:2] in {"08", "40", "57"}
@@ -122,7 +121,7 @@ def _translate(error: Exception, where: str) -> LakewrightError:
         return ManifestCorrupt(f"{where} lacks a part of its schema: {first_line}")
     return StoreUnavailable(
         f"{where} can't be used: {first_line}",
-        remedy="See that the server runs, and that `manifest: {url: …}` and the user's rights are right.",
+        remedy="Check that the server runs, and that `manifest: {url: …}` and the user's rights are correct.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Putting writes down: worked out from what was seen, made only if that still holds, else again."""
+"""Saving writes, each computed from what was read and repeated if that is no longer current."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakewright.errors import IllegalTransition, LakewrightError
-from lakewright.manifest.batch import Batch, document_keys, item_ids
-from lakewright.manifest.store import DocumentKey, Seen, Write, Written
+from lakewright.errors import LakewrightError
+from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
+from lakewright.manifest.store import DocumentKey, Outcome, Seen, Write, Written
+from lakewright.stores.dynamodb.cache import Cache
 from lakewright.stores.dynamodb.changes import MARKER, changes_of
-from lakewright.stores.dynamodb.large import MOST_BYTES, MOST_CHANGES, put_down_large
-from lakewright.stores.dynamodb.memo import Memo
+from lakewright.stores.dynamodb.large_write import MOST_BYTES, MOST_CHANGES, write_large
 from lakewright.stores.dynamodb.table import Refused, Table
 
 __all__ = ["Writer"]
 
-Outcome = Written | LakewrightError
-
-ROWS_OF_NUMBERS = 12
-"""Rows of a bundle's transaction kept for numbers of items by verdict."""
+ROWS_OF_COUNTS = 12
+"""Rows of a bundle's transaction that are reserved for counts of items by verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +26,18 @@ class Writer:
 
     Attributes:
         clock: Gives the store's time, in UTC.
-        memo: What was read lately.
-        load: Reads items and documents, and has the memo remember them.
+        cache: Items and documents as they were last read.
+        load: Reads items and documents, and caches them.
     """
 
     table: Table
     clock: Callable[[], datetime]
-    memo: Memo
+    cache: Cache
     load: Callable[[Sequence[str], Sequence[DocumentKey]], Seen]
 
     def write(self, write: Write) -> Written:
-        """Put down one write; see `Store.write`."""
-        written = self._from_memory(write)
+        """Save one write; see `Store.write`."""
+        written = self._write_from_cache(write)
         if written is not None:
             return written
         refused: frozenset[str] = frozenset()
@@ -48,33 +46,33 @@ class Writer:
             batch = _batch(seen, self.clock())
             written = batch.add(write)
             if any(record.record_id in refused for record in batch.records):
-                raise _taken()
+                raise duplicate_record()
             try:
-                self._put_down(batch, seen)
+                self._save(batch, seen)
             except Refused as refusal:
-                # Unless it turns out that the same write has landed before, the id is another record's.
+                # Another record has the id, unless the next attempt finds this very write saved already.
                 refused = frozenset(
                     pk.removeprefix(MARKER) for pk, _ in refusal.keys if pk.startswith(MARKER)
                 )
             else:
                 return written
-        raise AssertionError("attempts end by themselves")
+        raise AssertionError("attempts end by raising StoreUnavailable")
 
-    def _from_memory(self, write: Write) -> Written | None:
-        """Put down a write on what is remembered, or return None if that doesn't do."""
-        seen = self.memo.recall(item_ids([write]), document_keys([write]))
+    def _write_from_cache(self, write: Write) -> Written | None:
+        """Save a write that is computed from the cache, or return None if that fails."""
+        seen = self.cache.get(item_ids([write]), document_keys([write]))
         if seen is None:
             return None
         batch = _batch(seen, self.clock())
         try:
             written = batch.add(write)
-            self._put_down(batch, seen)
+            self._save(batch, seen)
         except (LakewrightError, Refused):
             return None
         return written if batch.items or batch.documents else None
 
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
-        """Put down many independent writes, as many at once as one transaction is likely to take."""
+        """Save independent writes, in bundles that one transaction is likely to take."""
         for bundle in _bundles(writes):
             yield from self._write_bundle(bundle)
 
@@ -89,53 +87,42 @@ class Writer:
             return error
 
     def _write_together(self, writes: Sequence[Write]) -> Sequence[Outcome] | None:
-        """Put several writes down in one transaction, or return None if that can't be done."""
+        """Save several writes in one transaction, or return None if that fails."""
         seen = self.load(item_ids(writes), document_keys(writes))
         batch = _batch(seen, self.clock())
-        outcomes = [_attempt(batch, write) for write in writes]
+        outcomes = [batch.attempt(write) for write in writes]
         try:
-            self._put_down(batch, seen)
+            self._save(batch, seen)
         except (LakewrightError, Refused):
             return None
         return outcomes
 
-    def _put_down(self, batch: Batch, seen: Seen) -> None:
+    def _save(self, batch: Batch, seen: Seen) -> None:
         if len({record.record_id for record in batch.records}) < len(batch.records):
-            raise _taken()
+            raise duplicate_record()
         changes = changes_of(batch, seen)
         ids, keys = list(batch.items), list(batch.documents)
-        self.memo.forget(ids, keys)
+        self.cache.drop(ids, keys)
         if len(changes) > MOST_CHANGES or sum(change.size for change in changes) > MOST_BYTES:
-            put_down_large(self.table, changes)
+            write_large(self.table, changes)
         elif changes:
             self.table.transact(changes)
         documents = {key: document for key, document in batch.documents.items() if document is not None}
-        self.memo.note(ids, keys, Seen(batch.items, documents))
+        self.cache.store(ids, keys, Seen(batch.items, documents))
 
 
 def _batch(seen: Seen, now: datetime) -> Batch:
     return Batch(items=dict(seen.items), documents=dict(seen.documents), now=now)
 
 
-def _attempt(batch: Batch, write: Write) -> Outcome:
-    try:
-        return batch.add(write)
-    except LakewrightError as error:
-        return error
-
-
-def _taken() -> IllegalTransition:
-    return IllegalTransition("a record with one of these ids is there already; nothing was written")
-
-
 def _bundles(writes: Iterable[Write]) -> Iterator[list[Write]]:
-    """Yield writes in bundles, each of about as many rows as one transaction takes."""
+    """Yield writes in bundles of about as many rows as one transaction takes."""
     bundle: list[Write] = []
     rows = 0
     for write in writes:
-        # A record takes three rows: itself, its id and its place in the list of a verdict.
+        # A record takes three rows: the record, its reserved id and an entry in a list by verdict.
         needed = len(write.puts) + sum(1 + 3 * len(append.drafts) for append in write.appends)
-        if bundle and rows + needed > MOST_CHANGES - ROWS_OF_NUMBERS:
+        if bundle and rows + needed > MOST_CHANGES - ROWS_OF_COUNTS:
             yield bundle
             bundle, rows = [], 0
         bundle.append(write)

@@ -1,8 +1,8 @@
-"""Writes of more rows than one transaction takes, still wholly or not at all.
+"""Atomic writes of more rows than one transaction takes.
 
-What such a write is decided by, items and documents, goes into one transaction. All that follows from it is
-put down before, in parts that nobody looks at, and the transaction marks them as due. They are then carried
-out, each exactly once, by the writer or, if it is cut short, by whoever comes next.
+The rows that decide the outcome, items and documents, go into one transaction. All other changes are saved
+before it in parts that no one reads, and the transaction marks them as due. The writer then applies each part
+exactly once; if it is interrupted, the next process that uses the table does.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from lakewright.errors import UsageError
 from lakewright.stores.dynamodb.rows import Row, key_of, text
 from lakewright.stores.dynamodb.table import Change, Refused, Table
 
-__all__ = ["MOST_BYTES", "MOST_CHANGES", "PENDING", "finish", "finish_all", "put_down_large"]
+__all__ = ["MOST_BYTES", "MOST_CHANGES", "PENDING", "finish", "finish_all", "write_large"]
 
 MOST_CHANGES = 100
-"""Rows that one transaction of DynamoDB takes."""
+"""Most rows that one DynamoDB transaction takes."""
 
 MOST_BYTES = 3_500_000
-"""Bytes of one transaction: DynamoDB takes 4 MB, its own accounting included."""
+"""Most bytes of one transaction; DynamoDB takes 4 MB, including its own overhead."""
 
 PART_CHANGES, PART_BYTES = 50, 200_000
-"""What one part holds at most; it has to fit a row."""
+"""Most changes and bytes of one part, which must fit in a row."""
 
 PENDING = "pending"
-"""The attribute of an item whose last write has parts that are still due: the name of that write."""
+"""An item's attribute that names its last write while parts of that write are due."""
 
 DUE = "due"
-"""The partition that lists writes with parts that are due."""
+"""The partition that lists the writes with due parts."""
 
 
-def put_down_large(table: Table, changes: Sequence[Change]) -> None:
-    """Make all changes, or none.
+def write_large(table: Table, changes: Sequence[Change]) -> None:
+    """Apply all changes, or none.
 
     Raises:
-        Refused: A row isn't as its change expects it to be; nothing has changed.
+        Refused: A row is not as its change expects; nothing was changed.
         UsageError: Too many items and documents change at once.
     """
     name = uuid4().hex
     decisive = [change for change in changes if _is_decisive(change)]
     following = [change for change in changes if not _is_decisive(change)]
-    _refuse_oversize(decisive, following)
-    _refuse_taken(table, following)
+    _check_size(decisive, following)
+    _check_absent(table, following)
     parts = [_part_row(name, n, part) for n, part in enumerate(_parts(following))]
     table.put_all(parts)
     try:
@@ -59,13 +59,13 @@ def put_down_large(table: Table, changes: Sequence[Change]) -> None:
 
 
 def finish_all(table: Table) -> None:
-    """Carry out what is due of writes that were cut short; mostly there are none."""
+    """Apply the due parts of all interrupted writes; usually there are none."""
     for row in table.query(DUE):
         finish(table, row["sk"]["S"])
 
 
 def finish(table: Table, name: str) -> None:
-    """Carry out what is due of a write; several may do so at once."""
+    """Apply the due parts of a write; several processes may do so at once."""
     for row in table.query(f"part/{name}"):
         gone = Change(
             key_of(row),
@@ -80,7 +80,7 @@ def finish(table: Table, name: str) -> None:
 
 
 def _once(table: Table, changes: Sequence[Change]) -> None:
-    """Make changes unless somebody else has."""
+    """Apply changes unless another process has applied them."""
     for _ in table.attempts():
         try:
             table.transact(changes)
@@ -91,7 +91,7 @@ def _once(table: Table, changes: Sequence[Change]) -> None:
 
 
 def _close(table: Table, name: str) -> None:
-    """Take the marks off the items of a write that is wholly carried out, and off the list."""
+    """Remove the marks of a completed write from its items and from the list."""
     row = table.get([(DUE, name)]).get((DUE, name))
     if row is None:
         return
@@ -118,14 +118,14 @@ def _due(name: str, decisive: Sequence[Change]) -> Change:
 
 
 def _marked(change: Change, name: str) -> Change:
-    """Return a change of an item that says what is still due."""
+    """Return a change, marked with the write that is due if it changes an item."""
     if not change.key[0].startswith("item/"):
         return change
     row = {**change.arguments["Item"], PENDING: text(name)}
     return replace(change, arguments={**change.arguments, "Item": row})
 
 
-def _refuse_oversize(decisive: Sequence[Change], following: Sequence[Change]) -> None:
+def _check_size(decisive: Sequence[Change], following: Sequence[Change]) -> None:
     if len(decisive) >= MOST_CHANGES or sum(change.size for change in decisive) > MOST_BYTES:
         raise UsageError(
             f"{len(decisive)} items and documents can't be written together: "
@@ -141,12 +141,12 @@ def _refuse_oversize(decisive: Sequence[Change], following: Sequence[Change]) ->
         )
 
 
-def _refuse_taken(table: Table, following: Sequence[Change]) -> None:
-    """Raise where there is a row already that should not be."""
+def _check_absent(table: Table, following: Sequence[Change]) -> None:
+    """Raise `Refused` if a row exists that must be new."""
     new = [change.key for change in following if "ConditionExpression" in change.arguments]
-    there = table.get(new)
-    if there:
-        raise Refused(frozenset(there))
+    present = table.get(new)
+    if present:
+        raise Refused(frozenset(present))
 
 
 def _parts(changes: Sequence[Change]) -> Iterator[list[Change]]:
@@ -163,21 +163,21 @@ def _parts(changes: Sequence[Change]) -> Iterator[list[Change]]:
 
 
 def _part_row(name: str, number: int, changes: Sequence[Change]) -> Row:
-    """Return the row that keeps some changes; that their rows aren't there has been seen to."""
-    kept = [
+    """Return the row that holds some changes, without their conditions: they have been checked."""
+    held = [
         [*change.key, change.kind, {k: v for k, v in change.arguments.items() if k != "ConditionExpression"}]
         for change in changes
     ]
     return {
         "pk": text(f"part/{name}"),
         "sk": text(f"{number:06d}"),
-        "changes": text(json.dumps(kept, default=lambda value: base64.b64encode(value).decode())),
+        "changes": text(json.dumps(held, default=lambda value: base64.b64encode(value).decode())),
     }
 
 
 def _changes(row: Row) -> list[Change]:
-    kept = json.loads(row["changes"]["S"])
-    return [Change((pk, sk), kind, _with_bytes(arguments)) for pk, sk, kind, arguments in kept]
+    held = json.loads(row["changes"]["S"])
+    return [Change((pk, sk), kind, _with_bytes(arguments)) for pk, sk, kind, arguments in held]
 
 
 def _with_bytes(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What boto3's errors mean for the operator."""
+"""Conversion of boto3's errors to Lakewright's."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from lakewright.errors import LakewrightError, SpecError, StoreUnavailable, Usag
 __all__ = ["code_of", "translate"]
 
 _CREDENTIALS = (
-    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where AWS gives a role; "
-    "DynamoDB Local takes any key."
+    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where AWS assigns a role; "
+    "DynamoDB Local accepts any key."
 )
 
 
 def code_of(error: Exception) -> str:
-    """Return DynamoDB's code of an error, or nothing."""
+    """Return the DynamoDB code of an error, or an empty text."""
     return str(error.response["Error"].get("Code", "")) if isinstance(error, ClientError) else ""
 
 
 def translate(error: Exception, where: str) -> LakewrightError:
-    """Return one of our errors for one of boto3's."""
+    """Convert a boto3 error to one of Lakewright's."""
     first_line = str(error).partition("\n")[0]
     if isinstance(error, NoRegionError):
         return SpecError.of(
@@ -38,18 +38,18 @@ def translate(error: Exception, where: str) -> LakewrightError:
             remedy="Set `manifest: {region: …}`, or AWS_DEFAULT_REGION.",
         )
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
-        return StoreUnavailable(f"{where} can't be asked without credentials of AWS", remedy=_CREDENTIALS)
+        return StoreUnavailable(f"{where} can't be used without AWS credentials", remedy=_CREDENTIALS)
     if isinstance(error, HTTPClientError | exceptions.ConnectionError):
         return StoreUnavailable(
             f"{where} can't be reached: {first_line}",
-            remedy="See that `manifest: {region: …, endpoint_url: …}` are right and can be reached.",
+            remedy="Check that `manifest: {region: …, endpoint_url: …}` is correct and can be reached.",
         )
     if isinstance(error, BotoCoreError | ValueError):
         return SpecError.of(f"{where} can't be used: {first_line}")
     code = code_of(error)
     if code == "ValidationException" and "size" in first_line:
-        return UsageError(f"what is to be written is too large for {where.rstrip(',')}: {first_line}")
-    said, remedy = _FAULTS.get(code, ("refuses", None))
+        return UsageError(f"the write is too large for {where.rstrip(',')}: {first_line}")
+    said, remedy = _FAULTS.get(code, ("refused the request", None))
     return StoreUnavailable(f"{where} {said}: {first_line}", remedy=remedy)
 
 
@@ -59,17 +59,17 @@ _FAULTS: Mapping[str, tuple[str, str | None]] = {
         "Allow it BatchGetItem, BatchWriteItem, ConditionCheckItem, CreateTable, DeleteItem, DescribeTable, "
         "PutItem, Query and UpdateItem on the table and its index.",
     ),
-    "ExpiredTokenException": ("takes these credentials no more", "Renew them, then run again."),
-    "InvalidSignatureException": ("doesn't take these credentials", _CREDENTIALS),
-    "UnrecognizedClientException": ("doesn't take these credentials", _CREDENTIALS),
-    "ResourceNotFoundException": ("is gone", "It is made anew when the next command begins."),
+    "ExpiredTokenException": ("no longer accepts these credentials", "Renew them, then run again."),
+    "InvalidSignatureException": ("doesn't accept these credentials", _CREDENTIALS),
+    "UnrecognizedClientException": ("doesn't accept these credentials", _CREDENTIALS),
+    "ResourceNotFoundException": ("was deleted", "The next command creates it again."),
     "ProvisionedThroughputExceededException": (
         "has no capacity left",
         "Give the table more capacity, or let fewer runs write at once.",
     ),
-    "ThrottlingException": ("turns requests away", "Let fewer runs write at once."),
+    "ThrottlingException": ("is throttling requests", "Let fewer runs write at once."),
     "ValidationException": (
-        "isn't a table of a manifest, or refuses",
+        "isn't a table of a manifest, or refused the request",
         "Set `manifest: {table: …}` to another name.",
     ),
 }

@@ -1,4 +1,4 @@
-"""Listing rows page by page, each page found by an index from where the last one ended."""
+"""Listing rows page by page; an index finds each page from the end of the one before."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PAGE = 500
 """Rows of one page."""
 
 LAST = "\U0010ffff"
-"""Sorts after whatever follows a prefix."""
+"""A character that sorts after all others, to bound the texts with a prefix."""
 
 Ask = Callable[[Select[Any]], Sequence[Row[Any]]]
-"""Returns the rows that a query selects."""
+"""A function that returns the rows a query selects."""
 
 
 def paged(
     ask: Ask, query: Select[Any], column: Column[str], prefix: str, *, is_descending: bool = False
 ) -> Iterator[Row[Any]]:
-    """Yield the rows whose `column`, unique among them, starts with `prefix`, in the order of that column."""
+    """Yield the rows whose `column`, unique among them, starts with `prefix`, in its order."""
     order = column.desc() if is_descending else column.asc()
     beyond = column <= prefix + LAST if is_descending else column >= prefix
     while True:
@@ -45,9 +45,9 @@ def paged(
 
 
 def candidates(query: Query, ask: Ask) -> Iterator[str]:
-    """Yield ids of items, sorted, each once, among which are all that a query asks for.
+    """Yield item ids, sorted and distinct, that include every item the query asks for.
 
-    They come from the narrowest index: by application and verdict, else by state, else all.
+    They come from the narrowest index: by application and verdict, otherwise by state, otherwise all items.
     """
     if query.application is not None or query.verdicts:
         sources = [
@@ -69,10 +69,10 @@ def _with_verdict(application: str, verdict: str) -> Select[tuple[str]]:
 
 
 def _pairs(query: Query, ask: Ask) -> list[tuple[str, str]]:
-    """Return the applications and verdicts, as stored, that items which the query asks for may have."""
-    there = ask(select(tallies.c.application, tallies.c.verdict).where(tallies.c.number > 0))
+    """Return the pairs of application and verdict, as stored, under which the query's items may be listed."""
+    present = ask(select(tallies.c.application, tallies.c.verdict).where(tallies.c.number > 0))
     return [
         (row.application, row.verdict)
-        for row in there
+        for row in present
         if query.concerns(application_of(row.application), Verdict(row.verdict))
     ]

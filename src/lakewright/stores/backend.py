@@ -1,0 +1,65 @@
+"""What a kind of back end declares: the settings it takes, and how its store is opened.
+
+`manifest: {kind: …}` names one of the kinds in `registry.KINDS`. A module that declares a kind imports its
+database driver only when a store is opened, so settings are checked quickly and without the driver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from lakewright.manifest.store import Store
+from lakewright.stores.memory import MemoryStore
+
+__all__ = ["Backend"]
+
+T = TypeVar("T")
+
+
+class Backend(ABC):
+    """One kind of back end with its settings.
+
+    Attributes:
+        options: Settings that the kind takes, beside those of every kind.
+        required: Settings that a project must give, each with the remedy that is shown when it is missing.
+
+    Args:
+        settings: The kind's own settings; all of them are among `options`.
+    """
+
+    options: ClassVar[frozenset[str]] = frozenset()
+    required: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+
+    @classmethod
+    def resolve(cls, settings: Mapping[str, Any], _folder: Path) -> dict[str, Any]:
+        """Return settings with defaults filled in, and relative paths joined to the project's folder."""
+        return dict(settings)
+
+    @property
+    def new_folder(self) -> Path | None:
+        """The local folder in which opening creates the manifest's files; None if that is not checked."""
+        return None
+
+    @abstractmethod
+    def open(self) -> Store:
+        """Return the store, ready for use; the manifest is created if it does not exist."""
+
+    @abstractmethod
+    def open_existing(self) -> Store | datetime:
+        """Return the store if the manifest exists, otherwise the back end's current time (UTC)."""
+
+    def read(self, ask: Callable[[Store], T]) -> T:
+        """Return the result of `ask`, which only reads; a manifest that does not exist reads as empty."""
+        existing = self.open_existing()
+        store = MemoryStore() if isinstance(existing, datetime) else existing
+        try:
+            return ask(store)
+        finally:
+            store.close()

@@ -1,0 +1,19 @@
+"""The kind `memory`: a manifest that ends with the process, for tests."""
+
+from __future__ import annotations
+
+from lakewright.manifest.store import Store
+from lakewright.stores.backend import Backend
+from lakewright.stores.memory import MemoryStore
+
+__all__ = ["MemoryBackend"]
+
+
+class MemoryBackend(Backend):
+    """An empty manifest in memory."""
+
+    def open(self) -> Store:
+        return MemoryStore()
+
+    def open_existing(self) -> Store:
+        return MemoryStore()

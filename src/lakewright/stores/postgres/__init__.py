@@ -1,0 +1,1 @@
+"""The manifest in PostgreSQL, for several machines."""

@@ -1,0 +1,1 @@
+"""The manifest in a SQLite file: the default back end."""

@@ -1,0 +1,56 @@
+"""The kind `sqlite`: a file in the project, which needs no server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lakewright.manifest.store import Store
+from lakewright.stores.backend import Backend
+from lakewright.stores.memory import MemoryStore
+
+__all__ = ["SqliteBackend"]
+
+DEFAULT_PATH = ".lakewright/manifest.db"
+
+T = TypeVar("T")
+
+
+class SqliteBackend(Backend):
+    """A SQLite file; `path` is absolute or relative to the current folder."""
+
+    options = frozenset({"path"})
+
+    @classmethod
+    def resolve(cls, settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        return {**settings, "path": str(folder / settings.get("path", DEFAULT_PATH))}
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(str(self.settings.get("path", DEFAULT_PATH)))
+
+    @property
+    def new_folder(self) -> Path | None:
+        return self.path.parent
+
+    def open(self) -> Store:
+        from lakewright.stores.sqlite.store import SqliteStore
+
+        return SqliteStore(self.path)
+
+    def open_existing(self) -> Store | datetime:
+        """Return the store, read-only if this user cannot write the file; the time if there is no file."""
+        from lakewright.stores.sqlite.readonly import is_writable, read_only_store
+
+        if not self.path.exists():
+            return datetime.now(UTC)
+        return self.open() if is_writable(self.path) else read_only_store(self.path)
+
+    def read(self, ask: Callable[[Store], T]) -> T:
+        """Return the result of `ask`; no file is created and no byte of any file is changed."""
+        from lakewright.stores.sqlite.readonly import read_unchanged
+
+        return read_unchanged(self.path, ask) if self.path.exists() else ask(MemoryStore())

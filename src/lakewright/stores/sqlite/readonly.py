@@ -1,0 +1,208 @@
+"""Reading a SQLite manifest without a trace: no file is created, and no byte of any file changes.
+
+An ordinary connection to a file with a write-ahead log creates two files beside it. It also migrates the
+schema and recomputes items whose records were edited by hand. Here SQLite opens the file so that it writes
+nothing; if the schema or items are out of date, they are brought up to date in a copy in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TypeVar, cast
+
+from sqlalchemy import Connection, create_engine, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+
+from lakewright.errors import LakewrightError
+from lakewright.stores.sql.database import PATIENCE, Database
+from lakewright.stores.sql.schema import edited, is_current, migrate
+from lakewright.stores.sql.store import SqlStore
+from lakewright.stores.sql.tables import refold_edited
+from lakewright.stores.sqlite.database import sqlite_database
+
+__all__ = ["is_writable", "read_only_store", "read_unchanged"]
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 5.0
+"""How long a read waits for a process that keeps the file locked."""
+
+LOG, INDEX = "-wal", "-shm"
+"""Endings of the two files that SQLite keeps beside a file with a write-ahead log."""
+
+MOST_READS = 3
+"""How often a read is repeated at most while other processes write."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def read_unchanged(
+    path: Path, ask: Callable[[SqlStore], T], *, clock: Callable[[], datetime] = _utc_now
+) -> T:
+    """Return the result of `ask` on the manifest in an existing file.
+
+    `ask` is called again if the file changed meanwhile, because SQLite reads a file without a log as if it
+    never changed.
+
+    Raises:
+        StoreUnavailable, ManifestCorrupt, NotInstalled: The manifest cannot be read.
+    """
+
+    def read() -> T:
+        with _opened(path, clock) as database:
+            return ask(SqlStore(database))
+
+    return _repeat_if_changed(path, read)
+
+
+def read_only_store(path: Path, *, clock: Callable[[], datetime] = _utc_now) -> SqlStore:
+    """Return the store in a file that this user can only read; it shows what other processes write meanwhile.
+
+    Raises:
+        StoreUnavailable, ManifestCorrupt, NotInstalled: The manifest cannot be read.
+    """
+    database = sqlite_database(path, clock, BUSY_SECONDS)
+    return SqlStore(
+        _ReadOnlyDatabase(**{each.name: getattr(database, each.name) for each in fields(database)})
+    )
+
+
+def is_writable(path: Path) -> bool:
+    """Return whether this user may write a file and the files that SQLite keeps beside it."""
+    beside = [Path(f"{path}{ending}") for ending in (LOG, INDEX)]
+    needed = beside if all(file.exists() for file in beside) else [path.parent]
+    as_effective = os.access in os.supports_effective_ids
+    return all(os.access(file, os.W_OK, effective_ids=as_effective) for file in (path, *needed))
+
+
+@dataclass(frozen=True)
+class _ReadOnlyDatabase(Database):
+    """A file that is opened anew for reading whenever another process has written to it."""
+
+    _open: list[tuple[object, ExitStack, Database]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def read(self, work: Callable[[Connection], T], *, patience: float = PATIENCE) -> T:
+        """Return the result of `work`."""
+        path = Path(self.where)
+        with self._lock:
+            return _repeat_if_changed(path, lambda: self._current(path).read(work, patience=patience))
+
+    def _current(self, path: Path) -> Database:
+        """Return the file as it is now."""
+        stamp = (_stamp(path), *(Path(f"{path}{ending}").exists() for ending in (LOG, INDEX)))
+        if not self._open or self._open[0][0] != stamp:
+            self._close_file()
+            with ExitStack() as opening:
+                database = opening.enter_context(_opened(path, lambda: self.now(None)))
+                self._open.append((stamp, opening.pop_all(), database))
+        return self._open[0][2]
+
+    def _close_file(self) -> None:
+        while self._open:
+            self._open.pop()[1].close()
+
+    def close(self) -> None:
+        """Close connections and files."""
+        self._close_file()
+        super().close()
+
+
+def _repeat_if_changed(path: Path, read: Callable[[], T]) -> T:
+    """Return the result of `read`, repeated if the file changed meanwhile, at most `MOST_READS` times."""
+    for _ in range(MOST_READS - 1):
+        before = _stamp(path)
+        try:
+            found = read()
+        except LakewrightError:
+            if _stamp(path) == before:
+                raise
+        else:
+            if _stamp(path) == before:
+                return found
+    return read()
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@contextmanager
+def _opened(path: Path, clock: Callable[[], datetime]) -> Iterator[Database]:
+    with TemporaryDirectory(prefix="lakewright-") as folder, ExitStack() as opened:
+        found = _database(_address(path, Path(folder)), path, clock)
+        opened.callback(found.close)
+        try:
+            if not _is_up_to_date(found):
+                found = _in_memory(found)
+                opened.callback(found.close)
+        except (sqlite3.Error, DBAPIError) as error:
+            raise found.translate(error) from error
+        yield found
+
+
+def _address(path: Path, folder: Path) -> str:
+    """Return the URI by which SQLite reads the file and its log without writing any file beside them."""
+    log, index = (Path(f"{path}{ending}") for ending in (LOG, INDEX))
+    if index.exists() and log.exists():
+        return f"{path.absolute().as_uri()}?mode=ro&readonly_shm=1"
+    if not log.exists() or log.stat().st_size == 0:
+        return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    # SQLite can read a log without its index only where it may create the index: in a temporary copy.
+    copy = folder / "manifest.db"
+    for ending in ("", LOG):
+        shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+    return copy.as_uri()
+
+
+def _database(address: str, path: Path, clock: Callable[[], datetime]) -> Database:
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: _connected(address),
+        poolclass=StaticPool,
+        hide_parameters=True,
+    )
+    return replace(sqlite_database(path, clock, BUSY_SECONDS), engine=engine)
+
+
+def _connected(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+    connection.isolation_level = None
+    return connection
+
+
+def _is_up_to_date(database: Database) -> bool:
+    return database.read(
+        lambda connection: (
+            is_current(connection) and connection.execute(select(edited).limit(1)).first() is None
+        )
+    )
+
+
+def _in_memory(database: Database) -> Database:
+    """Return an up-to-date copy of a database in memory."""
+    copy = _connected("file::memory:")
+    with database.engine.connect() as source:
+        cast("sqlite3.Connection", source.connection.driver_connection).backup(copy)
+    engine = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool, hide_parameters=True)
+    copied = replace(database, engine=engine)
+    copied.write(lambda connection: _bring_up_to_date(connection, database.where))
+    return copied
+
+
+def _bring_up_to_date(connection: Connection, where: str) -> None:
+    migrate(connection, where)
+    refold_edited(connection)
