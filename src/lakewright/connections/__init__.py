@@ -1,14 +1,14 @@
-"""Connections: what relations and targets reach other systems by; one module a kind."""
+"""Connections: how relations and targets reach other systems; one module per kind."""
 
 from __future__ import annotations
 
 __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {"jdbc": "lakewright.connections.jdbc:JdbcConnection"}
-"""Class of each kind, imported on first use."""
+"""The class of each kind; imported on first use."""
 
 NOT_OFFERED = {
-    "sftp": "Copy the files beside the runs.",
-    "ssh": "Copy the files beside the runs.",
+    "sftp": "Copy the files outside of Lakewright.",
+    "ssh": "Copy the files outside of Lakewright.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Flowman kinds that are not supported, and what to use instead."""

@@ -1,4 +1,4 @@
-"""What every connection is, and how a definition names one."""
+"""The base of all connections, and how a definition refers to one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Connection", "ConnectionReference"]
 class Connection(Named):
     """A connection as declared."""
 
-    description: str | None = Declared(default=None, description="What is reached by it, for people.")
+    description: str | None = Declared(default=None, description="Description for readers.")
 
 
 def _which(declared: Any) -> str:
@@ -26,4 +26,4 @@ ConnectionReference: TypeAlias = Annotated[
     Annotated[str, Tag("name")] | Annotated[Connection, KindOf("connection"), Tag("connection")],
     Discriminator(_which),
 ]
-"""A connection's name, or the connection itself."""
+"""The name of a connection, or the connection itself."""

@@ -1,4 +1,4 @@
-"""A database on which statements are run, and its tables as they are found."""
+"""Databases: running statements, and the tables found in them."""
 
 from __future__ import annotations
 
@@ -15,41 +15,42 @@ Check = Callable[[Sequence[int]], None]
 
 
 def accept(changed: Sequence[int]) -> None:
-    """Return, whatever was changed."""
+    """Accept any change."""
     del changed
 
 
 class Database(Protocol):
-    """A database; threads may share it, each runs its statements in transactions of its own."""
+    """A database; threads may share it, and each runs its statements in its own transactions."""
 
     def query(self, sql: str, most: int | None = None) -> list[Row]:
-        """Return the rows of a query, `most` of them at most; numbers may come as such or as texts.
+        """Return at most `most` rows of a query; numbers may be numbers or text.
 
         Raises:
-            DatabaseUnavailable: The database can't be reached, or trying again may succeed.
-            TargetError: It refuses the query.
+            DatabaseUnavailable: The database cannot be reached, or a retry may succeed.
+            TargetError: The database rejects the query.
         """
         ...
 
     def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
-        """Run statements, all in one transaction or each in its own, and return the rows each changed.
+        """Run statements in one transaction, or each in its own, and return the number of rows each changed.
 
-        What `check` raises, given these numbers before the transaction's end, takes it back.
+        Before the transaction ends, `check` receives these numbers; if it raises, the transaction is rolled
+        back.
 
         Raises:
-            DatabaseUnavailable: The database can't be reached, or trying again may succeed.
-            TargetError: It refuses a statement; with `is_atomic` none then has had an effect.
+            DatabaseUnavailable: The database cannot be reached, or a retry may succeed.
+            TargetError: The database rejects a statement; with `is_atomic`, none of them has an effect.
         """
         ...
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close its connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table's name, with its schema where it isn't the connection's own."""
+    """A table's name, with its schema if that differs from the connection's."""
 
     name: str
     schema: str | None = None
@@ -67,7 +68,7 @@ class Index:
     """An index of a table.
 
     Attributes:
-        is_constraint: Whether it is that of a constraint, which would have to go instead.
+        is_constraint: Whether it belongs to a constraint, which would have to be dropped instead.
     """
 
     name: str
@@ -76,7 +77,7 @@ class Index:
     is_constraint: bool = False
 
     def same(self, other: Index) -> bool:
-        """Return whether both are of one name and make."""
+        """Return whether both have the same name and definition."""
         return self._make() == other._make()
 
     def _make(self) -> tuple[str, list[str], bool]:
@@ -88,9 +89,9 @@ class DatabaseTable:
     """A table or view.
 
     Attributes:
-        primary_key: Its columns.
-        key_name: Name of the primary key's constraint, where there is one.
-        indexes: None where they aren't known.
+        primary_key: Columns of the primary key.
+        key_name: Name of the primary key's constraint, if any.
+        indexes: None if they are unknown.
     """
 
     columns: tuple[Field, ...]

@@ -1,4 +1,4 @@
-"""What is said differently to one database and to another."""
+"""Dialects: SQL that differs between databases."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _BARE = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double"))
 
 
 class Dialect(ABC):
-    """A database with the SQL that it understands."""
+    """A database together with its SQL dialect."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.database.close()
 
     def name(self, name: str) -> str:
-        """Return a column's or table's name, quoted."""
+        """Return the quoted name of a column or table."""
         return '"' + name.replace('"', '""') + '"'
 
     def table(self, table: TableName) -> str:
-        """Return a table's name, quoted."""
+        """Return the quoted name of a table."""
         return ".".join(self.name(part) for part in (table.schema, table.name) if part)
 
     def names(self, names: Iterable[str]) -> str:
-        """Return a list of columns, quoted."""
+        """Return a list of quoted columns."""
         return ", ".join(map(self.name, names))
 
     def text(self, text: str) -> str:
-        """Return a text as a literal."""
+        """Return text as a literal."""
         return "'" + text.replace("'", "''") + "'"
 
     def literal(self, text: str, declared: Type) -> str:
@@ -50,26 +50,26 @@ class Dialect(ABC):
         return self.text(text)
 
     def condition(self, columns: Iterable[PartitionField], partition: Mapping[str, str]) -> str | None:
-        """Return the condition that a row is in a partition; None for the whole."""
+        """Return the condition that selects a partition; None for the whole table."""
         types = {each.name: each.type for each in columns}
         terms = [f"{self.name(key)} = {self.literal(text, types[key])}" for key, text in partition.items()]
         return " AND ".join(terms) or None
 
     def has_rows(self, table: TableName, condition: str | None) -> bool:
-        """Return whether there is a row that meets the condition."""
+        """Return whether any row satisfies the condition."""
         where = f" WHERE {condition}" if condition else ""
         return bool(self.database.query(f"SELECT 1 FROM {self.table(table)}{where}", most=1))
 
     def delete(self, table: TableName, condition: str | None = None) -> str:
-        """Return the statement that removes rows; readers see them until it is committed."""
+        """Return the statement that deletes rows; readers see them until the commit."""
         return f"DELETE FROM {self.table(table)}" + (f" WHERE {condition}" if condition else "")
 
     def same(self, columns: Sequence[str]) -> str:
-        """Return the condition that rows of `staged` and of the table agree in columns."""
+        """Return the condition that rows of `staged` and of the table have equal columns."""
         return " AND ".join(f"staged.{self.name(each)} = present.{self.name(each)}" for each in columns)
 
     def delete_met(self, table: TableName, staged: TableName, columns: Sequence[str]) -> str:
-        """Return the statement that removes rows which agree with a staged one in columns."""
+        """Return the statement that deletes rows with the same columns as a staged row."""
         inner = self.table(table)
         terms = " AND ".join(f"staged.{self.name(c)} = {inner}.{self.name(c)}" for c in columns)
         return f"DELETE FROM {inner} WHERE EXISTS (SELECT 1 FROM {self.table(staged)} staged WHERE {terms})"
@@ -77,7 +77,7 @@ class Dialect(ABC):
     def insert_from(
         self, table: TableName, staged: TableName, columns: Sequence[str], key: Sequence[str] = ()
     ) -> str:
-        """Return the statement that adds staged rows; with a key only those that no present row has."""
+        """Return the statement that inserts staged rows; with a key, only those with a new key."""
         listed = self.names(columns)
         found = f"INSERT INTO {self.table(table)} ({listed}) SELECT {listed} FROM {self.table(staged)} staged"
         if not key:
@@ -87,53 +87,53 @@ class Dialect(ABC):
     def update_from(
         self, table: TableName, staged: TableName, columns: Sequence[str], key: Sequence[str]
     ) -> str:
-        """Return the statement that brings rows with a staged row's key to what is staged.
+        """Return the statement that updates rows from staged rows with the same key.
 
         Raises:
-            SpecError: None is known for this database.
+            SpecError: This database is not supported.
         """
         del staged, columns, key
         raise SpecError.of(
-            f"rows of {table} can't be updated: that is known of PostgreSQL only",
+            f"rows of {table} cannot be updated: only PostgreSQL is supported",
             remedy="Write with mode OVERWRITE or APPEND.",
         )
 
     def repeated(self, table: TableName, columns: Sequence[str]) -> str:
-        """Return the query of the values that more than one row has in columns."""
+        """Return the query for column values that occur in more than one row."""
         listed = self.names(columns)
         return f"SELECT {listed} FROM {self.table(table)} GROUP BY {listed} HAVING COUNT(*) > 1"
 
     def drop(self, table: TableName, *, is_view: bool = False) -> str:
-        """Return the statement that removes a table or view that is there."""
+        """Return the statement that drops an existing table or view."""
         return f"DROP {'VIEW' if is_view else 'TABLE'} {self.table(table)}"
 
     @abstractmethod
     def stage_sql(self, table: TableName, staged: TableName, fields: Sequence[Field]) -> list[str]:
-        """Return the statements that make an empty table, with columns like another's, to write rows to."""
+        """Return the statements that create an empty staging table with the columns of another table."""
 
     @abstractmethod
     def find(self, table: TableName) -> DatabaseTable | None:
-        """Return the table as it is, or None."""
+        """Return the table as it exists, or None."""
 
     def make_schema(self, table: TableName) -> list[str]:
-        """Return the statements that make a table's schema if it is missing; none where it must be there."""
+        """Return the statements that create a missing schema of a table; empty if it must exist already."""
         del table
         return []
 
     @abstractmethod
     def create(self, table: TableName, wanted: DatabaseTable) -> list[str]:
-        """Return the statements that make a table."""
+        """Return the statements that create a table."""
 
     @abstractmethod
     def stored(self, declared: Type) -> Type:
-        """Return the type as which the database gives back what is declared.
+        """Return the type that the database reports for a declared type.
 
         Raises:
-            SpecError: It has no such type.
+            SpecError: The database has no such type.
         """
 
     def add_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that adds a column, or None where none is known."""
+        """Return the statement that adds a column, or None if it is not supported."""
         del table, field
         return None
 
@@ -143,36 +143,36 @@ class Dialect(ABC):
         return None
 
     def drop_column(self, table: TableName, name: str) -> str | None:
-        """Return the statement that removes a column, or None."""
+        """Return the statement that drops a column, or None."""
         del table, name
         return None
 
     def widen_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that gives a column a type into which its present one fits, or None."""
+        """Return the statement that widens a column's type, or None."""
         del table, field
         return None
 
     def set_nullable(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that lets a column be null, or never be null, as declared; or None."""
+        """Return the statement that allows or forbids nulls in a column as declared, or None."""
         del table, field
         return None
 
     def comment_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that describes a column, or None."""
+        """Return the statement that sets a column's comment, or None."""
         del table, field
         return None
 
     def replace_key(self, table: TableName, key_name: str | None, columns: Sequence[str]) -> list[str] | None:
-        """Return the statements that give a table another primary key, or None."""
+        """Return the statements that replace a table's primary key, or None."""
         del table, key_name, columns
         return None
 
     def create_index(self, table: TableName, index: Index) -> str:
-        """Return the statement that makes an index."""
+        """Return the statement that creates an index."""
         unique = "UNIQUE " if index.is_unique else ""
         name = self.name(index.name)
         return f"CREATE {unique}INDEX {name} ON {self.table(table)} ({self.names(index.columns)})"
 
     def drop_index(self, table: TableName, name: str) -> str:
-        """Return the statement that removes an index."""
+        """Return the statement that drops an index."""
         return f"DROP INDEX {self.table(table.beside(name))}"

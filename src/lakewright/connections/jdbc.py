@@ -1,4 +1,4 @@
-"""The `jdbc` connection: a database, by its JDBC URL."""
+"""The `jdbc` connection: a database with a JDBC URL."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ __all__ = ["JdbcConnection", "driver_jars", "jdbc_connection", "named_connection
 
 _POSTGRES_CLASS = "org.postgresql.Driver"
 _REFERRING = ("relation", "target")
-"""Categories whose definitions may have a connection written in them."""
+"""Categories whose definitions may contain an inline connection."""
 
 
 class JdbcConnection(Connection):
-    """A database. PostgreSQL's driver is fetched when one is connected to; give others by `spark.jars`."""
+    """A database. PostgreSQL's driver is downloaded on first use; `spark.jars` adds other drivers."""
 
-    url: str = Declared(description="The database's JDBC URL, such as `jdbc:postgresql://host:5432/shop`.")
-    driver: str | None = Declared(default=None, description="Class of the driver; the URL's unless given.")
-    username: str | None = Declared(default=None, description="User to log in as.")
-    password: str | None = Declared(
-        default=None, repr=False, exclude=True, description="The user's password; it is shown nowhere."
+    url: str = Declared(description="JDBC URL of the database, such as `jdbc:postgresql://host:5432/shop`.")
+    driver: str | None = Declared(
+        default=None, description="Class of the driver; default: according to the URL."
     )
-    properties: TextMap = Declared(default_factory=dict, description="Further properties for the driver.")
+    username: str | None = Declared(default=None, description="User name.")
+    password: str | None = Declared(
+        default=None, repr=False, exclude=True, description="Password; never shown."
+    )
+    properties: TextMap = Declared(default_factory=dict, description="Additional properties for the driver.")
 
     @property
     def is_postgres(self) -> bool:
@@ -49,20 +51,20 @@ class JdbcConnection(Connection):
 
     @property
     def place(self) -> str:
-        """The database in messages and as a resource: the URL without properties, which may hold secrets."""
+        """The database in messages and as a resource: its URL without properties, which may be secret."""
         return self.url.removeprefix("jdbc:").partition("?")[0].partition(";")[0]
 
     def options(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return the options of Spark's JDBC reader and writer; `properties` win over the connection's."""
+        """Return the options of Spark's JDBC reader and writer; `properties` override the connection's."""
         driver = self.driver or (_POSTGRES_CLASS if self.is_postgres else None)
         own = {"url": self.url, "driver": driver, "user": self.username, "password": self.password}
         found = {name: value for name, value in own.items() if value is not None}
         return {**found, **self.properties, **properties}
 
     def open(self, lake: Lake, properties: Mapping[str, str]) -> Dialect:
-        """Return the database, connected to when it is first asked, once for a lake.
+        """Return the database; it connects on first use, once per lake.
 
-        PostgreSQL is reached without a JVM where its Python driver is installed and knows the properties.
+        PostgreSQL is reached without a JVM if its Python driver is installed and supports the properties.
         """
         options = self.options(properties)
         key = sha256(repr(sorted(options.items())).encode()).hexdigest()
@@ -80,15 +82,16 @@ class JdbcConnection(Connection):
 
 
 def jdbc_connection(workspace: Workspace, reference: str | Connection, label: str) -> JdbcConnection:
-    """Return the connection that a definition names or holds.
+    """Return the connection that a definition names or contains.
 
     Raises:
-        SpecError: There is none of that name, or it is of another kind.
+        SpecError: There is no connection of this name, or it has another kind.
     """
     found = workspace.connection(reference) if isinstance(reference, str) else reference
     if not isinstance(found, JdbcConnection):
         raise SpecError.of(
-            f"{label}: connection {found.name!r} is of kind {found.kind!r}", remedy="Name one of kind jdbc."
+            f"{label}: connection {found.name!r} has kind {found.kind!r}",
+            remedy="Use a connection of kind jdbc.",
         )
     return found
 
@@ -99,7 +102,7 @@ def named_connection(reference: ConnectionReference) -> Iterable[Reference]:
 
 
 def driver_jars(project: Project) -> tuple[Jar, ...]:
-    """Return the jars of the drivers that a project's connections need and that are known here."""
+    """Return the jars of known drivers that a project's connections need."""
     if any("postgresql" in project.config.get(key, "") for key in _USERS_JARS):
         return ()
     reached = [*project.imports.values(), project]
@@ -131,5 +134,5 @@ def _texts(raw: Mapping[str, object], scope: Scope) -> Iterator[str]:
         text = str(raw.get(key) or "")
         try:
             yield scope.render(text)
-        except SpecError:  # names of an instance, which isn't known yet
+        except SpecError:  # contains names of an instance, which is not known yet
             yield text

@@ -1,4 +1,4 @@
-"""A database reached by its JDBC driver, in Spark's JVM."""
+"""Databases reached by a JDBC driver in Spark's JVM."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["JvmDatabase"]
 
 
 class JvmDatabase:
-    """A database with a connection for each transaction.
+    """A database with one connection per transaction.
 
     Attributes:
-        place: What it is called in messages.
-        options: Those of Spark's JDBC reader.
+        place: Its name in messages.
+        options: Options of Spark's JDBC reader.
     """
 
     def __init__(self, lake: Lake, options: Mapping[str, str], place: str) -> None:
@@ -36,7 +36,7 @@ class JvmDatabase:
         self._lake = lake
 
     def query(self, sql: str, most: int | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, `most` of them at most, all values as texts."""
+        """Return at most `most` rows of a query, with all values as text."""
         with self._connected() as connection, _closed(connection.createStatement()) as statement:
             statement.setMaxRows(most or 0)
             found = statement.executeQuery(sql)
@@ -47,7 +47,7 @@ class JvmDatabase:
             return rows
 
     def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
-        """Run statements, in one transaction or each in its own."""
+        """Run statements in one transaction, or each in its own."""
         with self._connected() as connection, _closed(connection.createStatement()) as statement:
             connection.setAutoCommit(not is_atomic)
             changed = []
@@ -60,14 +60,14 @@ class JvmDatabase:
             return changed
 
     def close(self) -> None:
-        """Do nothing: no connection outlives its transaction."""
+        """Do nothing, because no connection outlives its transaction."""
 
     def quoted(self, name: str) -> str:
-        """Return a name as the database quotes it."""
+        """Return a name quoted for the database."""
         return str(self._dialect().quoteIdentifier(name))
 
     def columns(self, table: str) -> tuple[Field, ...] | None:
-        """Return the columns of a table, whose name is quoted, as Spark reads them; None if there is none."""
+        """Return the columns of a table, given by its quoted name, as Spark reads them; None if missing."""
         with self._connected() as connection:
             options = self._options({"dbtable": table})
             schema = self._utilities().getSchemaOption(connection, options)
@@ -78,7 +78,7 @@ class JvmDatabase:
             return fields_of(StructType.fromJson(json.loads(schema.get().json())))
 
     def columns_sql(self, ddl: str, bounded: Mapping[str, str]) -> str:
-        """Return columns, given as Spark's SQL, in the database's; `bounded` are texts of bounded length."""
+        """Return columns given in Spark SQL in the database's SQL; `bounded` are texts of bounded length."""
         jvm = self._jvm()
         schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
         listed = ", ".join(f"{name_sql(name)} {written}" for name, written in bounded.items())
@@ -109,8 +109,8 @@ class JvmDatabase:
         jvm = getattr(spark, "_jvm", None)
         if jvm is None:
             raise SpecError.of(
-                f"{self.place} can't be reached through Spark Connect",
-                remedy="For PostgreSQL install its Python driver: pip install 'lakewright[postgres]'.",
+                f"{self.place} cannot be reached through Spark Connect",
+                remedy="For PostgreSQL, install its Python driver: pip install 'lakewright[postgres]'.",
             )
         return jvm
 
@@ -139,8 +139,8 @@ def _failure(place: str, error: Py4JJavaError) -> LakewrightError:
     name = cause.getClass().getName()
     if name in ("java.lang.ClassNotFoundException", "java.sql.SQLException") and not _state(cause):
         return NotInstalled(
-            f"{place}: its JDBC driver can't be loaded: {cause.getMessage()}",
-            remedy="Name the driver's jar in the configuration, spark.jars=….",
+            f"{place}: the JDBC driver cannot be loaded: {cause.getMessage()}",
+            remedy="Add the driver's jar to the configuration: spark.jars=….",
         )
     return failure(place, _state(cause) or "XX000", str(cause.getMessage()))
 
@@ -150,6 +150,6 @@ def _state(cause: Any) -> str | None:
 
     try:
         state = cause.getSQLState()
-    except Py4JError:  # it isn't the database that answered
+    except Py4JError:  # the response does not come from the database
         return None
     return None if state is None else str(state)

@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL, its types and its catalog."""
+"""PostgreSQL: its SQL, types and catalog."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ WHERE x.indrelid = to_regclass({table}) ORDER BY i.relname
 
 
 class PostgresDialect(Dialect):
-    """PostgreSQL: what defines tables is part of transactions, too."""
+    """PostgreSQL, where DDL is part of transactions."""
 
     def type_sql(self, field: Field) -> str:
-        """Return a column's type.
+        """Return the type of a column.
 
         Raises:
-            SpecError: There is none for what is declared.
+            SpecError: PostgreSQL has no type for the declared one.
         """
         return self._type_sql(field.type, field.name)
 
@@ -70,12 +70,12 @@ class PostgresDialect(Dialect):
         if isinstance(declared, (MapOf, Struct)) or declared.name not in _TYPES:
             raise SpecError.of(
                 f"column {name}: PostgreSQL has no type for {declared.ddl}",
-                remedy="Write it as text, with to_json, or leave it out.",
+                remedy="Write it as text, with to_json, or remove it.",
             )
         return _TYPES[declared.name]
 
     def stored(self, declared: Type) -> Type:
-        """Return the type as which the database gives back what is declared."""
+        """Return the type that the database reports for a declared type."""
         return read_type(self._type_sql(declared, ""))
 
     def literal(self, text: str, declared: Type) -> str:
@@ -83,14 +83,14 @@ class PostgresDialect(Dialect):
         return f"{self.text(text)}::{self._type_sql(declared, '')}"
 
     def has_rows(self, table: TableName, condition: str | None) -> bool:
-        """Return whether there is a row that meets the condition."""
+        """Return whether any row satisfies the condition."""
         where = f" WHERE {condition}" if condition else ""
         return bool(self.database.query(f"SELECT 1 FROM {self.table(table)}{where} LIMIT 1"))
 
     def update_from(
         self, table: TableName, staged: TableName, columns: Sequence[str], key: Sequence[str]
     ) -> str:
-        """Return the statement that brings rows with a staged row's key to what is staged."""
+        """Return the statement that updates rows from staged rows with the same key."""
         lower = {name.lower() for name in key}
         others = [name for name in columns if name.lower() not in lower] or list(key)
         changes = ", ".join(f"{self.name(each)} = staged.{self.name(each)}" for each in others)
@@ -100,7 +100,7 @@ class PostgresDialect(Dialect):
         )
 
     def stage_sql(self, table: TableName, staged: TableName, fields: Sequence[Field]) -> list[str]:
-        """Return the statements that make an empty table of these columns of another."""
+        """Return the statements that create an empty table with these columns of another table."""
         name, listed = self.table(staged), self.names(field.name for field in fields)
         source = self.table(table)
         return [
@@ -109,7 +109,7 @@ class PostgresDialect(Dialect):
         ]
 
     def find(self, table: TableName) -> DatabaseTable | None:
-        """Return the table or view as it is, or None."""
+        """Return the table or view as it exists, or None."""
         name = self.text(self.table(table))
         rows = self.database.query(_COLUMNS.format(table=name))
         if not rows:
@@ -131,11 +131,11 @@ class PostgresDialect(Dialect):
         )
 
     def make_schema(self, table: TableName) -> list[str]:
-        """Return the statement that makes a table's schema if it is missing."""
+        """Return the statement that creates a table's schema if it is missing."""
         return [f"CREATE SCHEMA IF NOT EXISTS {self.name(table.schema)}"] if table.schema else []
 
     def create(self, table: TableName, wanted: DatabaseTable) -> list[str]:
-        """Return the statements that make a table, with what describes and indexes it."""
+        """Return the statements that create a table with its comments and indexes."""
         name = self.table(table)
         columns = [self._column(field) for field in wanted.columns]
         key = [f"PRIMARY KEY ({self.names(wanted.primary_key)})"] if wanted.primary_key else []
@@ -159,7 +159,7 @@ class PostgresDialect(Dialect):
         return f"ALTER TABLE {self.table(table)} {what}"
 
     def add_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that adds a column; one that is never null needs a value for present rows."""
+        """Return the statement that adds a column; a NOT NULL column needs a value for existing rows."""
         if not field.nullable and field.default is None:
             return None
         return self._alter(table, f"ADD COLUMN {self._column(field)}")
@@ -169,29 +169,29 @@ class PostgresDialect(Dialect):
         return self._alter(table, f"RENAME COLUMN {self.name(old)} TO {self.name(new)}")
 
     def drop_column(self, table: TableName, name: str) -> str:
-        """Return the statement that removes a column."""
+        """Return the statement that drops a column."""
         return self._alter(table, f"DROP COLUMN {self.name(name)}")
 
     def widen_column(self, table: TableName, field: Field) -> str:
-        """Return the statement that gives a column a wider type."""
+        """Return the statement that widens a column's type."""
         return self._alter(table, f"ALTER COLUMN {self.name(field.name)} TYPE {self.type_sql(field)}")
 
     def set_nullable(self, table: TableName, field: Field) -> str:
-        """Return the statement that lets a column be null, or that fails where it is and may not be."""
+        """Return the statement that allows nulls in a column, or forbids them and fails if there are any."""
         verb = "DROP" if field.nullable else "SET"
         return self._alter(table, f"ALTER COLUMN {self.name(field.name)} {verb} NOT NULL")
 
     def comment_column(self, table: TableName, field: Field) -> str:
-        """Return the statement that describes a column."""
+        """Return the statement that sets a column's comment."""
         column = f"{self.table(table)}.{self.name(field.name)}"
         return f"COMMENT ON COLUMN {column} IS {self.text(field.description or '')}"
 
     def drop_index(self, table: TableName, name: str) -> str:
-        """Return the statement that removes an index; it may have gone with a column."""
+        """Return the statement that drops an index; it may already be gone together with a column."""
         return f"DROP INDEX IF EXISTS {self.table(table.beside(name))}"
 
     def replace_key(self, table: TableName, key_name: str | None, columns: Sequence[str]) -> list[str]:
-        """Return the statements that give a table another primary key."""
+        """Return the statements that replace a table's primary key."""
         drop = [self._alter(table, f"DROP CONSTRAINT {self.name(key_name)}")] if key_name else []
         add = [self._alter(table, f"ADD PRIMARY KEY ({self.names(columns)})")] if columns else []
         return [*drop, *add]
@@ -203,7 +203,7 @@ def _index(row: tuple[str, ...]) -> Index:
 
 
 def read_type(written: str) -> Type:
-    """Return the type that PostgreSQL writes so; one that Spark reads as text is a text.
+    """Return the type for a PostgreSQL type name; types that Spark reads as text become text.
 
     Example:
         >>> [read_type(each).ddl for each in ("numeric(10,2)", "character varying(3)", "integer[]", "uuid")]

@@ -1,4 +1,4 @@
-"""JDBC's URLs of PostgreSQL, as SQLAlchemy's."""
+"""PostgreSQL's JDBC URLs translated to SQLAlchemy URLs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _RENAMED = {"ApplicationName": "application_name", "connectTimeout": "connect_ti
 _SPARKS = frozenset(
     ("url", "driver", "user", "password", "stringtype", "batchsize", "fetchsize", "isolationLevel")
 ) | frozenset(("numPartitions", "partitionColumn", "lowerBound", "upperBound", "reWriteBatchedInserts"))
-"""Options that concern how rows are moved, which only Spark does."""
+"""Options for transferring rows, which only Spark does."""
 
 
 def engine_url(options: Mapping[str, str]) -> URL | None:
-    """Return the URL by which psycopg reaches a database, from the options of Spark's reader.
+    """Return the URL with which psycopg reaches a database, from the options of Spark's reader.
 
-    None where it isn't PostgreSQL, psycopg isn't installed, or a property is one that only the JDBC driver
-    knows: then the JVM is the way.
+    Return None if the database is not PostgreSQL, psycopg is not installed, or only the JDBC driver supports
+    a property; the database is then reached through the JVM.
     """
     url = options["url"]
     if not url.startswith(PREFIX) or find_spec("psycopg") is None:

@@ -1,4 +1,4 @@
-"""A database reached by its Python driver, without a JVM."""
+"""Databases reached by a Python driver, without a JVM."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["SqlDatabase", "failure"]
 
 _PASSING = ("08", "40", "53", "57")
-"""Classes of SQLSTATE after which trying again may succeed: no connection, rolled back, busy, shut down."""
+"""Classes of SQLSTATE after which a retry may succeed: no connection, rolled back, busy, shut down."""
 
 
 class SqlDatabase:
-    """A database with a pool of connections.
+    """A database with a connection pool.
 
     Attributes:
-        place: What it is called in messages.
+        place: Its name in messages.
     """
 
     def __init__(self, url: URL, place: str) -> None:
@@ -30,7 +30,7 @@ class SqlDatabase:
         self._engine = _engine(url)
 
     def query(self, sql: str, most: int | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, `most` of them at most."""
+        """Return at most `most` rows of a query."""
         from sqlalchemy.exc import DBAPIError
 
         try:
@@ -41,7 +41,7 @@ class SqlDatabase:
             raise _failure(self.place, error) from error
 
     def run(self, statements: Sequence[str], *, is_atomic: bool = True, check: Check = accept) -> list[int]:
-        """Run statements, in one transaction or each in its own."""
+        """Run statements in one transaction, or each in its own."""
         from sqlalchemy.exc import DBAPIError
 
         engine = self._engine if is_atomic else self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -54,17 +54,17 @@ class SqlDatabase:
             raise _failure(self.place, error) from error
 
     def close(self) -> None:
-        """Let go of the pool's connections."""
+        """Close the connections of the pool."""
         self._engine.dispose()
 
 
 def failure(place: str, state: str | None, message: str) -> LakewrightError:
-    """Return the error for what a database answered, by its SQLSTATE; None says that none answered."""
+    """Return the error for a database's SQLSTATE; None means that the database did not answer."""
     said = " ".join(message.split())
     if state is None or state[:2] in _PASSING:
         return DatabaseUnavailable(
             f"{place}: {said}",
-            remedy="See whether the database runs and can be reached from here; try again.",
+            remedy="Check that the database runs and can be reached from this machine, then try again.",
         )
     if state[:2] == "28":
         return TargetError(f"{place}: {said}", remedy="Check the connection's username and password.")
@@ -77,7 +77,7 @@ def _failure(place: str, error: DBAPIError) -> LakewrightError:
 
 
 def _state_of_login(message: str) -> str | None:
-    """Return the SQLSTATE of a refused login, which libpq only tells in words."""
+    """Return the SQLSTATE of a rejected login, which libpq reports only as text."""
     refused = ("password authentication failed", "no password supplied", "pg_hba.conf")
     if any(text in message for text in refused):
         return "28000"
@@ -91,5 +91,5 @@ def _engine(url: URL) -> Engine:
 
 
 def _executed(connection: Connection, sql: str) -> Any:
-    # Else a percent sign would be taken for a parameter.
+    # Otherwise a percent sign would be read as a parameter.
     return connection.execution_options(no_parameters=True).exec_driver_sql(sql)

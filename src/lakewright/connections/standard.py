@@ -1,4 +1,4 @@
-"""Databases of which no more is known than what Spark's JDBC reader and writer know of them."""
+"""Databases that are supported only as far as Spark's JDBC reader and writer know them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["StandardDialect"]
 
 
 class StandardDialect(Dialect):
-    """Creates tables, adds columns and moves rows by standard SQL; other changes replace the table."""
+    """Creates tables, adds columns and transfers rows with standard SQL; other changes replace the table."""
 
     def __init__(self, database: JvmDatabase) -> None:
         super().__init__(database)
         self._jvm = database
 
     def name(self, name: str) -> str:
-        """Return a name, quoted as the database does it."""
+        """Return a name quoted for the database."""
         return self._jvm.quoted(name)
 
     def find(self, table: TableName) -> DatabaseTable | None:
-        """Return the columns of a table or view, or None; nothing else of it is known."""
+        """Return the columns of a table or view, or None; nothing else about it is known."""
         fields = self._jvm.columns(self.table(table))
         return None if fields is None else DatabaseTable(fields, indexes=None)
 
@@ -36,7 +36,7 @@ class StandardDialect(Dialect):
         return Scalar("int") if found in (Scalar("tinyint"), Scalar("smallint")) else found
 
     def create(self, table: TableName, wanted: DatabaseTable) -> list[str]:
-        """Return the statements that make a table and its indexes."""
+        """Return the statements that create a table and its indexes."""
         key = [f"PRIMARY KEY ({self.names(wanted.primary_key)})"] if wanted.primary_key else []
         columns = ", ".join([self._columns(wanted.columns), *key])
         indexes = [self.create_index(table, index) for index in wanted.indexes or ()]
@@ -48,12 +48,12 @@ class StandardDialect(Dialect):
         return self._jvm.columns_sql(", ".join(field.ddl for field in plain), bounded)
 
     def stage_sql(self, table: TableName, staged: TableName, fields: Sequence[Field]) -> list[str]:
-        """Return the statements that make an empty table of columns."""
+        """Return the statements that create an empty table with columns."""
         del table
         drop = [self.drop(staged)] if self.find(staged) else []
         plain = [field.model_copy(update={"nullable": True}) for field in fields]
         return [*drop, f"CREATE TABLE {self.table(staged)} ({self._columns(plain)})"]
 
     def add_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that adds a column that may be null."""
+        """Return the statement that adds a nullable column."""
         return f"ALTER TABLE {self.table(table)} ADD {self._columns([field])}" if field.nullable else None

@@ -1,4 +1,4 @@
-"""Mappings: what makes a frame out of relations and other mappings, one module a kind."""
+"""Mappings: transformations that build a frame from relations and other mappings; one module per kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = {
     "upsert": "lakewright.mappings.upsert:UpsertMapping",
     "values": "lakewright.mappings.values:ValuesMapping",
 }
-"""Class of each kind, imported on first use."""
+"""The class of each kind; imported on first use."""
 
 NOT_OFFERED = {
     "assemble": "Use a select mapping with struct(…).",
@@ -52,6 +52,6 @@ NOT_OFFERED = {
     "recursiveSql": "Use a sql mapping with WITH RECURSIVE.",
     "repartition": "Give the target rebalance: true and a parallelism.",
     "stream": "Streams aren't offered.",
-    "unit": "Write its mappings beside the others.",
+    "unit": "Declare its mappings directly in the project.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Flowman kinds that are not supported, and what to use instead."""

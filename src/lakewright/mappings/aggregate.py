@@ -1,4 +1,4 @@
-"""The `aggregate` mapping: groups of rows and what is computed over each."""
+"""The `aggregate` mapping: aggregates over groups of rows."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["AggregateMapping"]
 
 
 class AggregateMapping(InputMapping):
-    """Gives a row for each combination of dimensions, as `SELECT … GROUP BY` does."""
+    """Returns one row per combination of dimensions, like `SELECT … GROUP BY`."""
 
     dimensions: Texts = Declared(
         default=(), description="Columns, or SQL expressions with `AS name`, to group by."
     )
-    aggregations: dict[str, str] = Declared(description="SQL aggregate expression for each further column.")
+    aggregations: dict[str, str] = Declared(description="SQL aggregate expression of each other column.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return dimensions, then aggregations; without dimensions one row."""
+        """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""
         from pyspark.sql import functions
 
         del workspace

@@ -15,7 +15,7 @@ __all__ = ["AliasMapping"]
 
 
 class AliasMapping(InputMapping):
-    """Gives its input as it is."""
+    """Returns its input unchanged."""
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input unchanged."""

@@ -1,4 +1,4 @@
-"""The `cast` mapping: some columns with other types."""
+"""The `cast` mapping: changes the types of columns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["CastMapping"]
 
 
 class CastMapping(InputMapping):
-    """Changes types; names, order and the other columns stay."""
+    """Changes the types of columns; names, order and other columns are kept."""
 
     columns: dict[str, TypeText] = Declared(description="New type of each column to change.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return all columns, those of `columns` with their new types."""
+        """Return all columns, with new types for those in `columns`."""
         del workspace
         types = {find_column(frame, name): found for name, found in self.columns.items()}
         return frame.select(

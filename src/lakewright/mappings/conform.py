@@ -1,4 +1,4 @@
-"""The `conform` mapping: names of one form, and some types replaced by others."""
+"""The `conform` mapping: renames columns in one style and replaces types."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ __all__ = ["ConformMapping"]
 
 
 class ConformMapping(InputMapping):
-    """Renames columns and the fields of structs, replaces types, and flattens, as it is told."""
+    """Renames columns and struct fields, replaces types and flattens structs, as configured."""
 
-    naming: NamingText | None = Declared(
-        default=None, description="How names are written; as they are unless given."
-    )
+    naming: NamingText | None = Declared(default=None, description="Style of names; default: names are kept.")
     types: dict[str, TypeText] = Declared(
-        default_factory=dict, description="Types to replace, by name, with what takes their place."
+        default_factory=dict, description="Types to replace: name of the type, and its replacement."
     )
-    flatten: bool = Declared(default=False, description="Whether fields of structs become columns.")
+    flatten: bool = Declared(default=False, description="Whether struct fields become columns.")
 
     @field_validator("types")
     @classmethod

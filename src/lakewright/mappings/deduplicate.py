@@ -1,4 +1,4 @@
-"""The `deduplicate` mapping: one row for each key."""
+"""The `deduplicate` mapping: one row per key."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["DeduplicateMapping"]
 
 
 class DeduplicateMapping(InputMapping):
-    """Gives one row, any of them, for each combination of values in `columns`."""
+    """Returns one arbitrary row for each combination of values in `columns`."""
 
-    columns: Texts = Declared(default=(), description="Columns that make rows the same; none for all.")
+    columns: Texts = Declared(default=(), description="Columns that identify duplicates; default: all.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return one row a key, with all columns."""
+        """Return one row per key, with all columns."""
         del workspace
         return frame.dropDuplicates(list(self.columns)) if self.columns else frame.dropDuplicates()

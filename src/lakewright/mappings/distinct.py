@@ -1,4 +1,4 @@
-"""The `distinct` mapping: each row once."""
+"""The `distinct` mapping: removes duplicate rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["DistinctMapping"]
 
 
 class DistinctMapping(InputMapping):
-    """Gives each different row of its input once."""
+    """Returns each distinct row of its input once."""
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the different rows."""
+        """Return the distinct rows."""
         del workspace
         return frame.distinct()

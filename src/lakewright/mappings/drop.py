@@ -1,4 +1,4 @@
-"""The `drop` mapping: its input without some columns."""
+"""The `drop` mapping: removes columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["DropMapping"]
 
 
 class DropMapping(InputMapping):
-    """Leaves out columns; one that the input hasn't is no error."""
+    """Removes columns; columns that the input does not have are ignored."""
 
-    columns: Texts = Declared(description="Columns to leave out.")
+    columns: Texts = Declared(description="Columns to remove.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the remaining columns, in their order."""
+        """Return the remaining columns in their order."""
         del workspace
         return frame.drop(*self.columns)

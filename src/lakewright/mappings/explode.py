@@ -1,4 +1,4 @@
-"""The `explode` mapping: a row for each element of an array."""
+"""The `explode` mapping: one row per element of an array."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ELEMENT = "__element"
 
 
 class ColumnChoice(Model):
-    """Which columns to take along, by their path; `*` stands for all."""
+    """Selects columns by path; `*` stands for all."""
 
-    keep: Texts = Declared(default=(), description="Columns to keep although they would be dropped.")
-    drop: Texts = Declared(default=(), description="Columns to leave out.")
+    keep: Texts = Declared(default=(), description="Columns to keep even if `drop` includes them.")
+    drop: Texts = Declared(default=(), description="Columns to remove.")
     rename: TextMap = Declared(
-        default_factory=dict, description="New column and the path of the one it takes."
+        default_factory=dict, description="New column names, each with the path of the column to rename."
     )
 
     def columns(self, names: Sequence[str], at: tuple[str, ...] = ()) -> list[Column]:
-        """Return the chosen ones of these columns, or of these fields of the struct at a path."""
+        """Return the selected columns among these columns, or among the fields of the struct at a path."""
         from pyspark.sql import functions
 
         dropped = {name.lower() for name in self.drop}
@@ -54,25 +54,25 @@ class ColumnChoice(Model):
 
 
 class ExplodeMapping(InputMapping):
-    """Gives the fields of each element, beside columns of the row that it is in.
+    """Returns a row per array element with the element's fields, next to columns of the original row.
 
-    A row without elements gives none.
+    Rows without elements are removed.
     """
 
     array: str = Declared(description="Path of the array.")
     outer_columns: ColumnChoice = Declared(
-        default_factory=ColumnChoice, description="Columns of the row; all but the array's unless given."
+        default_factory=ColumnChoice, description="Columns of the original row; default: all but the array's."
     )
     inner_columns: ColumnChoice = Declared(
-        default_factory=ColumnChoice, description="Fields of the elements; all unless given."
+        default_factory=ColumnChoice, description="Fields of the elements; default: all."
     )
-    flatten: bool = Declared(default=False, description="Whether fields of structs become columns.")
+    flatten: bool = Declared(default=False, description="Whether struct fields become columns.")
     naming: NamingText = Declared(
-        default=Naming.SNAKE_CASE, description="How names of flattened columns are joined."
+        default=Naming.SNAKE_CASE, description="Style in which names of flattened columns are joined."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return columns of the elements after those of the row."""
+        """Return the columns of the row, followed by those of the element."""
         from pyspark.sql import functions
         from pyspark.sql.types import StructType
 

@@ -1,4 +1,4 @@
-"""The `extend` mapping: its input and more columns."""
+"""The `extend` mapping: adds columns."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["ExtendMapping"]
 
 
 class ExtendMapping(InputMapping):
-    """Adds a column for each entry of `columns`, or replaces the one of that name.
+    """Adds a column for each entry of `columns`, or replaces the column of that name.
 
-    An expression may use what others of them compute: they are computed in the order that this needs.
+    Expressions may use each other's results; they are evaluated in dependency order.
     """
 
     columns: dict[str, str] = Declared(
@@ -30,7 +30,7 @@ class ExtendMapping(InputMapping):
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the columns of the input, replaced ones in their place, and the new ones after them."""
+        """Return the input's columns, with replaced columns in their place and new ones at the end."""
         from pyspark.sql import functions
 
         del workspace
@@ -39,10 +39,10 @@ class ExtendMapping(InputMapping):
         return frame
 
     def order(self) -> tuple[str, ...]:
-        """Return the new columns, each after those that its expression names.
+        """Return the new columns, each after those that its expression uses.
 
         Raises:
-            SpecError: Expressions need each other in a cycle.
+            SpecError: Expressions depend on each other in a cycle.
         """
         uses = {name: self._uses(name) for name in self.columns}
         try:
@@ -50,8 +50,8 @@ class ExtendMapping(InputMapping):
         except CycleError as cycle:
             chain = " -> ".join(cycle.args[1])
             raise SpecError.of(
-                f"columns of mapping {self.name!r} need each other: {chain}",
-                remedy="Compute one of them in a mapping before this one.",
+                f"columns of mapping {self.name!r} depend on each other: {chain}",
+                remedy="Compute one of them in an earlier mapping.",
             ) from cycle
 
     def _uses(self, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The `filter` mapping: the rows that meet a condition."""
+"""The `filter` mapping: keeps the rows that satisfy a condition."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["FilterMapping"]
 class FilterMapping(InputMapping):
     """Keeps the rows for which a SQL condition is true."""
 
-    condition: str = Declared(description="SQL condition that rows must meet.")
+    condition: str = Declared(description="SQL condition that rows must satisfy.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the rows that meet the condition."""
+        """Return the rows that satisfy the condition."""
         del workspace
         return frame.where(self.condition)
 

@@ -1,4 +1,4 @@
-"""The `flatten` mapping: nested fields as columns."""
+"""The `flatten` mapping: turns nested fields into columns."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["FlattenMapping", "flattened"]
 
 
 class FlattenMapping(InputMapping):
-    """Gives a column for each field of a struct, however deep, named after the way to it."""
+    """Returns a column for each nested struct field at any depth, named after its path."""
 
     naming: NamingText = Declared(
         default=Naming.SNAKE_CASE, description="snakeCase joins names by `_`, camelCase by case."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the flat columns, in order."""
+        """Return the flattened columns in order."""
         del workspace
         return flattened(frame, self.naming)
 
 
 def flattened(frame: DataFrame, naming: Naming) -> DataFrame:
-    """Return a frame without structs; arrays and maps stay as they are.
+    """Return a frame without structs; arrays and maps are kept.
 
     Raises:
-        SpecError: Two columns would have one name.
+        SpecError: Two columns would have the same name.
     """
     from pyspark.sql import functions
 
@@ -47,7 +47,7 @@ def flattened(frame: DataFrame, naming: Naming) -> DataFrame:
     doubled = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
     if doubled:
         raise SpecError.of(
-            f"two columns become {doubled[0]!r} when flattened", remedy="Rename one of them before."
+            f"two columns become {doubled[0]!r} when flattened", remedy="Rename one of them first."
         )
     return frame.select(
         *(functions.col(name_sql(*path)).alias(name) for path, name in zip(paths, names, strict=True))

@@ -1,4 +1,4 @@
-"""The `historize` mapping: events of each key as versions with a beginning and an end."""
+"""The `historize` mapping: turns events of a key into versions with an interval."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Position = Annotated[Literal["beginning", "end"], BeforeValidator(_lower)]
 
 
 class HistorizeMapping(InputMapping):
-    """Adds from when to when each row holds: from its own time to that of the key's next row.
+    """Adds the interval in which each row is valid: from its own time to that of the key's next row.
 
-    The last one's end is null. Rows of one key and time follow each other in no particular order.
+    The end of the last row is null. The order of rows with the same key and time is undefined.
     """
 
-    key_columns: Texts = Declared(min_length=1, description="Columns that identify what has versions.")
+    key_columns: Texts = Declared(min_length=1, description="Columns that identify a key.")
     time_column: str = Declared(description="Column with the time of a row.")
     valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
     valid_to_column: str = Declared(
-        default="valid_to", description="New column: the end, excluded; null if open."
+        default="valid_to", description="New column with the end, exclusive; null if open."
     )
     column_insert_position: Position = Declared(
-        default="end", description="Where the new columns come: beginning or end."
+        default="end", description="Position of the new columns: beginning or end."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The `join` mapping: rows of several mappings side by side."""
+"""The `join` mapping: joins several mappings."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ JoinMode = Annotated[
 
 
 class JoinMapping(Mapping):
-    """Joins its inputs, the first with the second, the result with the third, and so on.
+    """Joins its inputs from left to right.
 
-    With `columns` these stand once in the result. With `condition`, which names two inputs, all columns of
-    both do; `input.column` tells those of the same name apart in the mappings that follow.
+    With `columns`, the result has these columns once. With `condition`, which may name two inputs, the result
+    has all columns of both; later mappings write `input.column` to distinguish columns of the same name.
     """
 
     join_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings to join.")
-    mode: JoinMode = Declared(default="left", description="How rows without a match are treated.")
+    mode: JoinMode = Declared(default="left", description="Join type: how rows without a match are treated.")
     columns: Texts = Declared(default=(), description="Columns of all inputs whose values must be equal.")
-    condition: str | None = Declared(default=None, description="SQL condition on two inputs, by their names.")
+    condition: str | None = Declared(default=None, description="SQL condition on two inputs, by name.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.condition is not None and (self.columns or len(self.join_inputs) != 2):
-            raise ValueError("a join by `condition` has two inputs and no `columns`")
+            raise ValueError("a join by `condition` needs exactly two inputs and no `columns`")
         return self
 
     def references(self) -> Iterable[Reference]:

@@ -1,4 +1,4 @@
-"""The `latest` and `earliest` mappings: one row for each key, the newest or the oldest."""
+"""The `latest` and `earliest` mappings: the newest or oldest row of each key."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _POSITION = "__position"
 
 
 class LatestMapping(InputMapping):
-    """Keeps for each key the row with the greatest version; a null version is the least."""
+    """Keeps the row with the greatest version of each key; a null version is the smallest."""
 
-    key_columns: Texts = Declared(min_length=1, description="Columns that identify what has versions.")
+    key_columns: Texts = Declared(min_length=1, description="Columns that identify a key.")
     version_columns: Texts = Declared(
-        min_length=1, description="Columns that order the versions, first to last."
+        min_length=1, description="Columns that order the versions, most significant first."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return one row a key, with all columns."""
+        """Return one row per key, with all columns."""
         from pyspark.sql import Window, functions
 
         del workspace
@@ -38,13 +38,13 @@ class LatestMapping(InputMapping):
         return numbered.where(column(_POSITION) == 1).drop(_POSITION)
 
     def order(self) -> list[Column]:
-        """Return the order in which the wanted version comes first."""
+        """Return the sort order in which the wanted version comes first."""
         return [column(name).desc_nulls_last() for name in self.version_columns]
 
 
 class EarliestMapping(LatestMapping):
-    """Keeps for each key the row with the least version; a null version is the greatest."""
+    """Keeps the row with the smallest version of each key; a null version is the greatest."""
 
     def order(self) -> list[Column]:
-        """Return the order in which the wanted version comes first."""
+        """Return the sort order in which the wanted version comes first."""
         return [column(name).asc_nulls_last() for name in self.version_columns]

@@ -1,4 +1,4 @@
-"""What every mapping is: a named step that makes a frame, lazily, from relations and other mappings."""
+"""The base of all mappings: a named, lazy transformation of relations and other mappings into a frame."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CacheLevel", "Input", "InputMapping", "Mapping"]
 
 
 class CacheLevel(StrEnum):
-    """Where a mapping's rows are kept after their first use."""
+    """Storage level of a mapping's rows after their first use."""
 
     NONE = "NONE"
     DISK_ONLY = "DISK_ONLY"
@@ -44,48 +44,48 @@ def _main_output(declared: object) -> object:
 
 
 Input = Annotated[str, BeforeValidator(_main_output)]
-"""The name of a mapping; `name:main` means the same."""
+"""A reference to a mapping; `name:main` means the same as `name`."""
 
 
 class Mapping(Named):
     """A mapping as declared."""
 
-    description: str | None = Declared(default=None, description="What it is, for people.")
+    description: str | None = Declared(default=None, description="Description for readers.")
     broadcast: bool = Declared(
-        default=False, description="Send the whole result to every executor for joins."
+        default=False, description="Broadcast the whole result to every executor for joins."
     )
     cache: Annotated[CacheLevel, BeforeValidator(_upper)] = Declared(
-        default=CacheLevel.NONE, description="Where its rows are kept after their first use."
+        default=CacheLevel.NONE, description="Storage level of its rows after their first use."
     )
-    filter: str | None = Declared(default=None, description="SQL condition on the result.")
+    filter: str | None = Declared(default=None, description="SQL condition applied to the result.")
     documentation: Documentation | None = Declared(
-        default=None, exclude=True, description="What the documentation shows; checks."
+        default=None, exclude=True, description="What the documentation shows, including checks."
     )
-    metadata: Any = Declared(default=None, description="Labels of the author's own.")
+    metadata: Any = Declared(default=None, description="User-defined labels.")
 
     def mentions(self) -> Iterable[Reference]:
-        """Return what its checks refer to."""
+        """Return the definitions that its checks refer to."""
         return () if self.documentation is None else self.documentation.references()
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
-        """Return the names of the mappings that this one reads, each once."""
+        """Return the names of the mappings that this one reads, without duplicates."""
         del workspace
         return tuple(dict.fromkeys(each.name for each in self.references() if each.category == "mapping"))
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return every resource that the frame is made of, through all inputs."""
+        """Return every resource that the frame depends on, through all inputs."""
         return frozenset().union(*(workspace.required(name) for name in self.inputs(workspace)))
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return what tells one state of this mapping's own sources from another; None where nothing can."""
+        """Return fingerprints of this mapping's own sources, or None if they cannot be determined."""
         del workspace
         return {}
 
     def sql_text(self, workspace: Workspace) -> str:
-        """Return a query over tables of the catalog that gives the same rows.
+        """Return a query over catalog tables that returns the same rows.
 
         Raises:
-            SpecError: This kind of mapping has none.
+            SpecError: This kind of mapping has no such query.
         """
         query = self.plain_sql(workspace)
         return query if self.filter is None else all_rows(f"({query})", self.filter)
@@ -94,12 +94,12 @@ class Mapping(Named):
         """Return the query without the mapping's filter."""
         del workspace
         raise SpecError.of(
-            f"a view can't be made of mapping {self.name!r}, which is of kind {self.kind!r}",
-            remedy="Make it of mappings of kind sql, filter, alias and relation.",
+            f"mapping {self.name!r} of kind {self.kind!r} cannot be used in a view",
+            remedy="Use mappings of kind sql, filter, alias and relation.",
         )
 
     def build(self, workspace: Workspace) -> DataFrame:
-        """Return the frame: what the kind makes, filtered, with the asked-for cache and hint."""
+        """Return the kind's frame, filtered, with the configured cache and hint."""
         from pyspark import StorageLevel
         from pyspark.sql import functions
 
@@ -112,22 +112,22 @@ class Mapping(Named):
 
     @abstractmethod
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the frame that this kind makes; nothing is computed yet."""
+        """Return the frame of this kind without computing anything."""
 
 
 class InputMapping(Mapping):
-    """A mapping of exactly one other."""
+    """A mapping with exactly one input."""
 
-    input: Input = Declared(description="Name of the mapping that it reads.")
+    input: Input = Declared(description="Name of the input mapping.")
 
     def references(self) -> Iterable[Reference]:
         """Return the one input."""
         return [Reference("mapping", self.input, ("input",))]
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return what this kind makes of its input."""
+        """Return this kind's transformation of its input."""
         return self.apply(workspace.frame(self.input), workspace)
 
     @abstractmethod
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the frame that this kind makes of `frame`."""
+        """Return this kind's transformation of `frame`."""

@@ -1,4 +1,4 @@
-"""What happens where columns that are there aren't those that are declared."""
+"""Policies for actual columns that differ from the declared ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ColumnPolicy", "ColumnPolicyText", "TypePolicy", "TypePolicyText"]
 
 
 class ColumnPolicy(StrEnum):
-    """For columns that one side lacks."""
+    """Policy for columns that only one side has."""
 
     IGNORE = "IGNORE"
     ERROR = "ERROR"
@@ -28,10 +28,10 @@ class ColumnPolicy(StrEnum):
     ADD_REMOVE_COLUMNS = "ADD_REMOVE_COLUMNS"
 
     def choose(self, present: Sequence[Field], wanted: Sequence[Field], subject: str) -> list[Field]:
-        """Return the columns of the result: wanted ones as declared, others as they are.
+        """Return the columns of the result: declared ones as declared, others unchanged.
 
         Raises:
-            TargetError: The policy allows no such difference.
+            TargetError: The policy does not allow the difference.
         """
         theirs, ours = _names(present), _names(wanted)
         missing = [field for field in wanted if field.name.lower() not in theirs]
@@ -46,7 +46,7 @@ class ColumnPolicy(StrEnum):
             names = ", ".join(field.name for field in fields)
             raise TargetError(
                 f"the input of mapping {subject!r} {verb} {names}",
-                remedy=f"Declare its columns as they are, or another columnMismatchPolicy than {self}.",
+                remedy=f"Correct its declared columns, or choose another columnMismatchPolicy than {self}.",
             )
 
 
@@ -57,7 +57,7 @@ _KEEPING = frozenset({ColumnPolicy.IGNORE, ColumnPolicy.ADD_COLUMNS_OR_IGNORE})
 
 
 class TypePolicy(StrEnum):
-    """For columns of another type."""
+    """Policy for columns of another type."""
 
     IGNORE = "IGNORE"
     ERROR = "ERROR"
@@ -69,7 +69,7 @@ class TypePolicy(StrEnum):
         """Return the column with the type that it has in the result.
 
         Raises:
-            TargetError: The policy allows no such difference.
+            TargetError: The policy does not allow the difference.
         """
         actual = next((field for field in present if field.name.lower() == wanted.name.lower()), wanted)
         if self is TypePolicy.CAST_ALWAYS or engine_type(actual.type) == engine_type(wanted.type):
@@ -79,9 +79,9 @@ class TypePolicy(StrEnum):
             return wanted
         if self.endswith("ERROR"):
             raise TargetError(
-                f"column {actual.name} of the input of mapping {subject!r} is of type {actual.type.ddl}, "
+                f"column {actual.name} of the input of mapping {subject!r} has type {actual.type.ddl}, "
                 f"not {wanted.type.ddl}",
-                remedy=f"Declare its type as it is, or another typeMismatchPolicy than {self}.",
+                remedy=f"Correct its declared type, or choose another typeMismatchPolicy than {self}.",
             )
         return wanted.model_copy(update={"type": actual.type})
 

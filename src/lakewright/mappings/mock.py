@@ -1,4 +1,4 @@
-"""The `mock` mapping: the columns of another, with the rows of a test."""
+"""The `mock` mapping: replaces a mapping by the records of a test."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["MockMapping"]
 
 
 class MockMapping(Mapping):
-    """Stands for another mapping in a test.
+    """Replaces another mapping in a test and has its columns.
 
-    Without `mapping` it mocks the one of its own name, which a test has overridden by it.
+    Without `mapping`, it mocks the mapping with its own name that the test overrides.
     """
 
     mapping: Input | None = Declared(default=None, description="Mapping whose columns it has.")
@@ -36,17 +36,15 @@ class MockMapping(Mapping):
         return [] if self.mapping is None else [Reference("mapping", self.mapping, ("mapping",))]
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
-        """Return nothing: of the mocked mapping only the columns are used."""
+        """Return nothing, because only the columns of the mocked mapping are used."""
         del workspace
         return ()
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the records, with the columns of the mocked mapping."""
+        """Return the records with the columns of the mocked mapping."""
         mocked = workspace.original_mapping(self.mapping or self.name)
         if mocked is self:
-            raise SpecError.of(
-                f"mapping {self.name!r} mocks itself", remedy="Name the mapping that it stands for."
-            )
+            raise SpecError.of(f"mapping {self.name!r} mocks itself", remedy="Name the mapping to mock.")
         return frame_of_records(
             workspace.spark, fields_of(mocked.build(workspace.outline()).schema), self.records
         )

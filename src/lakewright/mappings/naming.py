@@ -1,4 +1,4 @@
-"""Ways to write names of several words."""
+"""Styles of names that consist of several words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-\s]+"
 
 
 class Naming(StrEnum):
-    """How words are put together."""
+    """Style in which words are joined."""
 
     SNAKE_CASE = "snakeCase"
     CAMEL_CASE = "camelCase"
     CAMEL_CASE_UPPER = "camelCaseUpper"
 
     def joined(self, parts: Sequence[str]) -> str:
-        """Return the parts as one name; what they are made of themselves stays.
+        """Return the parts joined to one name; the parts themselves are not changed.
 
         Example:
             >>> Naming.SNAKE_CASE.joined(["someOrder", "id"]), Naming.CAMEL_CASE.joined(["some_order", "id"])
@@ -35,7 +35,7 @@ class Naming(StrEnum):
         return head + "".join(map(_capital, rest))
 
     def rename(self, name: str) -> str:
-        """Return a name in this way, whichever way it is written in.
+        """Return the name in this style, whatever its present style.
 
         Example:
             >>> [naming.rename("someHTTPOrder_id") for naming in Naming]

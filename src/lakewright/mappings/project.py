@@ -1,4 +1,4 @@
-"""The `project` mapping: some columns, renamed or with other types where that is said."""
+"""The `project` mapping: selects, renames and casts columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["ProjectMapping", "ProjectedColumn"]
 
 
 class ProjectedColumn(Model):
-    """One column of the result; a text alone is the name of one that is taken as it is."""
+    """One column of the result; a plain text is the name of a column to keep unchanged."""
 
     model_config = ConfigDict(json_schema_extra={ALSO: [{"type": "string"}]})
 
     column: str = Declared(description="Name in the input.")
-    name: str | None = Declared(default=None, description="Name in the result; the same unless given.")
-    type: TypeText | None = Declared(default=None, description="Type in the result; the same unless given.")
-    description: str | None = Declared(default=None, description="What it holds; the column's comment.")
+    name: str | None = Declared(default=None, description="Name in the result; default: unchanged.")
+    type: TypeText | None = Declared(default=None, description="Type in the result; default: unchanged.")
+    description: str | None = Declared(default=None, description="Description; becomes the column's comment.")
 
     @model_validator(mode="wrap")
     @classmethod
@@ -39,7 +39,7 @@ class ProjectedColumn(Model):
 
 
 class ProjectMapping(InputMapping):
-    """Gives the listed columns only, in their order."""
+    """Returns only the listed columns, in their order."""
 
     columns: Listed[ProjectedColumn] = Declared(description="Columns of the result.")
 

@@ -1,4 +1,4 @@
-"""The `python` mapping: a function of the project's own."""
+"""The `python` mapping: calls a Python function of the project."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["PythonMapping"]
 
 
 class PythonMapping(Mapping):
-    """Gives what a Python function makes of its inputs' frames, one argument each, and of `arguments`.
+    """Returns the result of a Python function, called with a frame per input and with `arguments`.
 
-    The function should only describe what is to be computed, and neither read nor write anything else:
-    what it touches beside its inputs is unknown to order and taint.
+    The function should only describe the computation and neither read nor write anything else: anything it
+    accesses besides its inputs is not considered for order and taint.
     """
 
-    file: str = Declared(description="Python file with the function, below the project's folder.")
-    function: str = Declared(description="Name of the function: DataFrames in, a DataFrame out.")
+    file: str = Declared(description="Python file with the function, relative to the project's folder.")
+    function: str = Declared(description="Name of the function; it takes DataFrames and returns a DataFrame.")
     function_inputs: Listed[Input] = Declared(
-        default=(), alias="inputs", description="Mappings whose frames it is given, in order."
+        default=(), alias="inputs", description="Mappings whose frames it receives, in order."
     )
     arguments: dict[str, Any] = Declared(
-        default_factory=dict, description="Further arguments by name, as texts."
+        default_factory=dict, description="Additional named arguments, as text."
     )
 
     def references(self) -> Iterable[Reference]:
@@ -51,7 +51,7 @@ class PythonMapping(Mapping):
         """Return the function's frame.
 
         Raises:
-            SpecError: There is no such function, it doesn't take these arguments, or gives no frame.
+            SpecError: The function does not exist, does not accept the arguments, or returns no frame.
         """
         from pyspark.sql import DataFrame as Frame
 
@@ -61,13 +61,13 @@ class PythonMapping(Mapping):
             inspect.signature(function).bind(*frames, **self.arguments)
         except TypeError as error:
             raise SpecError.of(
-                f"mapping {self.name!r}: {self.function} doesn't take its inputs: {error}",
-                remedy="Give it a parameter for each of `inputs`, and one for each of `arguments`.",
+                f"mapping {self.name!r}: {self.function} does not accept its inputs: {error}",
+                remedy="Add a parameter for each of `inputs` and each of `arguments`.",
             ) from error
         found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
             raise SpecError.of(
                 f"mapping {self.name!r}: {self.function} gave {type(found).__name__}",
-                remedy="Let it return a DataFrame.",
+                remedy="Return a DataFrame from the function.",
             )
         return found

@@ -1,4 +1,4 @@
-"""The `relation` mapping: the rows of a relation."""
+"""The `relation` mapping: reads a relation."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class RelationMapping(Mapping):
 
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
     partitions: Selection = Declared(
-        default_factory=dict, description="Values, lists or ranges (both ends included) of partition columns."
+        default_factory=dict, description="Values, lists or ranges (inclusive) of partition columns."
     )
     columns: dict[str, TypeText] | None = Declared(
-        default=None, description="Columns of the result with their types; all unless given."
+        default=None, description="Columns of the result with their types; default: all."
     )
 
     def references(self) -> Iterable[Reference]:
@@ -59,11 +59,11 @@ class RelationMapping(Mapping):
         return None if version is None else {f"relation {source.name or self.name}": version}
 
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
-        """Return the partitions to read; none for all."""
+        """Return the partitions to read; empty for all."""
         return expand_selection(self.source(workspace).partitions, self.partitions)
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the rows, with the declared columns only where some are declared."""
+        """Return the rows, restricted to the declared columns if there are any."""
         frame = self._rows(self.source(workspace), workspace)
         if self.columns is None:
             return frame
@@ -75,10 +75,10 @@ class RelationMapping(Mapping):
         return source.read(workspace, self.selected(workspace))
 
     def plain_sql(self, workspace: Workspace) -> str:
-        """Return all of the relation as a query.
+        """Return a query for the whole relation.
 
         Raises:
-            SpecError: Only a part of it is read, or it isn't a table that a query can name.
+            SpecError: Only part of it is read, or a query cannot name it as a table.
         """
         table = self.source(workspace).table_sql(workspace)
         if table is None or self.partitions or self.columns:

@@ -1,4 +1,4 @@
-"""The `schema` mapping: exactly the declared columns, as far as the policies say."""
+"""The `schema` mapping: brings its input to the declared columns, according to the policies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["SchemaMapping"]
 
 
 class SchemaMapping(InputMapping):
-    """Adds, drops and casts columns so that they are as declared."""
+    """Adds, removes and casts columns to match the declaration."""
 
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns, in place of `columns`."
+        default=None, alias="schema", description="Columns, instead of `columns`."
     )
     column_mismatch_policy: ColumnPolicyText = Declared(
-        default=ColumnPolicy.ADD_REMOVE_COLUMNS, description="What happens to columns that one side lacks."
+        default=ColumnPolicy.ADD_REMOVE_COLUMNS, description="What happens to columns that only one side has."
     )
     type_mismatch_policy: TypePolicyText = Declared(
         default=TypePolicy.CAST_ALWAYS, description="What happens to columns of another type."
@@ -39,14 +39,14 @@ class SchemaMapping(InputMapping):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.columns is None) == (self.declared_schema is None):
-            raise ValueError("a schema mapping has one of `columns` and `schema`")
+            raise ValueError("a schema mapping needs either `columns` or `schema`")
         return self
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the columns as declared.
+        """Return the declared columns.
 
         Raises:
-            TargetError: A policy of ERROR meets a difference.
+            TargetError: There is a difference and the policy is ERROR.
         """
         wanted = self._fields(workspace)
         present = fields_of(frame.schema)

@@ -1,4 +1,4 @@
-"""The `select` mapping: exactly the columns that are written, each a SQL expression."""
+"""The `select` mapping: exactly the listed columns, each defined by a SQL expression."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["SelectMapping"]
 
 
 class SelectMapping(InputMapping):
-    """Gives one column for each entry of `columns`, in their order."""
+    """Returns one column per entry of `columns`, in their order."""
 
-    columns: dict[str, str] = Declared(description="SQL expression for each column of the result.")
+    columns: dict[str, str] = Declared(description="SQL expression of each column of the result.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the declared columns only."""
+        """Return only the declared columns."""
         from pyspark.sql import functions
 
         del workspace

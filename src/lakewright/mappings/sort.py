@@ -1,4 +1,4 @@
-"""The `sort` mapping: rows in an order, for a last step before writing."""
+"""The `sort` mapping: sorts rows; useful as the last step before writing."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class SortMapping(InputMapping):
     """Sorts by columns, each `asc` or `desc`."""
 
     columns: Listed[dict[str, Direction]] = Declared(
-        description="Columns and their direction, first to last."
+        description="Columns with their direction, most significant first."
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the rows in order; nulls come first when ascending, last when descending."""
+        """Return the sorted rows; nulls come first in ascending order and last in descending order."""
         from pyspark.sql import functions
 
         del workspace

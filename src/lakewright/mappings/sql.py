@@ -1,4 +1,4 @@
-"""The `sql` mapping: a query whose tables are mappings."""
+"""The `sql` mapping: a query over other mappings."""
 
 from __future__ import annotations
 
@@ -24,26 +24,28 @@ __all__ = ["SqlMapping"]
 
 
 class SqlMapping(Mapping):
-    """Runs a query of Spark's SQL.
+    """Runs a Spark SQL query.
 
-    A name of one part in FROM or JOIN is a mapping; one of several, `database.table`, a table of the catalog.
+    A single name in FROM or JOIN refers to a mapping; a qualified name, `database.table`, to a catalog table.
     """
 
     sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
+    file: str | None = Declared(
+        default=None, description="File with the query, relative to the project's folder."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.sql is None) == (self.file is None):
-            raise ValueError("a sql mapping has one of `sql` and `file`")
+            raise ValueError("a sql mapping needs either `sql` or `file`")
         return self
 
     def query(self, workspace: Workspace) -> str:
-        """Return the query, from wherever it stands."""
+        """Return the text of the query."""
         return self.sql if self.sql is not None else workspace.read_file(str(self.file))
 
     def references(self) -> Iterable[Reference]:
-        """Return the mappings in FROM and JOIN, if the text holds no expression that may change them."""
+        """Return the mappings in FROM and JOIN, unless the text has expressions that may change them."""
         if self.sql is None or has_expression(self.sql):
             return []
         return [Reference("mapping", name, ("sql",)) for name in mapping_names(self.sql)]
@@ -53,11 +55,11 @@ class SqlMapping(Mapping):
         return mapping_names(self.query(workspace))
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the mappings are made of, and the tables of the catalog."""
+        """Return the resources of the mappings, and the catalog tables."""
         return query_requires(workspace, self.query(workspace))
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the text itself; None where it reads tables of the catalog, whose state isn't known."""
+        """Return the query text, or None if it reads catalog tables, whose state is unknown."""
         query = self.query(workspace)
         return (
             {f"query of {self.name}": query} if len(mapping_names(query)) == len(table_names(query)) else None
@@ -68,7 +70,7 @@ class SqlMapping(Mapping):
         return run_query(workspace, self.query(workspace))
 
     def plain_sql(self, workspace: Workspace) -> str:
-        """Return the query with each mapping's own query before it, under the mapping's name."""
+        """Return the query with the query of each mapping as a CTE of the mapping's name."""
         query = self.query(workspace)
         parts = [f"{name_sql(name)} AS ({workspace.sql_text(name)})" for name in mapping_names(query)]
         return " ".join(["WITH", ", ".join(parts), all_rows(f"({query})")]) if parts else query

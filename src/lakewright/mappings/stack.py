@@ -1,4 +1,4 @@
-"""The `stack` mapping: some columns of each row below each other."""
+"""The `stack` mapping: turns columns into rows."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["StackMapping"]
 
 
 class StackMapping(InputMapping):
-    """Gives a row for each stacked column: its label, its value, and the columns that are kept."""
+    """Returns a row per stacked column with its label, its value and the kept columns."""
 
-    name_column: str = Declared(description="New column with the label of the stacked column.")
-    value_column: str = Declared(description="New column with its value.")
+    name_column: str = Declared(description="New column for the label of the stacked column.")
+    value_column: str = Declared(description="New column for its value.")
     stack_columns: dict[str, str] = Declared(
-        min_length=1, description="Columns to stack, with the label of each."
+        min_length=1, description="Columns to stack, each with its label."
     )
-    drop_nulls: bool = Declared(default=False, description="Leave out rows whose value is null.")
-    keep_columns: Texts = Declared(default=(), description="Columns to keep; all others unless given.")
-    drop_columns: Texts = Declared(default=(), description="Columns not to keep.")
+    drop_nulls: bool = Declared(default=False, description="Remove rows whose value is null.")
+    keep_columns: Texts = Declared(default=(), description="Columns to keep; default: all others.")
+    drop_columns: Texts = Declared(default=(), description="Columns to remove.")
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return kept columns, then label and value."""
+        """Return the kept columns, followed by label and value."""
         from pyspark.sql import functions
 
         del workspace

@@ -1,4 +1,4 @@
-"""The `union` mapping: the rows of several mappings, columns matched by name."""
+"""The `union` mapping: combines the rows of several mappings, with columns matched by name."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ __all__ = ["UnionMapping"]
 
 
 class UnionMapping(Mapping):
-    """Puts the rows of its inputs one after the other; a column that one lacks is null there."""
+    """Appends the rows of its inputs; a column that an input does not have is null there."""
 
     union_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings.", min_length=1)
     columns: dict[str, TypeText] | None = Declared(
-        default=None, description="Columns of the result with their types; all of all inputs unless given."
+        default=None,
+        description="Columns of the result with their types; default: all columns of all inputs.",
     )
-    distinct: bool = Declared(default=False, description="Whether each different row comes once only.")
+    distinct: bool = Declared(default=False, description="Whether to remove duplicate rows.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings."""
         return [Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.union_inputs)]
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return all rows, with the superset of columns or those declared."""
+        """Return all rows, with all columns of all inputs or with the declared ones."""
         frames = [workspace.frame(name) for name in self.union_inputs]
         if self.columns is not None:
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]

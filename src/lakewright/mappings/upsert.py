@@ -1,4 +1,4 @@
-"""The `upsert` mapping: a state with updates put over it."""
+"""The `upsert` mapping: applies updates to a state."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["UpsertMapping"]
 
 
 class UpsertMapping(InputMapping):
-    """Gives the rows of `updates`, and those of `input` whose key has no update.
+    """Returns the rows of `updates`, and those of `input` whose key is not in `updates`.
 
-    Columns are those of the updates. A key with a null in it is a key like others.
+    The columns are those of the updates. A key that contains null is a key like any other.
     """
 
     updates: Input = Declared(description="Mapping with changed and new rows.")
@@ -34,7 +34,7 @@ class UpsertMapping(InputMapping):
         return [*super().references(), Reference("mapping", self.updates, ("updates",))]
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the state after the updates."""
+        """Return the updated state."""
         updates = workspace.frame(self.updates)
         keys = updates.select(*map(column, self.key_columns)).distinct().alias("updates")
         same = [f"{name_sql('state', name)} <=> {name_sql('updates', name)}" for name in self.key_columns]

@@ -1,4 +1,4 @@
-"""The `values` mapping: rows written in the project."""
+"""The `values` mapping: literal rows."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["ValuesMapping"]
 
 
 class ValuesMapping(Mapping):
-    """Gives its records, with the columns of `columns` or of `schema`."""
+    """Returns its records with the columns of `columns` or `schema`."""
 
     records: list[list[Any] | dict[str, Any]] = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns, in place of `columns`."
+        default=None, alias="schema", description="Columns, instead of `columns`."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.columns is None) == (self.declared_schema is None):
-            raise ValueError("values have one of `columns` and `schema`")
+            raise ValueError("a values mapping needs either `columns` or `schema`")
         return self
 
     def transform(self, workspace: Workspace) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Relations: what is read and written, one module a kind."""
+"""Relations: sources and destinations of data; one module per kind."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ KINDS = {
     "values": "lakewright.relations.values:ValuesRelation",
     "view": "lakewright.relations.view:ViewRelation",
 }
-"""Class of each kind, imported on first use."""
+"""The class of each kind; imported on first use."""
 
 NOT_OFFERED = {
     "hiveQuery": "Use a view relation, or a sql mapping.",
-    "hiveUnionTable": "Use a delta relation: its table takes new columns.",
+    "hiveUnionTable": "Use a delta relation; its table accepts new columns.",
     "kafka": "Streams aren't offered.",
     "local": "Use a file relation.",
     "sqlserver": "Use a jdbcTable relation.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Flowman kinds that are not supported, and what to use instead."""

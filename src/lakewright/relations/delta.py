@@ -1,4 +1,4 @@
-"""The `delta` relation: a Delta table, at a location or in the catalog."""
+"""The `delta` relation: a Delta table at a location or in the catalog."""
 
 from __future__ import annotations
 
@@ -57,18 +57,20 @@ __all__ = ["DeltaRelation"]
 
 
 class DeltaRelation(StoredRelation):
-    """A Delta table; every write to it is one commit."""
+    """A Delta table; each write is one commit."""
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
-    location: str | None = Declared(default=None, description="Folder; relative to the project's.")
-    database: str | None = Declared(default=None, description="Database of the catalog.")
+    location: str | None = Declared(default=None, description="Folder, relative to the project's folder.")
+    database: str | None = Declared(default=None, description="Database in the catalog.")
     table: str | None = Declared(default=None, description="Name in the catalog.")
     options: TextMap = Declared(default_factory=dict, description="Options for Delta's reader and writer.")
-    properties: TextMap = Declared(default_factory=dict, description="Properties of a table made here.")
-    merge_key: Texts = Declared(default=(), description="Columns that identify a row, for mode UPDATE.")
+    properties: TextMap = Declared(
+        default_factory=dict, description="Properties of a table that Lakewright creates."
+    )
+    merge_key: Texts = Declared(default=(), description="Columns that identify a row in mode UPDATE.")
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+        default=None, description="Which differences require a migration: RELAXED or STRICT."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
@@ -77,21 +79,21 @@ class DeltaRelation(StoredRelation):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.location is None) == (self.table is None):
-            raise ValueError("a delta relation has either a `location` or a `table`")
+            raise ValueError("a delta relation needs either `location` or `table`")
         return self
 
     def address(self, workspace: Workspace) -> Address:
-        """Return where the table is."""
+        """Return the location of the table."""
         if self.table is not None:
             return Address(name=f"{self.database}.{self.table}" if self.database else self.table)
         return Address(location=workspace.storage(self.location or ""))
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the table's address as SQL."""
+        """Return the address of the table in SQL."""
         return self.address(workspace).sql
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the table, or a partition of it."""
+        """Return the table, or one of its partitions."""
         address = self.address(workspace)
         values = canonical_partition(self.partitions, partition or {})
         if address.location is not None:
@@ -99,7 +101,7 @@ class DeltaRelation(StoredRelation):
         return frozenset({Resource.table(str(address.name), values)})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table is there, filled and as declared; Spark is needed for the catalog only."""
+        """Return whether the table exists, has rows and is as declared; only catalog tables need Spark."""
         (subject,) = self.resources(workspace, partition)
         try:
             state = observe_table(workspace.lake, self.address(workspace))
@@ -127,22 +129,22 @@ class DeltaRelation(StoredRelation):
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the table's version, whichever partitions are asked for."""
+        """Return the table's version, regardless of the partitions asked for."""
         del partitions
         return str(observe_table(workspace.lake, self.address(workspace)).version)
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns: declared, else those of the table."""
+        """Return the declared columns, or those of the table."""
         declared = self.declared(workspace)
         if declared is not None:
             return declared
         return self._present(workspace).columns
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the table's rows.
+        """Return the rows of the table.
 
         Raises:
-            TargetError: There is no table.
+            TargetError: The table does not exist.
         """
         self._present(workspace)
         frame = read_table(workspace.spark, self.address(workspace))
@@ -154,14 +156,14 @@ class DeltaRelation(StoredRelation):
         if not state.exists:
             raise TargetError(
                 f"{self.label}: there is no Delta table at {self.address(workspace)}",
-                remedy="Build what writes it first, or see whether its location is right.",
+                remedy="Build the target that writes it first, or check its location.",
             )
         return state
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows in one commit; with a partition, they are of it whatever they say themselves."""
+        """Write the rows in one commit; with a partition, all of them go there whatever their values."""
         target = WriteTarget(
             address=self.address(workspace),
             partitions=self.partitions,
@@ -188,7 +190,7 @@ class DeltaRelation(StoredRelation):
     ) -> dict[str, int]:
         """Merge rows by clauses in one commit, and return how many were inserted, updated and deleted.
 
-        Rows match by `condition`, else by `key`, else by the relation's own key.
+        Rows match by `condition`, otherwise by `key`, otherwise by the relation's own key.
         """
         address = self.address(workspace)
         self.create(workspace)
@@ -204,15 +206,15 @@ class DeltaRelation(StoredRelation):
         key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())
         if not key:
             raise SpecError.of(
-                f"{self.label} has no key by which rows could be updated",
-                remedy="Give it a `mergeKey`, or its schema a `primaryKey`.",
+                f"{self.label} has no key to update rows by",
+                remedy="Add a `mergeKey` to it, or a `primaryKey` to its schema.",
             )
         return (*key, *(each.name for each in self.partitions if each.name not in key))
 
     def create(self, workspace: Workspace) -> None:
-        """Make the table; one without a declared schema is made by the first write.
+        """Create the table; without a declared schema, the first write creates it.
 
-        So is one whose schema is that of a mapping which can't be built yet.
+        The same holds if the schema is that of a mapping that cannot be built yet.
         """
         fields = self._known_columns(workspace)
         if fields is not None and not observe_table(workspace.lake, self.address(workspace)).exists:
@@ -234,7 +236,7 @@ class DeltaRelation(StoredRelation):
             return None
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Delete the table's rows, or a partition's, in one commit."""
+        """Delete the rows of the table, or of a partition, in one commit."""
         address = self.address(workspace)
         if not observe_table(workspace.lake, address).exists:
             return
@@ -247,11 +249,11 @@ class DeltaRelation(StoredRelation):
         drop_table(workspace.lake, self.address(workspace))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Make the table as declared, by its strategy.
+        """Migrate the table to its declaration according to its strategy.
 
         Raises:
-            MigrationError: That can't be done by the strategy.
-            DataLossError: Rows or columns would be lost, without leave.
+            MigrationError: The strategy does not allow it.
+            DataLossError: Rows or columns would be lost, and that is not permitted.
         """
         address = self.address(workspace)
         state = observe_table(workspace.lake, address)

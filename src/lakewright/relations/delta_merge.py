@@ -1,4 +1,4 @@
-"""MERGE into a Delta table by clauses that the project writes."""
+"""MERGE into a Delta table with clauses that the project declares."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Clause", "merge_rows", "same_key"]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What is done with rows that meet a condition.
+    """The action for rows that satisfy a condition.
 
     Attributes:
-        columns: SQL expression for each column to set; none sets all that source and target have in common.
+        columns: SQL expression of each column to set; empty sets all columns that source and target share.
     """
 
     action: Literal["insert", "update", "delete"]
@@ -30,7 +30,7 @@ class Clause:
 
 
 def same_key(key: Sequence[str]) -> str:
-    """Return the condition that source and target have the same key; null is a value like others.
+    """Return the condition that source and target have the same key; null equals null.
 
     Example:
         >>> same_key(["id"])

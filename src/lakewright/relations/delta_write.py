@@ -1,4 +1,4 @@
-"""Writing rows to a Delta table: always one commit."""
+"""Writes to a Delta table; each write is one commit."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class WriteTarget:
     """The table to write to.
 
     Attributes:
-        declared: Its columns; None takes those of the table, or of the rows where they replace it.
-        merge_key: Columns that identify a row, for mode UPDATE.
+        declared: Its columns; None means those of the table, or those of the rows if they replace it.
+        merge_key: Columns that identify a row in mode UPDATE.
     """
 
     address: Address
@@ -49,9 +49,9 @@ Partitions = frozenset[tuple[Value, ...]]
 
 
 def partitions_of(path: Path, names: Sequence[str]) -> Partitions | None:
-    """Return the values of these columns in the partitions that a table on this machine has files of.
+    """Return the values of these columns in the partitions for which a local table has files.
 
-    None where its log doesn't tell.
+    Return None if its log does not show them.
     """
     table = open_table(path)
     if table is None:
@@ -66,12 +66,12 @@ def partitions_of(path: Path, names: Sequence[str]) -> Partitions | None:
 def has_files(
     address: Address, values: Mapping[str, Value], look: Callable[..., Partitions | None] = partitions_of
 ) -> bool | None:
-    """Return whether a table has files of a partition; None where no log on this machine tells.
+    """Return whether a table has files of a partition; None if no local log shows it.
 
     Args:
-        address: Of the table.
+        address: Address of the table.
         values: Partition column to value.
-        look: Finds what `partitions_of` does.
+        look: Returns the same as `partitions_of`.
     """
     path = None if address.location is None else local_path(address.location)
     found = None if path is None else look(path, tuple(values))
@@ -83,8 +83,8 @@ def write_table(
 ) -> WriteSummary:
     """Write the rows in one commit, converted to the table's columns.
 
-    `OVERWRITE` replaces the partition, or the whole table; `OVERWRITE_DYNAMIC` the partitions that the rows
-    are of; `UPDATE` rows with the same key, and adds the others.
+    `OVERWRITE` replaces the partition or the whole table, and `OVERWRITE_DYNAMIC` the partitions of the rows.
+    `UPDATE` replaces rows with the same key and inserts the others.
     """
     state = observe_table(workspace.lake, target.address)
     frame = _outgoing(frame, target, state, partition, mode)
@@ -100,12 +100,12 @@ def write_table(
         added = write(OutputMode.APPEND)
         if state.version is not None and added.version == state.version + 1:
             return added
-        # Somebody who knows nothing of our locks wrote meanwhile, maybe into the same place.
+        # Another writer that ignores our locks committed in the meantime, perhaps to the same partition.
     return write(mode)
 
 
 def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partition) -> bool:
-    """Whether nothing is where the rows go: added, they cost none of the queries that Delta replaces by."""
+    """Return whether the destination has no rows: an append then avoids the queries of Delta's overwrite."""
     if not state.exists or target.declared is None:
         return False
     if state.is_empty or not partition:
@@ -145,13 +145,13 @@ def _save(
         writer.save(target.address.location)
         return int(observation.get["rows"])
     writer.saveAsTable(target.address.sql)
-    # Delta writes a table of the catalog by a query of its own, whose observations Spark doesn't hand on.
+    # Delta writes catalog tables with a query of its own, and Spark does not pass on its observations.
     last = delta_table(workspace, target.address).history(1).select("operationMetrics.numOutputRows").first()
     return int(last[0]) if last and last[0] is not None else 0
 
 
 def delta_table(workspace: Workspace, address: Address) -> DeltaTable:
-    """Return Delta's own handle of a table."""
+    """Return Delta's handle of a table."""
     from delta.tables import DeltaTable
 
     if address.location is not None:

@@ -1,4 +1,4 @@
-"""The `empty` relation: no rows when read, and a place to throw rows away when written."""
+"""The `empty` relation: has no rows and discards what is written to it."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ __all__ = ["EmptyRelation"]
 
 
 class EmptyRelation(StoredRelation):
-    """Has the declared columns and never a row; what is written to it is computed and forgotten."""
+    """Has the declared columns and no rows; written rows are computed and discarded."""
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing: there is no storage."""
+        """Return nothing, because there is no storage."""
         del workspace, partition
         return frozenset()
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it is there and empty."""
+        """Return that it exists and is empty."""
         del workspace, partition
         return Observation(f"empty:{self.name}", exists=Answer.YES, filled=Answer.NO)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return no rows of the declared columns."""
+        """Return a frame with the declared columns and no rows."""
         del partitions
         return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the same text always."""
+        """Return a constant."""
         del workspace, partitions
         return ""
 
     def create(self, workspace: Workspace) -> None:
-        """Do nothing: it is always there."""
+        """Do nothing, because it always exists."""
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Do nothing: it holds nothing."""
+        """Do nothing, because it contains nothing."""
 
     def destroy(self, workspace: Workspace) -> None:
-        """Do nothing: there is nothing to remove."""
+        """Do nothing, because there is nothing to remove."""
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Do nothing: it is always empty."""
+        """Do nothing, because it is always empty."""
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Compute the rows, count them and forget them."""
+        """Compute, count and discard the rows."""
         from pyspark.sql import Observation as Observed
         from pyspark.sql import functions
 

@@ -1,4 +1,4 @@
-"""The `entity` relation: an entity's silver table, to be read."""
+"""The `entity` relation: reads an entity's silver table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = ["EntityRelation"]
 
 
 class EntityRelation(Relation):
-    """Reads what an entity's strategy has written; the table itself is the entity target's to make."""
+    """Reads an entity's silver table; only the entity's target writes it."""
 
     entity: str = Declared(description="Name of the entity.")
     current: bool = Declared(
-        default=False, description="Only rows that hold now: the current version, and not deleted."
+        default=False, description="Only current rows: the current versions that are not deleted."
     )
 
     def references(self) -> Iterable[Reference]:
@@ -47,11 +47,11 @@ class EntityRelation(Relation):
         return workspace.entity(self.entity)
 
     def address(self, workspace: Workspace) -> Address:
-        """Return where the silver table is."""
+        """Return the location of the silver table."""
         return self.found(workspace).places(workspace.lake.settings).silver
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the table's address as SQL; its current rows as a query in parentheses."""
+        """Return the table's address in SQL; for current rows, a query in parentheses."""
         table = self.address(workspace).sql
         return f"({all_rows(table, self._current_sql(workspace))})" if self.current else table
 
@@ -64,7 +64,7 @@ class EntityRelation(Relation):
         return frozenset({Resource.table(str(address.name))})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table is there and filled."""
+        """Return whether the table exists and has rows."""
         (subject,) = self.resources(workspace, partition)
         try:
             state = observe_table(workspace.lake, self.address(workspace))
@@ -79,11 +79,11 @@ class EntityRelation(Relation):
         return str(observe_table(workspace.lake, self.address(workspace)).version)
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return the table's columns, system columns among them."""
+        """Return the columns of the table, including system columns."""
         return self._present(workspace).columns
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return all rows, or with `current` those that hold now.
+        """Return all rows, or with `current` the current ones.
 
         Raises:
             TargetError: The entity has no table yet.
@@ -99,7 +99,7 @@ class EntityRelation(Relation):
         entity = self.found(workspace)
         system = SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
         if entity.strategy is Strategy.HISTORIC:
-            # A count of nulls tells which files hold open versions; a flag wouldn't.
+            # Delta's null counts show which files contain open versions; statistics of a flag do not.
             return f"{name_sql(system.valid_to)} IS NULL"
         return f"NOT {name_sql(system.deleted)}"
 
@@ -108,6 +108,6 @@ class EntityRelation(Relation):
         if not state.exists:
             raise TargetError(
                 f"{self.label}: entity {self.entity!r} has no silver table yet",
-                remedy="Put a target of kind entity before what reads it.",
+                remedy="Run a target of kind entity before the targets that read it.",
             )
         return state

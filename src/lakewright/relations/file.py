@@ -39,10 +39,10 @@ FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"],
 
 
 class FileRelation(StoredRelation):
-    """Files below `location`, in folders named after partitions unless `pattern` says otherwise.
+    """Files below `location`, in a folder per partition unless `pattern` defines another layout.
 
-    Every write goes beside and takes the place of the former content by one renaming, so that a reader sees
-    the one or the other.
+    Each write goes to a staging folder and replaces the previous content by a single rename, so that readers
+    see either the old or the new content.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
@@ -50,16 +50,16 @@ class FileRelation(StoredRelation):
     location: str = Declared(description="Folder or file; relative to the project's folder.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     pattern: str | None = Declared(
-        default=None, description="Where a partition's files are below the location, as in ${year}/*.csv."
+        default=None, description="Path of a partition's files below the location, as in ${year}/*.csv."
     )
-    options: TextMap = Declared(default_factory=dict, description="Spark's options of the format.")
+    options: TextMap = Declared(default_factory=dict, description="Spark's options for the format.")
 
     def root(self, workspace: Workspace) -> str:
         """Return the location: an absolute local path or a URI."""
         return workspace.storage(self.location)
 
     def place(self, workspace: Workspace, partition: Partition) -> str:
-        """Return where a partition's files are; with `*` for each column that the partition leaves open."""
+        """Return the path of a partition's files, with `*` for columns that the partition does not fix."""
         wanted = canonical_partition(self.partitions, partition)
         root = self.root(workspace)
         if self.pattern is not None:
@@ -75,18 +75,18 @@ class FileRelation(StoredRelation):
     def _within(self, path: str) -> str:
         if ".." in path.split("/"):
             raise SpecError.of(
-                f"{self.label}: {path!r} leaves its location",
-                remedy="Use no '..' in patterns and partition values.",
+                f"{self.label}: {path!r} is outside of its location",
+                remedy="Do not use '..' in patterns and partition values.",
             )
         return path
 
     def _removable(self, workspace: Workspace, path: str) -> str:
-        """Return the path, if what is there isn't more than a relation can be."""
+        """Return the path after checking that it does not contain the project."""
         local = local_path(path)
         if local is not None and workspace.file(".").resolve().is_relative_to(local.resolve()):
             raise SpecError.of(
-                f"{self.label}: {path} holds the project itself, which would be removed",
-                remedy="Give it a folder of its own.",
+                f"{self.label}: {path} contains the project itself, which would be removed",
+                remedy="Use a folder of its own.",
             )
         return path
 
@@ -94,11 +94,11 @@ class FileRelation(StoredRelation):
         return Pattern(self.pattern or "", self.partitions, workspace.scope)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the files, of the partition or all."""
+        """Return the files of the partition, or all files."""
         return frozenset({Resource.file(self.place(workspace, partition or {}))})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the location is there, and whether there are rows in it or in the partition."""
+        """Return whether the location exists, and whether it or the partition has rows."""
         place = self.place(workspace, partition or {})
         subject = str(Resource.file(place))
         try:
@@ -106,7 +106,7 @@ class FileRelation(StoredRelation):
             exists = bool(files.matching(self.root(workspace)))
             filled = exists and any(self._has_rows(files, found) for found in files.matching(place))
         except OSError as error:
-            return Observation(subject, error=f"{place} can't be looked at: {error}")
+            return Observation(subject, error=f"{place} cannot be read: {error}")
         return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled))
 
     def _has_rows(self, files: Files, folder: str) -> bool:
@@ -118,7 +118,7 @@ class FileRelation(StoredRelation):
         return False
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a digest of names, sizes and times of the files."""
+        """Return a digest of the names, sizes and modification times of the files."""
         digest = hashlib.sha256()
         for partition in partitions or [{}]:
             place = self.place(workspace, partition)
@@ -129,10 +129,10 @@ class FileRelation(StoredRelation):
         return digest.hexdigest()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the files; CSV columns are taken by position where columns are declared.
+        """Return the rows of the files; if columns are declared, CSV columns are matched by position.
 
         Raises:
-            TargetError: Nothing is there.
+            TargetError: There are no files.
         """
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
         fields = self.declared(workspace)
@@ -144,7 +144,7 @@ class FileRelation(StoredRelation):
     def _read_pattern(
         self, workspace: Workspace, partitions: Sequence[Partition], fields: tuple[Field, ...] | None
     ) -> DataFrame:
-        """Read what the pattern finds; partition values are taken from the paths, or are those asked for."""
+        """Read the files of the pattern; partition values come from the paths, or are those asked for."""
         names = {each.name.lower() for each in self.partitions}
         inner = None if fields is None else tuple(each for each in fields if each.name.lower() not in names)
         frames = [
@@ -167,8 +167,8 @@ class FileRelation(StoredRelation):
                 value = functions.regexp_extract(path, expression, groups[each.name])
             else:
                 raise TargetError(
-                    f"{self.label}: the value of partition column {each.name} doesn't stand in its paths",
-                    remedy=f"Say which partitions to read (partitions: {{{each.name}: …}}).",
+                    f"{self.label}: the paths do not contain the value of partition column {each.name}",
+                    remedy=f"Name the partitions to read (partitions: {{{each.name}: …}}).",
                 )
             frame = frame.withColumn(each.name, cast_column(value, each.type))
         return frame
@@ -180,15 +180,15 @@ class FileRelation(StoredRelation):
         found = [match for path in paths for match in files.matching(path)]
         if not found:
             raise TargetError(
-                f"{self.label}: nothing is at {paths[0]}",
-                remedy="See whether its location is right; the CREATE phase of a relation target makes it.",
+                f"{self.label}: there is nothing at {paths[0]}",
+                remedy="Check the location; the CREATE phase of a relation target creates it.",
             )
         if fields is None and not any(True for path in found for _ in files.listed(path)):
             raise TargetError(
-                f"{self.label}: there is no file at {paths[0]} to find its columns in",
+                f"{self.label}: there is no file at {paths[0]} to infer its columns from",
                 remedy="Declare its schema.",
             )
-        # Patterns are resolved by now; what is in the found names isn't one.
+        # Patterns are already resolved; the names that were found are not patterns.
         reader = workspace.spark.read.format(self.format).options(**self.options)
         reader = reader.option("__globPaths__", "false")
         if fields is not None:
@@ -196,12 +196,12 @@ class FileRelation(StoredRelation):
         return reader.load([_for_engine(path) for path in found])
 
     def create(self, workspace: Workspace) -> None:
-        """Make the folder."""
+        """Create the folder."""
         root = self.root(workspace)
         files_at(root, workspace.lake).make_folder(root)
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Leave the files as they are: they have no common schema that could be changed."""
+        """Do nothing, because the files have no common schema to migrate."""
         del workspace, allow_data_loss
 
     def destroy(self, workspace: Workspace) -> None:
@@ -210,7 +210,7 @@ class FileRelation(StoredRelation):
         files_at(root, workspace.lake).remove(root)
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Remove a partition's files, or all; the folder stays."""
+        """Remove the files of a partition, or all; the folder stays."""
         place = self._removable(workspace, self.place(workspace, partition or {}))
         files = files_at(place, workspace.lake)
         for found in files.matching(place):
@@ -222,10 +222,10 @@ class FileRelation(StoredRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows beside, then put them in the place of the former ones, or next to them.
+        """Write the rows to a staging folder, then replace the previous files or add to them.
 
-        With a partition, rows go there, and a partition column that they bring has no meaning. Else rows go
-        to the partitions that they name; `OVERWRITE` then removes the others, `OVERWRITE_DYNAMIC` doesn't.
+        With a partition, all rows go there regardless of their partition columns. Otherwise rows go to the
+        partitions they name; `OVERWRITE` then removes all other partitions, `OVERWRITE_DYNAMIC` keeps them.
         """
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self._open_columns(wanted)
@@ -249,8 +249,8 @@ class FileRelation(StoredRelation):
         if not is_prefix or (self.pattern is not None and len(partition) < len(names)):
             missing = ", ".join(name for name in names if name not in partition)
             raise TargetError(
-                f"{self.label}: rows can't be written without a value for partition column {missing}",
-                remedy="Give the target's `partition` a value for it.",
+                f"{self.label}: rows cannot be written without a value for partition column {missing}",
+                remedy="Add a value for it to the target's `partition`.",
             )
         return names[len(partition) :]
 

@@ -1,4 +1,4 @@
-"""The `generic` relation: any data source that Spark has, by its format and options."""
+"""The `generic` relation: any Spark data source, by its format and options."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _SAVE_MODES = {OutputMode.OVERWRITE: "overwrite", OutputMode.APPEND: "append"}
 
 
 class GenericRelation(StoredRelation):
-    """Reads and writes by Spark's own reader and writer, of which nothing more is known.
+    """Reads and writes through Spark's own reader and writer.
 
-    Whether a write is one step for readers is the data source's to say. What is there can't be looked at
-    beforehand, and nothing is created or removed.
+    The data source decides whether readers see a write in one step. Lakewright cannot observe its content
+    in advance, and creates or removes nothing.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(_SAVE_MODES)
 
-    format: str = Declared(description="Name of the data source, jdbc for one.")
+    format: str = Declared(description="Name of the data source, for example jdbc.")
     options: TextMap = Declared(default_factory=dict, description="Options of the data source.")
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
@@ -48,12 +48,12 @@ class GenericRelation(StoredRelation):
         return frozenset({Resource.jdbc(f"{self.format}/{self.name}")} if self.name else ())
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that nothing is known."""
+        """Return that its state is unknown."""
         del workspace, partition
         return Observation(f"generic:{self.format}:{self.name}")
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return what the data source gives."""
+        """Return the rows of the data source."""
         fields = self.declared(workspace)
         reader = workspace.spark.read.format(self.format).options(**self._options(workspace))
         is_described = fields is not None and self.format.lower() != "jdbc"
@@ -62,16 +62,16 @@ class GenericRelation(StoredRelation):
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def create(self, workspace: Workspace) -> None:
-        """Do nothing: the data source has its own ways."""
+        """Do nothing, because the data source manages its storage."""
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Do nothing: the data source has its own ways."""
+        """Do nothing, because the data source manages its storage."""
 
     def destroy(self, workspace: Workspace) -> None:
-        """Do nothing: the data source has its own ways."""
+        """Do nothing, because the data source manages its storage."""
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Write no rows over those that are there."""
+        """Overwrite the existing rows with no rows."""
         if partition:
             raise self._undivided()
         empty = workspace.spark.createDataFrame([], self.read(workspace).schema)
@@ -80,7 +80,7 @@ class GenericRelation(StoredRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Hand the rows to the data source."""
+        """Pass the rows to the data source."""
         from pyspark.sql import Observation as Observed
         from pyspark.sql import functions
 
@@ -102,5 +102,5 @@ class GenericRelation(StoredRelation):
 
     def _undivided(self) -> TargetError:
         return TargetError(
-            f"{self.label}: a single partition of it can't be written", remedy="Leave out the `partition`."
+            f"{self.label}: a single partition cannot be written", remedy="Remove the `partition`."
         )

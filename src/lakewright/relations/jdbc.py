@@ -1,4 +1,4 @@
-"""What relations in databases have in common."""
+"""The base of relations in databases."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class InDatabase(Relation):
     )
     properties: TextMap = Declared(
         default_factory=dict,
-        description="Options of Spark's JDBC reader and writer, over the connection's properties.",
+        description="Options of Spark's JDBC reader and writer; they override the connection's properties.",
     )
 
     def references(self) -> Iterable[Reference]:
-        """Return what the schema names, and the connection."""
+        """Return the references of the schema, and the connection."""
         return [*super().references(), *named_connection(self.connection)]
 
     def connected(self, workspace: Workspace) -> JdbcConnection:
         """Return the connection.
 
         Raises:
-            SpecError: There is none of that name, or it is of another kind.
+            SpecError: There is no connection of this name, or it has another kind.
         """
         return jdbc_connection(workspace, self.connection, self.label)
 
@@ -59,7 +59,7 @@ class InDatabase(Relation):
     def resource(
         self, workspace: Workspace, table: TableName, partition: Mapping[str, str] | None = None
     ) -> Resource:
-        """Return a table of the database, or a partition of it."""
+        """Return a table of the database, or one of its partitions."""
         connection = self.connected(workspace)
         schema = table.schema or (_POSTGRES_SCHEMA if connection.is_postgres else None)
         return Resource.jdbc(f"{connection.place}/{TableName(table.name, schema)}", partition)

@@ -1,4 +1,4 @@
-"""What is different between a database's table and the declared one, and the statements for it.
+"""Differences between a database table and its declaration, and the statements that remove them.
 
 Source: the lifecycle's rules, "CREATE and migration".
 """
@@ -21,10 +21,10 @@ __all__ = ["find_table_steps", "has_place"]
 def find_table_steps(
     dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable, policy: MigrationPolicy
 ) -> tuple[MigrationStep, ...]:
-    """Return what is different, as steps in the order in which they can be done."""
+    """Return the differences as steps, in an order in which they can be executed."""
     shape = Shape(present.columns)
     is_strict = policy is MigrationPolicy.STRICT
-    # A key that nobody declares is somebody's; only a strict policy drops it.
+    # Somebody may have created an undeclared key on purpose; only a strict policy drops it.
     key = wanted.primary_key or (() if is_strict else present.primary_key)
     has_other_key = sorted(_lower(key)) != sorted(_lower(present.primary_key))
     steps = _drop_key(dialect, table, present) if has_other_key else []
@@ -50,7 +50,7 @@ def find_table_steps(
 
 
 def has_place(narrow: Type, wide: Type) -> bool:
-    """Return whether every value of one type has its place in the other, lengths of texts counted.
+    """Return whether the second type can store every value of the first, including the lengths of text.
 
     Example:
         >>> has_place(Chars(3), Chars(5)), has_place(Chars(5), Chars(3))
@@ -82,9 +82,9 @@ def _alter(
         sql = dialect.widen_column(table, field) if has_place(actual.type, stored) else None
         yield MigrationStep(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
     if field.nullable and not actual.nullable:
-        yield MigrationStep(f"let column {field.name} be null", dialect.set_nullable(table, field))
+        yield MigrationStep(f"allow nulls in column {field.name}", dialect.set_nullable(table, field))
     elif is_strict and actual.nullable and not field.nullable:
-        yield MigrationStep(f"let column {field.name} never be null", dialect.set_nullable(table, field))
+        yield MigrationStep(f"forbid nulls in column {field.name}", dialect.set_nullable(table, field))
     if is_strict and (actual.description or "") != (field.description or ""):
         yield MigrationStep(
             f"change the comment of column {field.name}", dialect.comment_column(table, field)
@@ -98,7 +98,7 @@ def _drop_key(dialect: Dialect, table: TableName, present: DatabaseTable) -> lis
 
 def _add_key(dialect: Dialect, table: TableName, columns: Sequence[str]) -> list[MigrationStep]:
     added = dialect.replace_key(table, None, columns)
-    return [MigrationStep(f"make {', '.join(columns)} the primary key", "; ".join(added))] if added else []
+    return [MigrationStep(f"set the primary key to {', '.join(columns)}", "; ".join(added))] if added else []
 
 
 def _indexes(
@@ -122,7 +122,7 @@ def _indexes(
             yield MigrationStep(f"create index {index.name}", dialect.create_index(table, index))
         elif not former.same(index):
             drop, create = dialect.drop_index(table, former.name), dialect.create_index(table, index)
-            yield MigrationStep(f"make index {index.name} anew", f"{drop}; {create}")
+            yield MigrationStep(f"recreate index {index.name}", f"{drop}; {create}")
 
 
 def _lower(names: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The `jdbcQuery` relation: what a query in a database gives."""
+"""The `jdbcQuery` relation: the rows of a query in a database."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ __all__ = ["JdbcQueryRelation"]
 
 
 class JdbcQueryRelation(InDatabase):
-    """The rows of a query, in the database's own SQL; it can only be read."""
+    """The rows of a query in the database's own SQL; read-only."""
 
     sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
+    file: str | None = Declared(
+        default=None, description="File with the query, relative to the project's folder."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.sql is None) == (self.file is None):
-            raise ValueError("a query has either `sql` or `file`")
+            raise ValueError("a jdbcQuery relation needs either `sql` or `file`")
         return self
 
     def query(self, workspace: Workspace) -> str:
-        """Return the query, from wherever it stands."""
+        """Return the text of the query."""
         text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
         return text.strip().rstrip(";")
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing: what the query reads is the database's to know."""
+        """Return nothing, because the tables that the query reads are not known."""
         del workspace, partition
         return frozenset()
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it is there; the query isn't run to see."""
+        """Return that it exists, without running the query."""
         del workspace, partition
         return Observation(f"jdbc query:{self.name}", exists=Answer.YES)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the query's rows."""
+        """Return the rows of the query."""
         frame = self.loaded(workspace, query=self.query(workspace))
         fields = self.declared(workspace)
         frame = frame if fields is None else conform(frame, fields)

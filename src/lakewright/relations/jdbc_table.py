@@ -1,4 +1,4 @@
-"""The `jdbcTable` relation: a table of a database."""
+"""The `jdbcTable` relation: a table in a database."""
 
 from __future__ import annotations
 
@@ -40,40 +40,41 @@ class IndexSpec(Model):
     """An index."""
 
     name: str = Declared(min_length=1, description="Name of the index.")
-    columns: Texts = Declared(min_length=1, description="Its columns, in their order.")
-    unique: bool = Declared(default=False, description="Whether no two rows may agree in them.")
+    columns: Texts = Declared(min_length=1, description="Columns of the index, in order.")
+    unique: bool = Declared(default=False, description="Whether the columns must be unique.")
     clustered: bool = Declared(
         default=False,
-        description="Whether rows lie in its order; PostgreSQL and others keep them as they come.",
+        description="Whether rows are stored in its order; PostgreSQL and others ignore it.",
     )
 
 
 class JdbcTableRelation(InDatabase, StoredRelation):
-    """A table of a database; a write shows to readers as a whole, in one transaction.
+    """A table in a database; readers see each write as a whole, because it is one transaction.
 
-    PostgreSQL is looked at without Spark where its Python driver is installed. Of other databases tables are
-    made and columns added; whatever else differs replaces the table, if the strategy says so.
+    PostgreSQL is observed without Spark if its Python driver is installed. In other databases, Lakewright
+    creates tables and adds columns; any other difference replaces the table if the strategy allows it.
     """
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
     database: str | None = Declared(
-        default=None, description="Schema of the database in which the table is; made if it is missing."
+        default=None, description="Schema of the database that contains the table; created if missing."
     )
     table: str = Declared(description="Name of the table.")
     staging_table: str | None = Declared(
-        default=None, description="Name of the table to which rows go first, beside it."
+        default=None, description="Name of the staging table that rows are written to first."
     )
     primary_key: Texts = Declared(default=(), description="Columns of the primary key; never null.")
     merge_key: Texts = Declared(
-        default=(), description="Columns that identify a row, for mode UPDATE; the primary key unless given."
+        default=(), description="Columns that identify a row in mode UPDATE; default: the primary key."
     )
-    indexes: Listed[IndexSpec] = Declared(default=(), description="Indexes to make.")
+    indexes: Listed[IndexSpec] = Declared(default=(), description="Indexes to create.")
     sql: Texts = Declared(
-        default=(), description="Statements that make the table, in place of columns; it is never migrated."
+        default=(),
+        description="Statements that create the table, instead of columns; such a table is never migrated.",
     )
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences call for a migration: RELAXED or STRICT."
+        default=None, description="Which differences require a migration: RELAXED or STRICT."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
@@ -82,32 +83,34 @@ class JdbcTableRelation(InDatabase, StoredRelation):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.indexes and self.sql:
-            raise ValueError("`indexes` are made with the table; with `sql` they are among its statements")
+            raise ValueError(
+                "`indexes` are created with the table; with `sql`, create them in its statements"
+            )
         return self
 
     @property
     def table_name(self) -> TableName:
-        """The table's name in its database."""
+        """The name of the table in its database."""
         return TableName(self.table, self.database)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the table, or a partition of it."""
+        """Return the table, or one of its partitions."""
         values = canonical_partition(self.partitions, partition or {})
         return frozenset({self.resource(workspace, self.table_name, values)})
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns: declared, else as the database has them."""
+        """Return the declared columns, or those of the database."""
         return self.declared(workspace) or self._present(workspace).columns
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table is there, filled and as declared."""
+        """Return whether the table exists, has rows and matches its declaration."""
         (subject,) = self.resources(workspace, partition)
         try:
             present = self._find(workspace)
             if present is None:
                 return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
             is_filled = self._has_rows(workspace, partition or {})
-            # An empty partition says nothing of the others.
+            # An empty partition says nothing about the others.
             whole = is_filled if is_filled or not partition else None
             changes = self._migration(workspace, present).changes(is_filled=whole)
         except LakewrightError as error:
@@ -122,7 +125,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         if present is None:
             raise TargetError(
                 f"{self.label}: there is no table {self.table_name} in {self.connected(workspace).place}",
-                remedy="Run the phase that creates it; without a schema, make it in the database itself.",
+                remedy="Run the phase that creates it; without a schema, create it in the database.",
             )
         return present
 
@@ -132,10 +135,10 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         return dialect.has_rows(self.table_name, condition)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the table's rows, with the declared columns if there are any.
+        """Return the rows of the table, with the declared columns if there are any.
 
         Raises:
-            TargetError: There is no table.
+            TargetError: The table does not exist.
         """
         self._present(workspace)
         frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.table_name))
@@ -145,7 +148,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         return frame if fields is None else conform(frame, fields)
 
     def create(self, workspace: Workspace) -> None:
-        """Make the table; one without a declared schema must be there already."""
+        """Create the table; without a declared schema, it must exist already."""
         statements = self._create_sql(workspace)
         if statements and self._find(workspace) is None:
             dialect = self.dialect(workspace)
@@ -173,11 +176,11 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         )
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Make the table as declared, in one transaction where the database can.
+        """Migrate the table to its declaration, in one transaction if the database can.
 
         Raises:
-            MigrationError: That can't be done by the strategy.
-            DataLossError: Rows or columns would be lost, without leave.
+            MigrationError: The strategy does not allow it.
+            DataLossError: Rows or columns would be lost, and that is not permitted.
         """
         present = self._find(workspace)
         if present is None:
@@ -205,7 +208,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         return Migration(find_table_steps(dialect, self.table_name, present, wanted, policy), strategy)
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Remove all rows, or a partition's."""
+        """Remove all rows, or those of a partition."""
         dialect = self.dialect(workspace)
         wanted = canonical_partition(self.partitions, partition or {})
         condition = dialect.condition(self.partitions, wanted)
@@ -221,10 +224,10 @@ class JdbcTableRelation(InDatabase, StoredRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows beside, then take them over in one transaction.
+        """Write the rows to a staging table, then move them in one transaction.
 
         Raises:
-            TargetError: There is no table and no schema to make it by, or rows don't fit.
+            TargetError: There is neither a table nor a schema to create it from, or rows do not fit.
         """
         wanted = canonical_partition(self.partitions, partition)
         self.create(workspace)

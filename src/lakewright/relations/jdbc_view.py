@@ -13,7 +13,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.errors import LakewrightError, MigrationError, SpecError
 from lakewright.lake.columns import conform
 from lakewright.lake.partition import Partition, partition_condition
-from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.observation import Answer, TableChange, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
 from lakewright.relations.migration import (
@@ -33,32 +33,34 @@ __all__ = ["JdbcViewRelation"]
 
 
 class JdbcViewRelation(InDatabase, ManagedRelation):
-    """A view of a PostgreSQL database, whose query is the database's own SQL.
+    """A view in a PostgreSQL database, with a query in the database's own SQL.
 
-    The view's comment holds a digest of the query, by which a changed one is noticed.
+    The view's comment contains a digest of the query, which shows whether the query changed.
     """
 
-    database: str | None = Declared(default=None, description="Schema in which the view is.")
+    database: str | None = Declared(default=None, description="Schema that contains the view.")
     view: str = Declared(description="Name of the view.")
     sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
+    file: str | None = Declared(
+        default=None, description="File with the query, relative to the project's folder."
+    )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER or FAIL keep a view that differs; all others replace it."
+        default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.sql is None) == (self.file is None):
-            raise ValueError("a view has either `sql` or `file`")
+            raise ValueError("a jdbcView relation needs either `sql` or `file`")
         return self
 
     @property
     def view_name(self) -> TableName:
-        """The view's name in its database."""
+        """The name of the view in its database."""
         return TableName(self.view, self.database)
 
     def query(self, workspace: Workspace) -> str:
-        """Return the query, from wherever it stands."""
+        """Return the text of the query."""
         text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
         return text.strip().rstrip(";")
 
@@ -68,7 +70,7 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
         return frozenset({self.resource(workspace, self.view_name)})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the view is there and has the declared query."""
+        """Return whether the view exists with the declared query."""
         del partition
         (subject,) = self.resources(workspace)
         try:
@@ -87,7 +89,7 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
 
     def _changes(self, workspace: Workspace, found: DatabaseTable) -> tuple[TableChange, ...]:
         if not found.is_view:
-            return (TableChange("replace the table by a view", "the table"),)
+            return (TableChange("replace the table with a view", "the table"),)
         return () if found.comment == self._comment(workspace) else (TableChange("replace the view's query"),)
 
     def _comment(self, workspace: Workspace) -> str:
@@ -102,28 +104,28 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def create(self, workspace: Workspace) -> None:
-        """Make the view."""
+        """Create the view."""
         self._replace(workspace, None)
 
     def _replace(self, workspace: Workspace, present: DatabaseTable | None) -> None:
         if not self.connected(workspace).is_postgres:
             raise SpecError.of(
-                f"{self.label}: views are made in PostgreSQL only",
-                remedy="Make it in the database itself, and read it by a jdbcTable relation.",
+                f"{self.label}: views can only be created in PostgreSQL",
+                remedy="Create it in the database, and read it with a jdbcTable relation.",
             )
         dialect = self.dialect(workspace)
         view = dialect.table(self.view_name)
-        # Replacing in place would keep a view's columns, which may be others now.
+        # CREATE OR REPLACE would keep the view's columns, which may have changed.
         drop = [] if present is None else [dialect.drop(self.view_name, is_view=True)]
         comment = f"COMMENT ON VIEW {view} IS {dialect.text(self._comment(workspace))}"
         make = f"CREATE VIEW {view} AS {self.query(workspace)}"
         dialect.database.run([*dialect.make_schema(self.view_name), *drop, make, comment])
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Replace the view where its query differs.
+        """Replace the view if its query differs.
 
         Raises:
-            MigrationError: A table is there in its place, or the strategy is FAIL.
+            MigrationError: There is a table in its place, or the strategy is FAIL.
         """
         del allow_data_loss
         found = self.dialect(workspace).find(self.view_name)
@@ -133,13 +135,13 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
             return
         if not found.is_view or strategy is MigrationStrategy.FAIL:
             raise MigrationError(
-                f"{self.label}: {self.view_name} isn't as declared: {changes[0].description}",
-                remedy="Remove what is there, or give it another migrationStrategy: REPLACE.",
+                f"{self.label}: {self.view_name} differs from its declaration: {changes[0].description}",
+                remedy="Remove what is there, or set migrationStrategy: REPLACE.",
             )
         self._replace(workspace, found)
 
     def destroy(self, workspace: Workspace) -> None:
-        """Remove the view; what it reads stays."""
+        """Remove the view; the tables it reads stay."""
         dialect = self.dialect(workspace)
         if dialect.find(self.view_name) is not None:
             dialect.database.run([dialect.drop(self.view_name, is_view=True)])

@@ -1,8 +1,8 @@
-"""Writing rows to a table of a database: beside it first, then into it in one transaction.
+"""Writes to database tables: to a staging table first, then to the table in one transaction.
 
-What readers see changes when the transaction is committed; until then they neither wait nor see a part of it.
-So rows are deleted and inserted, where emptying the table would be quicker but makes readers wait, and where
-putting another table in its place would lose privileges, views and foreign keys.
+Readers see the change when the transaction commits; until then they neither wait nor see part of it. Rows are
+therefore deleted and inserted. Emptying the table would be faster but make readers wait, and replacing it by
+another table would lose privileges, views and foreign keys.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 __all__ = ["StagedRows", "staging_name"]
 
 _LONGEST = 63
-"""Characters of a name that PostgreSQL keeps; other databases keep more."""
+"""Maximum length of a name in PostgreSQL; other databases allow more."""
 
 
 def staging_name(table: TableName, partition: Partition) -> TableName:
-    """Return the name of the table beside, another one for each partition, which may be written at once."""
+    """Return the name of a partition's staging table; partitions can be written in parallel."""
     digest = hashlib.sha256(repr((table.name, sorted(partition.items()))).encode()).hexdigest()[:8]
     return table.beside(f"{table.name[: _LONGEST - 16]}_staged_{digest}")
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """One write to `table`, by way of `staged`.
+    """One write to `table` through `staged`.
 
     Attributes:
-        fields: The columns that are written.
-        key: Columns that identify a row, for mode UPDATE.
-        ready: Raises where the rows mayn't be taken over any more.
+        fields: The columns to write.
+        key: Columns that identify a row in mode UPDATE.
+        ready: Raises if the rows may no longer be moved to the table.
     """
 
     dialect: Dialect
@@ -68,7 +68,7 @@ class StagedRows:
             check = accept if mode is OutputMode.UPDATE else partial(self._see, len(before), rows)
             database.run(statements, check=check)
         except LeaseLost:
-            # What is beside may be another's by now.
+            # The staging table may belong to another run by now.
             raise
         except BaseException:
             self._forget()
@@ -76,15 +76,15 @@ class StagedRows:
         return rows
 
     def _see(self, position: int, rows: int, changed: Sequence[int]) -> None:
-        """Return if just the rows were inserted that this write has staged."""
+        """Return if exactly the rows that this write staged were inserted."""
         if changed[position] != rows:
             raise LeaseLost(
-                f"{self.table}: {changed[position]} rows were beside it, not the {rows} written there",
-                remedy="Another run writes the same table; see that only one does, and run again.",
+                f"{self.table}: its staging table had {changed[position]} rows instead of the {rows} written",
+                remedy="Another run writes the same table. Make sure that only one does, and run again.",
             )
 
     def _forget(self) -> None:
-        # The next write removes it too; what failed first is what is to be told.
+        # The next write removes it too; report the first error instead of this one.
         with suppress(LakewrightError):
             self.dialect.database.run([self.dialect.drop(self.staged)])
 
@@ -114,8 +114,8 @@ class StagedRows:
     def _update(self, columns: Sequence[str]) -> Sequence[str]:
         if not self.key:
             raise SpecError.of(
-                f"rows of {self.table} can't be updated: nothing says which columns identify one",
-                remedy="Give the relation a mergeKey or a primaryKey.",
+                f"rows of {self.table} cannot be updated: no columns are declared that identify a row",
+                remedy="Add a mergeKey or a primaryKey to the relation.",
             )
         self._refuse_duplicates()
         return [
@@ -129,5 +129,5 @@ class StagedRows:
             values = ", ".join(f"{name}={value}" for name, value in zip(self.key, found[0], strict=True))
             raise TargetError(
                 f"{self.table}: several rows to write have the same key, {values}",
-                remedy="Let the mapping give one row a key, by a deduplicate or latest mapping.",
+                remedy="Let the mapping return one row per key, with a deduplicate or latest mapping.",
             )

@@ -1,9 +1,9 @@
-"""What is different about a table that is there, and how it becomes the declared one.
+"""Migration: how an existing table differs from its declaration, and how it is changed to match.
 
-Pure: a comparison of columns gives steps, each with its SQL and with what would be lost by it.
+Pure: comparing columns gives steps, each with its SQL and the data that it would lose.
 
-Source: `lifecycles-and-phases.md`, "Execution Phases" (CREATE migrates what exists); which differences matter
-is the migration policy's to say, what is done about them the migration strategy's.
+Source: `lifecycles-and-phases.md`, "Execution Phases" (CREATE migrates existing tables). The migration policy
+decides which differences matter, and the migration strategy what happens about them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ T = TypeVar("T", bound=StrEnum)
 
 
 class MigrationPolicy(StrEnum):
-    """Which differences call for a migration."""
+    """Which differences require a migration."""
 
     RELAXED = "RELAXED"
     STRICT = "STRICT"
 
 
 class MigrationStrategy(StrEnum):
-    """What is done about them."""
+    """What happens about differences."""
 
     NEVER = "NEVER"
     FAIL = "FAIL"
@@ -68,65 +68,65 @@ MigrationStrategyText = Annotated[MigrationStrategy, BeforeValidator(_normal)]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a table can differ."""
+    """The parts of a table that can differ."""
 
     columns: tuple[Field, ...]
     partition_columns: tuple[str, ...] = ()
 
     def column(self, name: str) -> Field | None:
-        """Return a column by its name, in any case."""
+        """Return a column by name, regardless of case."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerated(TableChange):
-    """A difference that the migration strategy leaves alone."""
+    """A difference that the migration strategy ignores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Steps, and whether they alter the table or replace it by an empty one."""
+    """Steps, and whether they alter the table or replace it with an empty one."""
 
     steps: tuple[MigrationStep, ...]
     strategy: MigrationStrategy
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to do that the strategy doesn't leave alone."""
+        """Whether there are steps that the strategy does not ignore."""
         return bool(self.steps) and self.strategy is not MigrationStrategy.NEVER
 
     @property
     def impossible(self) -> tuple[MigrationStep, ...]:
-        """The steps that no alteration can do."""
+        """The steps that ALTER cannot execute."""
         return tuple(step for step in self.steps if step.sql is None)
 
     @property
     def replaces(self) -> bool:
-        """Whether the table is replaced, and its rows with it."""
+        """Whether the table is replaced and its rows are lost."""
         if self.strategy is MigrationStrategy.REPLACE:
             return bool(self.steps)
         return self.strategy is MigrationStrategy.ALTER_REPLACE and bool(self.impossible)
 
     @property
     def is_refused(self) -> bool:
-        """Whether the strategy can't, or mustn't, do what is needed."""
+        """Whether the strategy cannot, or must not, do what is needed."""
         if self.strategy is MigrationStrategy.FAIL:
             return bool(self.steps)
         return self.strategy is MigrationStrategy.ALTER and bool(self.impossible)
 
     def check(self, label: str, *, is_filled: bool | None, allow_data_loss: bool) -> None:
-        """See that the migration may be done.
+        """Check that the migration is possible and permitted.
 
         Raises:
-            MigrationError: The strategy can't, or mustn't, do what is needed.
-            DataLossError: It would lose something, without leave.
+            MigrationError: The strategy cannot, or must not, do what is needed.
+            DataLossError: It would lose data, and that is not permitted.
         """
         if self.is_refused:
             refused = self.impossible or self.steps
             raise MigrationError(
-                f"{label}: with migration strategy {self.strategy} it can't be made as declared: "
+                f"{label}: migration strategy {self.strategy} cannot bring it to its declaration: "
                 + "; ".join(step.description for step in refused),
-                remedy="Declare what is there, or another migrationStrategy: ALTER_REPLACE or REPLACE.",
+                remedy="Declare the table as it is, or set migrationStrategy: ALTER_REPLACE or REPLACE.",
             )
         lost = [change.loses for change in self.changes(is_filled=is_filled) if change.loses is not None]
         if lost and is_filled is not False and not allow_data_loss:
@@ -135,13 +135,13 @@ class Migration:
             )
 
     def changes(self, *, is_filled: bool | None) -> tuple[TableChange, ...]:
-        """Return what CREATE would do, for the plan; with NEVER what it leaves as it is."""
+        """Return what CREATE would do, for the plan; with NEVER, what it ignores."""
         if self.strategy is MigrationStrategy.NEVER:
             return tuple(Tolerated(step.description) for step in self.steps)
         if not self.replaces:
             return tuple(TableChange(step.description, step.loses) for step in self.steps)
         lost = None if is_filled is False else "all its rows"
-        head = TableChange("replace the table by an empty one", lost)
+        head = TableChange("replace the table with an empty one", lost)
         return (head, *(TableChange(step.description) for step in self.steps))
 
 
@@ -160,11 +160,11 @@ def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T)
     try:
         return kind(config[key].strip().upper()) if key in config else default
     except ValueError as error:
-        raise SpecError.of(f"configuration {key}: there are {', '.join(kind)}") from error
+        raise SpecError.of(f"configuration {key}: choose one of {', '.join(kind)}") from error
 
 
 def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[MigrationStep, ...]:
-    """Return what is different, as steps in the order in which they can be done."""
+    """Return the differences as steps, in an order in which they can be executed."""
     renamed = [field for field in declared.columns if find_former(field, present) is not None]
     former = {str(field.renamed_from).lower() for field in renamed}
     steps = [_rename(field) for field in renamed]
@@ -182,7 +182,7 @@ def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tupl
 
 
 def find_former(field: Field, present: Shape) -> Field | None:
-    """Return the present column that is renamed to this one, if there is one and this one isn't there yet."""
+    """Return the existing column to rename to this one, if there is one and this one does not exist yet."""
     if field.renamed_from is None or present.column(field.name) is not None:
         return None
     return present.column(field.renamed_from)
@@ -223,9 +223,9 @@ def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Migrati
     ):
         steps.append(_retype(actual, field, column))
     if field.nullable and not actual.nullable:
-        steps.append(MigrationStep(f"let column {field.name} be null", f"{column} DROP NOT NULL"))
+        steps.append(MigrationStep(f"allow nulls in column {field.name}", f"{column} DROP NOT NULL"))
     elif is_strict and actual.nullable and not field.nullable:
-        steps.append(MigrationStep(f"let column {field.name} never be null", None))
+        steps.append(MigrationStep(f"forbid nulls in column {field.name}", None))
     if is_strict and (actual.description or "") != (field.description or ""):
         steps.append(
             MigrationStep(
@@ -247,4 +247,4 @@ def _retype(actual: Field, field: Field, column: str) -> MigrationStep:
 def _repartition(present: Shape, declared: Shape) -> MigrationStep:
     before = ", ".join(present.partition_columns) or "nothing"
     after = ", ".join(declared.partition_columns) or "nothing"
-    return MigrationStep(f"partition by {after} in place of {before}", None)
+    return MigrationStep(f"partition by {after} instead of {before}", None)

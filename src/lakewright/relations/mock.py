@@ -1,4 +1,4 @@
-"""The `mock` relation: the columns of another, with the rows of a test."""
+"""The `mock` relation: replaces a relation by the records of a test."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["MockRelation"]
 
 
 class MockRelation(EmptyRelation):
-    """Stands for another relation in a test: reads its own records, and forgets what is written.
+    """Replaces another relation in a test: returns its own records, and discards what is written.
 
-    Without `relation` it mocks the one of its own name, which a test has overridden by it.
+    Without `relation`, it mocks the relation with its own name that the test overrides.
     """
 
     relation: str | None = Declared(default=None, description="Relation whose columns it has.")
@@ -40,17 +40,17 @@ class MockRelation(EmptyRelation):
         return [*super().references(), *named]
 
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
-        """Return the mocked relation's columns, unless it declares its own."""
+        """Return the columns of the mocked relation, unless it declares its own."""
         own = super().declared(workspace)
         if own is not None:
             return own
         mocked = workspace.original_relation(self.relation or self.name)
         if mocked is self or mocked.name == self.name == "":
-            raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation that it stands for.")
+            raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation to mock.")
         return mocked.fields(workspace)
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it is there, and whether it has records."""
+        """Return that it exists, and whether it has records."""
         del workspace, partition
         return Observation(f"mock:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
 

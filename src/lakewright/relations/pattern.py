@@ -1,4 +1,4 @@
-"""A file relation's pattern: where the files of each partition are, when no folder is named after it."""
+"""The pattern of a file relation: where each partition's files are, if not in a folder of its name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Pattern"]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A text in which expressions stand for the values of partition columns, `${year}/${month}/*.csv`.
+    """A text with expressions for the values of partition columns, such as `${year}/${month}/*.csv`.
 
     Attributes:
         columns: The relation's partition columns.
-        scope: Of the instance, for other names in it.
+        scope: The scope of the instance, for other names in the pattern.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Pattern:
     scope: Scope
 
     def path(self, partition: Partition) -> str:
-        """Return the path of a partition below the location; a column that it leaves open becomes `*`."""
+        """Return the path of a partition below the location, with `*` for columns that it does not fix."""
         scope = self.scope.child(typed_partition(self.columns, partition))
         return "".join(
             part
@@ -43,7 +43,7 @@ class Pattern:
     def found_in_path(self) -> tuple[str, dict[str, int]]:
         """Return a regular expression for the end of a file's path, and the group of each column in it.
 
-        Only columns whose value stands in the path as it is, `${year}`, have a group.
+        Only columns whose value appears unchanged in the path, as in `${year}`, have a group.
         """
         groups: dict[str, int] = {}
         expression = "/"

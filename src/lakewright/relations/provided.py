@@ -1,4 +1,4 @@
-"""The `provided` relation: a table or view that something else has put into the session or the catalog."""
+"""The `provided` relation: a table or view that another program created in the session or catalog."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["ProvidedRelation"]
 
 
 class ProvidedRelation(Relation):
-    """Reads a table of the catalog that the project doesn't manage."""
+    """Reads a catalog table that the project does not manage."""
 
-    table: str = Declared(description="Name, with its database.")
+    table: str = Declared(description="Name, including its database.")
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the table's name as SQL."""
+        """Return the name of the table in SQL."""
         del workspace
         return quoted(self.table)
 
@@ -37,7 +37,7 @@ class ProvidedRelation(Relation):
         return frozenset({Resource.table(self.table)})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table is there."""
+        """Return whether the table exists."""
         (subject,) = self.resources(workspace, partition)
         return Observation(str(subject), exists=Answer.of(find_entry(workspace.lake, self.table) is not None))
 

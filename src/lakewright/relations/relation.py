@@ -1,4 +1,4 @@
-"""What every relation is: something to read, and perhaps to create, write, empty and remove."""
+"""The base of all relations: data that can be read, and often created, written, emptied and removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "Write
 
 
 class OutputMode(StrEnum):
-    """What a write does with what is there already."""
+    """What a write does with existing rows."""
 
     OVERWRITE = "OVERWRITE"
     OVERWRITE_DYNAMIC = "OVERWRITE_DYNAMIC"
@@ -39,7 +39,7 @@ class OutputMode(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> OutputMode:
-        """Return the mode that a text names; case and underscores don't matter.
+        """Return the mode with this name; case and underscores are ignored.
 
         Raises:
             ValueError: There is no such mode.
@@ -53,7 +53,7 @@ class OutputMode(StrEnum):
         for mode in cls:
             if mode.replace("_", "") == wanted:
                 return mode
-        raise ValueError(f"no output mode {text!r}; there are {', '.join(cls)}")
+        raise ValueError(f"unknown output mode {text!r}; choose one of {', '.join(cls)}")
 
 
 _OTHER_NAMES = {
@@ -66,11 +66,11 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """What a write did.
+    """The result of a write.
 
     Attributes:
-        rows: Rows written.
-        version: Of the Delta table after it, where it is one.
+        rows: Number of rows written.
+        version: Version of the Delta table after it, if it is one.
     """
 
     rows: int
@@ -78,35 +78,35 @@ class WriteSummary:
 
 
 class Relation(Named):
-    """A relation as declared; of this kind alone it can only be read."""
+    """A relation as declared; one that is only this can only be read."""
 
-    description: str | None = Declared(default=None, description="What it holds, for people.")
+    description: str | None = Declared(default=None, description="Description for readers.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Its columns; found in what is there unless given."
+        default=None, alias="schema", description="Columns; default: inferred from existing data."
     )
-    partitions: Listed[PartitionField] = Declared(default=(), description="Columns that divide it.")
+    partitions: Listed[PartitionField] = Declared(default=(), description="Partition columns.")
     documentation: Documentation | None = Declared(
-        default=None, exclude=True, description="What the documentation shows; checks."
+        default=None, exclude=True, description="What the documentation shows, including checks."
     )
-    metadata: Any = Declared(default=None, description="Labels of the author's own.")
+    metadata: Any = Declared(default=None, description="User-defined labels.")
 
     @classmethod
     def named(cls, workspace: Workspace, reference: str | Source) -> Relation:
-        """Return the relation that a definition names or holds.
+        """Return the relation that a definition names or contains.
 
         Raises:
-            SpecError: There is none of that name.
+            SpecError: There is no relation of this name.
         """
         found = workspace.relation(reference) if isinstance(reference, str) else reference
         if not isinstance(found, Relation):
             raise SpecError.of(
-                f"relation {found.name!r} is another project's",
-                remedy="Read it by a mapping; only that project writes it.",
+                f"relation {found.name!r} belongs to another project",
+                remedy="Read it with a mapping; only its own project can write it.",
             )
         return found
 
     def references(self) -> Iterable[Reference]:
-        """Return what its schema names."""
+        """Return the references of its schema."""
         if self.declared_schema is None:
             return []
         return [
@@ -115,16 +115,16 @@ class Relation(Named):
         ]
 
     def mentions(self) -> Iterable[Reference]:
-        """Return what its checks refer to."""
+        """Return the references of its checks."""
         return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:
-        """The relation in messages."""
+        """The name of the relation in messages."""
         return f"relation {self.name!r}" if self.name else f"the {self.kind} relation"
 
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
-        """Return the declared columns, with partition columns at the end unless they stand among them."""
+        """Return the declared columns, with partition columns at the end unless they are among them."""
         if self.declared_schema is None:
             return None
         fields = self.declared_schema.fields(workspace)
@@ -132,38 +132,38 @@ class Relation(Named):
         return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns: declared, else as reading finds them."""
+        """Return the declared columns, or those found by reading."""
         from lakewright.lake.columns import fields_of
 
         declared = self.declared(workspace)
         return fields_of(self.read(workspace).schema) if declared is None else declared
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what must be there before it can be created."""
+        """Return the resources that must exist before it can be created."""
         mappings = self.declared_schema.mappings() if self.declared_schema else ()
         return frozenset().union(*(workspace.required(name) for name in mappings))
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that differs whenever its content does; None where that can't be told."""
+        """Return a text that changes whenever the content changes; None if that is unknown."""
         del workspace, partitions
         return None
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return how a query of the catalog names it, or None where none can."""
+        """Return its name in a catalog query, or None if queries cannot name it."""
         del workspace
         return None
 
     @abstractmethod
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return what writing it, or a partition of it, provides and reading it requires."""
+        """Return the resources that writing it, or a partition, provides and reading it requires."""
 
     @abstractmethod
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether it is there, filled and as declared; what fails is in the observation's `error`."""
+        """Return whether it exists, has rows and matches its declaration; failures are in `error`."""
 
     @abstractmethod
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return its rows, of these partitions or of all, with its declared columns if it has any."""
+        """Return the rows of these partitions, or all rows, with the declared columns if there are any."""
 
 
 class ManagedRelation(Relation):
@@ -171,24 +171,24 @@ class ManagedRelation(Relation):
 
     @abstractmethod
     def create(self, workspace: Workspace) -> None:
-        """Make it, empty; nothing happens if it is there."""
+        """Create it empty, unless it exists."""
 
     @abstractmethod
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Make what is there as declared.
+        """Migrate what exists to the declaration.
 
         Raises:
-            MigrationError: That can't be done by the relation's migration strategy.
-            DataLossError: It would lose rows or columns, without leave.
+            MigrationError: The relation's migration strategy does not allow it.
+            DataLossError: Rows or columns would be lost, and that is not permitted.
         """
 
     @abstractmethod
     def destroy(self, workspace: Workspace) -> None:
-        """Remove it with all it holds; nothing happens if it isn't there."""
+        """Remove it with all its content, if it exists."""
 
 
 class StoredRelation(ManagedRelation):
-    """A relation that holds rows."""
+    """A relation that stores rows."""
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode) - {OutputMode.UPDATE}
 
@@ -196,11 +196,11 @@ class StoredRelation(ManagedRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows in one step for readers, converted to the relation's columns.
+        """Write the rows, converted to the relation's columns; readers see them in one step.
 
-        `IGNORE_IF_EXISTS` and `ERROR_IF_EXISTS` are the target's to decide; they arrive as `APPEND`.
+        The target handles `IGNORE_IF_EXISTS` and `ERROR_IF_EXISTS`; they arrive here as `APPEND`.
         """
 
     @abstractmethod
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Remove its rows, or a partition's; it stays."""
+        """Remove all rows, or those of a partition, and keep the relation itself."""

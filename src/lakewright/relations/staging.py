@@ -1,4 +1,4 @@
-"""Files written beside their place and then put there by renaming."""
+"""Staging: files are written to a temporary folder, then renamed to their final location."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["StagedFiles"]
 
 
 class StagedFiles:
-    """One write to `place`, which readers see when it is put there and not before.
+    """One write to `place`, which readers see only when it is published.
 
-    Beside it is a folder whose name starts with a dot, which readers pass over. What a write that was
-    interrupted left there is removed by the next; one writer at a time is the caller's to see to.
+    The staging folder is next to it and starts with a dot, so that readers ignore it. Leftovers of an
+    interrupted write are removed by the next one. The caller makes sure that there is only one writer.
     """
 
     def __init__(self, files: Files, place: str, file_format: str, options: Mapping[str, str]) -> None:
@@ -30,9 +30,9 @@ class StagedFiles:
         self.folder = join(folder, f".{name}.staged")
 
     def stage(self, frame: DataFrame, divided_by: Sequence[str], *, keeps_empty: bool) -> int:
-        """Write the rows beside the place, and return how many there were.
+        """Write the rows to the staging folder and return their number.
 
-        With `keeps_empty` a write of no rows leaves a file all the same, which holds the columns.
+        With `keeps_empty`, a write without rows still leaves a file, which contains the columns.
         """
         from pyspark.sql import Observation, functions
 
@@ -50,7 +50,7 @@ class StagedFiles:
         return rows
 
     def put(self, mode: OutputMode, divided_by: Sequence[str]) -> None:
-        """Put what was staged in place of all, or of the partitions met, or next to what is there."""
+        """Publish the staged files: replace everything, replace their partitions, or add to them."""
         if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not divided_by):
             self.replace()
         elif mode is OutputMode.OVERWRITE_DYNAMIC:
@@ -59,30 +59,30 @@ class StagedFiles:
             self.append()
 
     def empty(self) -> None:
-        """Put an empty folder in the place."""
+        """Replace the place by an empty folder."""
         self._prepare()
         self.files.make_folder(self.folder)
         self.replace()
 
     def replace(self) -> None:
-        """Put what was staged in the place; nothing of the former content stays."""
+        """Replace the whole previous content by the staged files."""
         replace_folder(self.files, self.folder, self.place)
 
     def replace_folders(self) -> None:
-        """Put each staged folder of a partition in its place; others stay."""
+        """Replace each partition folder that was staged, and keep the others."""
         for name in self._folders():
             replace_folder(self.files, join(self.folder, name), join(self.place, name))
         self._finish()
 
     def append(self) -> None:
-        """Put what was staged next to what is there, folder by folder."""
+        """Add the staged files to the existing ones, folder by folder."""
         for name in self._folders():
             staged, place = (join(base, name) if name else base for base in (self.folder, self.place))
             append_folder(self.files, staged, place)
         self._finish()
 
     def _folders(self) -> Iterator[str]:
-        """Yield the folders that hold staged files, below the staging folder; empty text for itself."""
+        """Yield the folders with staged files, relative to the staging folder (empty text)."""
         yield from sorted({entry.name.rpartition("/")[0] for entry in self.files.listed(self.folder)})
 
     def _prepare(self) -> None:

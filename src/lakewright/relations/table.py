@@ -1,4 +1,4 @@
-"""The `table` relation: a table of the catalog in a format other than Delta."""
+"""The `table` relation: a catalog table in a format other than Delta."""
 
 from __future__ import annotations
 
@@ -49,47 +49,49 @@ TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"]
 
 
 class TableRelation(StoredRelation):
-    """A table of the catalog in another format than Delta.
+    """A catalog table in a format other than Delta.
 
-    A write goes beside and takes the place of the former files by one renaming, so that a query sees the one
-    or the other; one that is reading when they are replaced may fail, and is to be run again.
+    Each write goes to a staging folder and replaces the previous files by a single rename, so that a query
+    sees either the old or the new content. A query that runs during the rename may fail and must be repeated.
     """
 
-    database: str | None = Declared(default=None, description="Database of the catalog.")
+    database: str | None = Declared(default=None, description="Database in the catalog.")
     table: str = Declared(description="Name in the catalog.")
     format: TableFormat = Declared(default="parquet", description="Format of the files.")
     location: str | None = Declared(
         default=None,
-        description="Where the files are, relative to the project; the catalog's choice unless given.",
+        description="Location of the files, relative to the project; default: chosen by the catalog.",
     )
     external: bool = Declared(default=False, description="Whether the files stay when the table is removed.")
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
-    properties: TextMap = Declared(default_factory=dict, description="Properties of a table made here.")
+    properties: TextMap = Declared(
+        default_factory=dict, description="Properties of a table that Lakewright creates."
+    )
     migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences call for a migration."
+        default=None, description="Which differences require a migration."
     )
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="What is done about them."
+        default=None, description="What happens about differences."
     )
 
     def qualified(self) -> str:
-        """Return the table's name with its database."""
+        """Return the name of the table with its database."""
         return full_name(self.database, self.table)
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the table's name as SQL."""
+        """Return the name of the table in SQL."""
         del workspace
         return quoted(self.qualified())
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the table, or a partition of it."""
+        """Return the table, or one of its partitions."""
         del workspace
         return frozenset(
             {Resource.table(self.qualified(), canonical_partition(self.partitions, partition or {}))}
         )
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table is there, filled and as declared."""
+        """Return whether the table exists, has rows and matches its declaration."""
         (subject,) = self.resources(workspace, partition)
         entry = find_entry(workspace.lake, self.qualified())
         if entry is None:
@@ -99,10 +101,10 @@ class TableRelation(StoredRelation):
         return Observation(str(subject), exists=Answer.YES, filled=Answer.of(not is_empty), changes=changes)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the table's rows.
+        """Return the rows of the table.
 
         Raises:
-            TargetError: There is no table.
+            TargetError: The table does not exist.
         """
         if find_entry(workspace.lake, self.qualified()) is None:
             raise TargetError(
@@ -114,7 +116,7 @@ class TableRelation(StoredRelation):
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
     def create(self, workspace: Workspace) -> None:
-        """Make the table; one without a declared schema must be there already."""
+        """Create the table; without a declared schema, it must exist already."""
         fields = self.declared(workspace)
         if fields is None:
             return
@@ -134,11 +136,11 @@ class TableRelation(StoredRelation):
         run_statement(workspace.lake.spark, " ".join(parts))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Add columns and change comments; anything else replaces the table, if the strategy says so.
+        """Add columns and change comments; any other difference replaces the table if the strategy allows it.
 
         Raises:
-            MigrationError: That can't be done by the strategy.
-            DataLossError: Rows would be lost, without leave.
+            MigrationError: The strategy does not allow it.
+            DataLossError: Rows would be lost, and that is not permitted.
         """
         entry = find_entry(workspace.lake, self.qualified())
         if entry is None:
@@ -156,22 +158,22 @@ class TableRelation(StoredRelation):
                 run_statement(workspace.lake.spark, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
-        """Remove all rows, or a partition's."""
+        """Remove all rows, or those of a partition."""
         wanted = canonical_partition(self.partitions, partition or {})
         self._staged(workspace, self._place(workspace, wanted)).empty()
         self._look_again(workspace)
 
     def destroy(self, workspace: Workspace) -> None:
-        """Remove the table; its files too, unless it is external."""
+        """Remove the table, and its files unless it is external."""
         if find_entry(workspace.lake, self.qualified()) is not None:
             run_statement(workspace.lake.spark, f"DROP TABLE {quoted(self.qualified())}")
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows beside, then put them in the place of the former ones, or next to them.
+        """Write the rows to a staging folder, then replace the previous files or add to them.
 
-        `OVERWRITE` replaces partition or table, `OVERWRITE_DYNAMIC` the partitions met.
+        `OVERWRITE` replaces the partition or the table, `OVERWRITE_DYNAMIC` the partitions of the rows.
         """
         self.create(workspace)
         wanted = canonical_partition(self.partitions, partition)
@@ -190,8 +192,8 @@ class TableRelation(StoredRelation):
         if names[: len(partition)] != list(partition):
             missing = ", ".join(name for name in names if name not in partition)
             raise TargetError(
-                f"{self.label}: rows can't be written without a value for partition column {missing}",
-                remedy="Give the target's `partition` a value for it.",
+                f"{self.label}: rows cannot be written without a value for partition column {missing}",
+                remedy="Add a value for it to the target's `partition`.",
             )
         return names[len(partition) :]
 
@@ -200,7 +202,7 @@ class TableRelation(StoredRelation):
         if entry is None or entry.location is None:
             raise TargetError(
                 f"{self.label}: there is no table {self.qualified()}",
-                remedy="Declare its schema, so that it can be made.",
+                remedy="Declare its schema, so that it can be created.",
             )
         local = local_path(entry.location)
         root = entry.location.rstrip("/") if local is None else str(local)
@@ -210,14 +212,14 @@ class TableRelation(StoredRelation):
         return StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
 
     def _look_again(self, workspace: Workspace) -> None:
-        """Have the catalog know the partitions that there are now."""
+        """Update the catalog's list of partitions."""
         if self.partitions:
             run_statement(
                 workspace.lake.spark, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS"
             )
 
     def _outgoing(self, workspace: Workspace, open_columns: Sequence[str]) -> list[Field]:
-        """Return the columns to write: partition columns without a given value come last."""
+        """Return the columns to write; partition columns without a given value come last."""
         entry = find_entry(workspace.lake, self.qualified())
         fields = self.declared(workspace) or (() if entry is None else entry.columns)
         divided_by = {each.name.lower() for each in self.partitions}
@@ -230,7 +232,7 @@ class TableRelation(StoredRelation):
         declared = self.declared(workspace)
         if declared is None:
             return Migration((), strategy)
-        # These formats don't keep whether a column may be null.
+        # These formats do not store whether a column is nullable.
         columns = tuple(field.model_copy(update={"nullable": True}) for field in declared)
         steps = find_steps(
             Shape(
@@ -244,7 +246,7 @@ class TableRelation(StoredRelation):
 
 
 def _by_catalog(step: MigrationStep) -> MigrationStep:
-    """Return the step as the catalog can do it: it adds columns and changes comments, and nothing else."""
+    """Return the step as the catalog supports it: it can only add columns and change comments."""
     sql = step.sql or ""
     is_possible = sql.startswith("ADD COLUMNS") or (" COMMENT " in sql and sql.startswith("ALTER COLUMN"))
     return step if is_possible else replace(step, sql=None)

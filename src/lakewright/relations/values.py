@@ -1,4 +1,4 @@
-"""The `values` relation: rows written in the project."""
+"""The `values` relation: literal rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ValuesRelation"]
 
 
 class ValuesRelation(Relation):
-    """Gives its records, with the columns of `columns` or of the schema."""
+    """Returns its records with the columns of `columns` or of the schema."""
 
     records: list[list[Any] | dict[str, Any]] = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
@@ -31,18 +31,18 @@ class ValuesRelation(Relation):
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
 
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
-        """Return the columns, of whichever way they are declared."""
+        """Return the columns, however they are declared."""
         if self.columns is None:
             return super().declared(workspace)
         return tuple(Field(name=name, type=found) for name, found in self.columns.items())
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing: the rows stand in the project."""
+        """Return nothing, because the rows are part of the project."""
         del workspace, partition
         return frozenset()
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it is there, and whether it has rows."""
+        """Return that it exists, and whether it has rows."""
         del workspace, partition
         return Observation(f"values:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
 

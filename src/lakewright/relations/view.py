@@ -1,4 +1,4 @@
-"""The `view` relation: a query that the catalog keeps under a name."""
+"""The `view` relation: a named query in the catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.table import ensure_database
-from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.observation import Answer, TableChange, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
     MigrationStrategy,
@@ -39,35 +39,37 @@ __all__ = ["ViewRelation", "WaitingView"]
 
 @dataclass(frozen=True, slots=True)
 class WaitingView(Observation):
-    """A view that can't be made yet.
+    """A view that cannot be created yet.
 
     Attributes:
-        inputs: What it reads that isn't there.
+        inputs: The missing resources that it reads.
     """
 
     inputs: tuple[str, ...] = ()
 
 
 class ViewRelation(ManagedRelation):
-    """A view of the catalog; rows are computed whenever it is read.
+    """A view in the catalog; its rows are computed when it is read.
 
-    In `sql` every table is one of the catalog. With `mapping` the query is that of a mapping: of kind sql,
-    filter, alias or relation, over tables of the catalog and Delta tables.
+    With `sql`, every table is a catalog table. With `mapping`, the query is that of a mapping of kind sql,
+    filter, alias or relation over catalog tables and Delta tables.
     """
 
-    database: str | None = Declared(default=None, description="Database of the catalog.")
+    database: str | None = Declared(default=None, description="Database in the catalog.")
     view: str = Declared(description="Name of the view.")
     sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(default=None, description="File with the query, below the project's folder.")
-    mapping: str | None = Declared(default=None, description="Mapping that the query is made of.")
+    file: str | None = Declared(
+        default=None, description="File with the query, relative to the project's folder."
+    )
+    mapping: str | None = Declared(default=None, description="Mapping that defines the query.")
     migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER or FAIL keep a view that differs; all others replace it."
+        default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if sum(each is not None for each in (self.sql, self.file, self.mapping)) != 1:
-            raise ValueError("a view has one of `sql`, `file` and `mapping`")
+            raise ValueError("a view needs exactly one of `sql`, `file` and `mapping`")
         return self
 
     def references(self) -> Iterable[Reference]:
@@ -76,38 +78,38 @@ class ViewRelation(ManagedRelation):
         return [*super().references(), *named]
 
     def qualified(self) -> str:
-        """Return the view's name with its database."""
+        """Return the name of the view with its database."""
         return full_name(self.database, self.view)
 
     def query(self, workspace: Workspace) -> str:
-        """Return the query, from wherever it stands."""
+        """Return the text of the query."""
         if self.mapping is not None:
             return workspace.sql_text(self.mapping)
         return self.sql if self.sql is not None else workspace.read_file(self.file or "")
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the view's name as SQL."""
+        """Return the name of the view in SQL."""
         del workspace
         return quoted(self.qualified())
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the view, and to read it also what it is made of."""
+        """Return the view, and for reading also the resources of its query."""
         del workspace, partition
         return frozenset({Resource.table(self.qualified())})
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the query reads."""
+        """Return the resources that the query reads."""
         if self.mapping is not None:
             return super().requires(workspace) | workspace.required(self.mapping)
         return super().requires(workspace) | table_resources(self.query(workspace))
 
     def missing(self, workspace: Workspace) -> tuple[str, ...]:
-        """Return what the query reads that isn't there; whether something is elsewhere isn't asked."""
+        """Return the missing resources that the query reads; only resources of the lake are checked."""
         found = sorted(self.requires(workspace), key=str)
         return tuple(each.name for each in found if _is_missing(workspace, each))
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the view is there and has the declared query."""
+        """Return whether the view exists with the declared query."""
         del partition
         (subject,) = self.resources(workspace)
         found = find_entry(workspace.lake, self.qualified())
@@ -122,7 +124,7 @@ class ViewRelation(ManagedRelation):
 
     def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[TableChange, ...]:
         if found.view_text is None:
-            return (TableChange("replace the table by a view", "the table"),)
+            return (TableChange("replace the table with a view", "the table"),)
         is_same = _squeezed(found.view_text) == _squeezed(self.query(workspace))
         return () if is_same else (TableChange("replace the view's query"),)
 
@@ -132,7 +134,7 @@ class ViewRelation(ManagedRelation):
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def create(self, workspace: Workspace) -> None:
-        """Make the view."""
+        """Create the view."""
         address = Address(name=self.qualified())
         ensure_database(workspace.lake.isolated(), address)
         comment = f" COMMENT {text_sql(self.description)}" if self.description else ""
@@ -141,10 +143,10 @@ class ViewRelation(ManagedRelation):
         )
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Replace the view where its query differs.
+        """Replace the view if its query differs.
 
         Raises:
-            MigrationError: A table is there in its place, or the strategy is FAIL.
+            MigrationError: There is a table in its place, or the strategy is FAIL.
         """
         del allow_data_loss
         found = find_entry(workspace.lake, self.qualified())
@@ -154,13 +156,13 @@ class ViewRelation(ManagedRelation):
             return
         if found.view_text is None or strategy is MigrationStrategy.FAIL:
             raise MigrationError(
-                f"{self.label}: {self.qualified()} isn't as declared: {changes[0].description}",
-                remedy="Remove what is there, or give it another migrationStrategy: REPLACE.",
+                f"{self.label}: {self.qualified()} differs from its declaration: {changes[0].description}",
+                remedy="Remove what is there, or set migrationStrategy: REPLACE.",
             )
         self.create(workspace)
 
     def destroy(self, workspace: Workspace) -> None:
-        """Remove the view; what it reads stays."""
+        """Remove the view; the tables it reads stay."""
         if find_entry(workspace.lake, self.qualified()) is not None:
             run_statement(workspace.lake.spark, f"DROP VIEW IF EXISTS {quoted(self.qualified())}")
 

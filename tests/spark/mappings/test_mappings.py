@@ -255,7 +255,7 @@ def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> Non
     ]
     with pytest.raises(TargetError, match="has also state"):
         workspace.frame("refused")
-    with pytest.raises(TargetError, match=r"column state .* is of type string, not int"):
+    with pytest.raises(TargetError, match=r"column state .* has type string, not int"):
         workspace.frame("refused_type")
     with pytest.raises(SpecError, match="nothing gave NoneType"):
         workspace.frame("nothing")

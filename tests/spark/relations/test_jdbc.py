@@ -258,7 +258,7 @@ def test_a_table_of_a_database_is_migrated_as_policy_and_strategy_say(workspace:
         "change column item from varchar(5) to varchar(20)",
         "change column cost from decimal(10,2) to decimal(12,2)",
         "add column note string",
-        "make index by_item anew",
+        "recreate index by_item",
         "create index by_at",
     ]
     with pytest.raises(MigrationError, match="change column id from int to date"):
@@ -278,7 +278,7 @@ def test_a_table_of_a_database_is_migrated_as_policy_and_strategy_say(workspace:
     assert descriptions(strict, workspace) == []
 
     other_key = strict.model_copy(update={"primary_key": ("id",)})
-    assert descriptions(other_key, workspace) == ["drop the primary key", "make id the primary key"]
+    assert descriptions(other_key, workspace) == ["drop the primary key", "set the primary key to id"]
     other_key.migrate(workspace, allow_data_loss=False)
     assert descriptions(other_key, workspace) == []
     relaxed = other_key.model_copy(update={"primary_key": (), "migration_policy": MigrationPolicy.RELAXED})

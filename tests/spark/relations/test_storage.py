@@ -94,7 +94,7 @@ def test_rows_become_the_declared_columns(workspace: Workspace, write: Callable[
     assert rows(relation.read(workspace)) == []
     relation.destroy(workspace)
     assert relation.observe(workspace).exists is Answer.NO
-    with pytest.raises(TargetError, match="nothing is at"):
+    with pytest.raises(TargetError, match="there is nothing at"):
         relation.read(workspace)
 
 

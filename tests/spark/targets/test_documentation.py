@@ -173,7 +173,7 @@ def test_checks_of_one_relation_take_one_pass(workspace: Workspace, spark: Spark
 
 def test_what_is_not_there_is_said_where_it_is_missed(told: Document) -> None:
     (check,) = item(told, "relation", "gone").all_checks()
-    assert (check.status.value, "nothing is at" in str(check.message)) == ("ERROR", True)
+    assert (check.status.value, "there is nothing at" in str(check.message)) == ("ERROR", True)
     assert "cannot be resolved" in str(item(told, "mapping", "broken").note)
 
 

@@ -137,7 +137,7 @@ def test_a_table_becomes_what_is_declared(tmp_path: Path, spark: SparkSession) -
     assert wider.dirty("t", Phase.CREATE).reasons == (
         "rename column id to key",
         "change column key from int to bigint",
-        "let column key be null",
+        "allow nulls in column key",
         "change the comment of column key",
         "add column note string",
     )

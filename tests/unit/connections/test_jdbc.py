@@ -136,7 +136,7 @@ def test_what_is_declared_wrong_is_found_when_the_project_is_loaded(
 def test_a_connection_of_settings_is_no_database(tmp_path: Path) -> None:
     sections = "connections: {web: {}}\nrelations: {a: {kind: jdbcTable, connection: web, table: t}}"
     workspace = make_workspace(tmp_path, sections)
-    with pytest.raises(SpecError, match="connection 'web' is of kind 'source'"):
+    with pytest.raises(SpecError, match="connection 'web' has kind 'source'"):
         workspace.relation("a").resources(workspace)
 
 

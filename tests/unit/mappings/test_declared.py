@@ -38,13 +38,13 @@ def test_declaring_needs_no_engine() -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("mappings: {a: {kind: sql}}", "a sql mapping has one of `sql` and `file`"),
+        ("mappings: {a: {kind: sql}}", "a sql mapping needs either `sql` or `file`"),
         ("mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}", "there is no mapping 'b'"),
         ("mappings: {a: {kind: filter, input: a, conditoin: x}}", "unknown key 'conditoin'"),
-        ("mappings: {a: {kind: values}}", "values have one of `columns` and `schema`"),
+        ("mappings: {a: {kind: values}}", "a values mapping needs either `columns` or `schema`"),
         (
             "mappings: {a: {kind: join, inputs: [a, a, a], condition: x}}",
-            "a join by `condition` has two inputs",
+            "a join by `condition` needs exactly two inputs",
         ),
         ("mappings: {a: {kind: cast, input: a, columns: {x: innt}}}", "there is no type 'innt'"),
         ("mappings: {a: {kind: readStream}}", "kind 'readStream' of mapping is known but not offered"),
@@ -52,10 +52,10 @@ def test_declaring_needs_no_engine() -> None:
         ("mappings: {a: {kind: relation, relation: r}}", "there is no relation 'r'"),
         ("relations: {a: {kind: kafka}}", "kind 'kafka' of relation is known but not offered"),
         ("relations: {a: {kind: file, location: x, format: xml}}", "format"),
-        ("relations: {a: {kind: delta}}", "has either a `location` or a `table`"),
-        ("relations: {a: {kind: view, view: v}}", "a view has one of `sql`, `file` and `mapping`"),
+        ("relations: {a: {kind: delta}}", "needs either `location` or `table`"),
+        ("relations: {a: {kind: view, view: v}}", "a view needs exactly one of `sql`, `file` and `mapping`"),
         ("relations: {a: {kind: empty, schema: {kind: json}}}", "has one of `file` and `spec`"),
-        ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "no output mode 'sometimes'"),
+        ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "unknown output mode 'sometimes'"),
         ("targets: {a: {kind: relation, relation: r, buildPolicy: x}}", "no build policy 'x'"),
         ("targets: {a: {kind: merge, relation: r, mapping: m, clauses: []}}", "clauses"),
         (
@@ -84,7 +84,7 @@ def extend(**columns: str) -> ExtendMapping:
 def test_new_columns_come_in_the_order_that_they_need() -> None:
     assert extend(c="a + b", b="A * 2", a="upper(x)").order() == ("a", "b", "c")
     assert extend(a="a + 1").order() == ("a",)
-    with pytest.raises(SpecError, match="columns of mapping 'm' need each other: "):
+    with pytest.raises(SpecError, match="columns of mapping 'm' depend on each other: "):
         extend(a="b", b="a").order()
 
 

@@ -172,11 +172,11 @@ def test_nothing_outside_of_its_location_is_a_relations(tmp_path: Path) -> None:
       all: {kind: file, location: /}
     """
     workspace = make_workspace(tmp_path, sections)
-    with pytest.raises(SpecError, match=r"'\.\./\.\./x\.csv' leaves its location"):
+    with pytest.raises(SpecError, match=r"'\.\./\.\./x\.csv' is outside of its location"):
         relation(workspace, "named").place(workspace, {"code": "../.."})
     for name in ("wide", "all"):
-        with pytest.raises(SpecError, match="holds the project itself"):
+        with pytest.raises(SpecError, match="contains the project itself"):
             relation(workspace, name).destroy(workspace)
-        with pytest.raises(SpecError, match="holds the project itself"):
+        with pytest.raises(SpecError, match="contains the project itself"):
             relation(workspace, name).truncate(workspace)
     assert (tmp_path / "project.yml").exists()

@@ -43,8 +43,8 @@ LONG, INT = field("a bigint"), field("a int")
             ["change column a from string to int"],
         ),
         (LONG, field("a bigint", comment="x"), [], ["change the comment of column a"]),
-        (LONG, field("a bigint", nullable=False), [], ["let column a never be null"]),
-        (field("a bigint", nullable=False), LONG, ["let column a be null"], ["let column a be null"]),
+        (LONG, field("a bigint", nullable=False), [], ["forbid nulls in column a"]),
+        (field("a bigint", nullable=False), LONG, ["allow nulls in column a"], ["allow nulls in column a"]),
         (LONG, field("A bigint"), [], []),
         (LONG, field("b bigint"), ["add column b bigint"], ["drop column a", "add column b bigint"]),
         (LONG, field("b bigint", was="a"), ["rename column a to b"], ["rename column a to b"]),
@@ -72,7 +72,7 @@ def test_a_name_that_is_there_is_not_renamed_to() -> None:
 
 def test_other_partition_columns_always_count() -> None:
     (step,) = find_steps(shape(LONG), shape(LONG, by="a"), RELAXED)
-    assert step.description == "partition by a in place of nothing"
+    assert step.description == "partition by a instead of nothing"
     assert step.sql is None
     assert find_steps(shape(LONG, by="A"), shape(LONG, by="a"), STRICT) == ()
 
@@ -116,7 +116,7 @@ IMPOSSIBLE = find_steps(shape(field("a string")), shape(INT), RELAXED)
         (ADDED, "ALTER", True, ["add column b int"]),
         (ADDED, "ALTER_REPLACE", True, ["add column b int"]),
         (ADDED, "REPLACE", True, DataLossError),
-        (ADDED, "REPLACE", False, ["replace the table by an empty one", "add column b int"]),
+        (ADDED, "REPLACE", False, ["replace the table with an empty one", "add column b int"]),
         (DROPPED, "ALTER", True, DataLossError),
         (DROPPED, "ALTER", False, ["drop column b"]),
         (IMPOSSIBLE, "NEVER", True, ["change column a from string to int"]),
@@ -152,5 +152,5 @@ def test_defaults_come_from_the_configuration() -> None:
     key = "lakewright.default.relation.migrationPolicy"
     assert default_policy({}) is RELAXED
     assert default_policy({key: "strict"}) is STRICT
-    with pytest.raises(SpecError, match="there are RELAXED, STRICT"):
+    with pytest.raises(SpecError, match="choose one of RELAXED, STRICT"):
         default_policy({key: "lax"})

@@ -98,7 +98,7 @@ mappings:
     for mapping in ("mine", "read"):
         assert [str(each) for each in workspace.required(mapping)] == [f"file:{tmp_path}/other/there"]
     assert workspace.relation("other/r").name == "other/r"
-    with pytest.raises(SpecError, match="relation 'other/r' is another project's"):
+    with pytest.raises(SpecError, match="relation 'other/r' belongs to another project"):
         Relation.named(workspace, "other/r")
     assert sorted(workspace.fingerprint("mine") or {}) == [
         "mapping mine",
