@@ -13,7 +13,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.errors import LakewrightError, MigrationError, SpecError
 from lakewright.lake.columns import conform
 from lakewright.lake.partition import Partition, partition_condition
-from lakewright.plan.observation import Answer, TableChange, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
 from lakewright.relations.migration import (

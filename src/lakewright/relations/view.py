@@ -15,7 +15,7 @@ from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.table import ensure_database
-from lakewright.plan.observation import Answer, TableChange, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
     MigrationStrategy,
