@@ -25,7 +25,7 @@ from lakewright.errors import (
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
-from lakewright.stores.dynamodb import large, schema, table
+from lakewright.stores.dynamodb import large_write, schema, table
 from lakewright.stores.dynamodb.clock import ServerClock
 from lakewright.stores.dynamodb.store import DynamoDbStore
 
@@ -182,7 +182,7 @@ class TestWritesBeyondOneTransaction:
         monkeypatch: pytest.MonkeyPatch,
         parts: int,
     ) -> None:
-        once, done = large._once, iter(range(parts))
+        once, done = large_write._once, iter(range(parts))
 
         def die_after_some(table: Any, changes: Any) -> None:
             if next(done, None) is None:
@@ -190,7 +190,7 @@ class TestWritesBeyondOneTransaction:
             once(table, changes)
 
         with monkeypatch.context() as patch:
-            patch.setattr(large, "_once", die_after_some)
+            patch.setattr(large_write, "_once", die_after_some)
             with pytest.raises(KeyboardInterrupt):
                 store.write(Write(many(60)))
         other = opened(dynamodb)
@@ -281,7 +281,7 @@ class TestARequestTurnedAway:
         monkeypatch.setattr(table, "PATIENCE", 0.2)
         wire.answers += [THROTTLED] * 1_000
         with pytest.raises(StoreUnavailable, match="turned requests away"):
-            store._table.transact([large._due("x", [])])
+            store._table.transact([large_write._due("x", [])])
 
     def test_in_part_is_made_again_for_the_rest(self, store: DynamoDbStore, wire: Wire) -> None:
         put(store, {"n": 1})
