@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import TargetError
-from lakewright.lake.parquet import count_rows
+from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.table_state import TableState, columns_of_schema
 
 if TYPE_CHECKING:

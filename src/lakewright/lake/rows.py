@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from lakewright.lake.parquet import count_rows
+from lakewright.lake.parquet_footer import count_rows
 
 __all__ = ["has_rows", "opened"]
 

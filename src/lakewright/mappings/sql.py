@@ -13,7 +13,8 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.transform.sql import name_sql
-from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query, table_names
+from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
+from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -24,7 +24,7 @@ from lakewright.errors import (
 from lakewright.lake.commit import strict_session
 from lakewright.lake.files import local_path
 from lakewright.lake.observation import last_commit_number
-from lakewright.lake.parquet import columns_mark
+from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable
@@ -155,7 +155,7 @@ class _Foresight:
             if path is None:
                 return ()
             try:
-                marks.add(columns_mark(path))
+                marks.add(schema_fingerprint(path))
             except (ValueError, OSError) as error:
                 raise SliceError(
                     f"the slice {slice_.name} can't be read: {error}",

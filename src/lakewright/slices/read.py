@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import local_path
-from lakewright.lake.parquet import Peculiar, peculiar_columns
+from lakewright.lake.parquet_footer import MisreadColumns, misread_columns
 from lakewright.slices.quotes import quote_options
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
@@ -54,7 +54,7 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
     return _with_true_types(frame, fine, typeless) if fine or typeless else frame
 
 
-def _peculiar_columns(slice_: Slice) -> Peculiar | None:
+def _peculiar_columns(slice_: Slice) -> MisreadColumns | None:
     """What is peculiar about the columns of all files, or None where that can't be known.
 
     Times in nanoseconds are none where some are out of reach; a column has a type that has one in some file.
@@ -66,7 +66,7 @@ def _peculiar_columns(slice_: Slice) -> Peculiar | None:
     for file in slice_.paths:
         path = local_path(file)
         try:
-            own = None if path is None else peculiar_columns(path)
+            own = None if path is None else misread_columns(path)
         except (ValueError, OSError):
             own = None  # reading it says what is wrong
         if own is None:
@@ -74,7 +74,7 @@ def _peculiar_columns(slice_: Slice) -> Peculiar | None:
         are_inside = are_inside or own.nanoseconds is None
         nanoseconds |= own.nanoseconds or {}
         typeless, typed = typeless | own.typeless, typed | own.typed
-    return Peculiar({} if are_inside else nanoseconds, typeless - typed, typed)
+    return MisreadColumns({} if are_inside else nanoseconds, typeless - typed, typed)
 
 
 def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iterable[str]) -> DataFrame:

@@ -1,90 +1,37 @@
-"""Queries over mappings: which they read, found without Spark, and their run as one frame.
+"""Queries over mappings: what they read, and their frame.
 
-Order and taint need the inputs of a query before any session starts. Names defined by WITH, functions and
-what stands in strings and comments are no tables. A name of one part is a mapping; one of several parts is a
-table of the catalog, or a path (``delta.`/lake/x` ``).
+A name of one part is a mapping. A name of several parts is a table of the catalog, or a path
+(``delta.`/lake/x` ``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakewright.plan.resource import Resource
+from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["all_rows", "mapping_names", "query_requires", "run_query", "table_names", "table_resources"]
-
-_TOKEN = re.compile(
-    r"""
-      (?P<skip>\s+|--[^\n]*|/\*.*?\*/)
-    | (?P<string>[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?"(?:[^"\\]|\\.|"")*")
-    | (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<word>[^\W\d]\w*|\d+[^\W\d]\w*(?!\.\d))
-    | (?P<number>\d[\w.]*)
-    | (?P<pipe>\|>)
-    | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-_AFTER_TABLES = frozenset({"WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "VIEW", "SET", "SELECT"})
-_AFTER_QUERY = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"})
-_ENDS_OF_FROM = _AFTER_TABLES | _AFTER_QUERY | {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
-_STARTS_OF_QUERY = frozenset({"SELECT", "WITH", "FROM"})
-_NO_TABLES = frozenset({"VALUES", "NULL", "TRUE", "FALSE", "ONLY"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-
-    @property
-    def keyword(self) -> str:
-        if self.kind == "word":
-            return self.text.upper()
-        return self.text if self.kind in {"mark", "pipe"} else ""
-
-    @property
-    def name(self) -> str | None:
-        if self.kind == "quoted":
-            return self.text[1:-1].replace("``", "`")
-        return self.text if self.kind == "word" else None
-
-
-@dataclass(slots=True)
-class _Frame:
-    """What is known between one pair of parentheses, or outside of all."""
-
-    is_query: bool
-    expects_table: bool = False
-    is_in_from: bool = False
-    is_in_with: bool = False
-    is_recursive: bool = False
-    defining: str | None = None
-    defined: set[str] = field(default_factory=set)
+__all__ = ["all_rows", "mapping_names", "query_requires", "run_query", "table_resources"]
 
 
 def mapping_names(sql: str) -> tuple[str, ...]:
-    """Return the mappings that a query reads, each once."""
+    """Return the names of the mappings that a query reads, each once."""
     return tuple(name[0] for name in table_names(sql) if len(name) == 1)
 
 
 def query_requires(workspace: Workspace, sql: str) -> frozenset[Resource]:
-    """Return every resource that a query's result is made of, through all mappings."""
+    """Return every resource that the result of a query depends on, through all mappings."""
     tables = frozenset(_resource(name) for name in table_names(sql) if len(name) > 1)
     return tables.union(*(workspace.required(name) for name in mapping_names(sql)))
 
 
 def all_rows(source: str, condition: str | None = None) -> str:
-    """Return the query of all rows of a table, or of a query in parentheses, that meet a condition.
+    """Return a query for all rows of a table, or of a query in parentheses, that meet a condition.
 
     Example:
         >>> all_rows("t", "x > 1"), all_rows("(SELECT 1)")
@@ -95,15 +42,15 @@ def all_rows(source: str, condition: str | None = None) -> str:
 
 
 def table_resources(sql: str) -> frozenset[Resource]:
-    """Return the resources of a query all of whose tables are the catalog's, as in a view."""
+    """Return the resources of a query that reads tables of the catalog only, as a view does."""
     return frozenset(map(_resource, table_names(sql)))
 
 
 def run_query(workspace: Workspace, sql: str) -> DataFrame:
-    """Return the frame of a query; the mappings that it reads are views of the instance's session.
+    """Return the frame of a query, in a session whose views are the mappings that it reads.
 
     Raises:
-        SpecError: A table of one part is no mapping.
+        SpecError: A name of one part isn't a mapping.
     """
     with workspace.views(mapping_names(sql)) as session:
         return session.sql(sql)
@@ -112,111 +59,3 @@ def run_query(workspace: Workspace, sql: str) -> DataFrame:
 def _resource(name: tuple[str, ...]) -> Resource:
     is_path = len(name) == 2 and "/" in name[1]
     return Resource.file(name[1]) if is_path else Resource.table(".".join(name))
-
-
-def table_names(sql: str) -> tuple[tuple[str, ...], ...]:
-    """Return the names of the tables that a query reads, each once, in the order of the text.
-
-    A name is the tuple of its parts: `("people",)`, `("crm", "people")`.
-
-    Example:
-        >>> table_names("WITH a AS (SELECT * FROM b) SELECT * FROM a JOIN c.d ON EXTRACT(YEAR FROM t) = 1")
-        (('b',), ('c', 'd'))
-    """
-    return tuple(dict.fromkeys(_Scanner(list(_tokens(sql))).names()))
-
-
-def _tokens(sql: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(sql):
-        if match.lastgroup != "skip":
-            yield _Token(str(match.lastgroup), match.group())
-
-
-class _Scanner:
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
-        self.position = 0
-        self.frames = [_Frame(is_query=True)]
-
-    def names(self) -> Iterator[tuple[str, ...]]:
-        while self.position < len(self.tokens):
-            name = self._step()
-            if name is not None:
-                yield name
-
-    def _peek(self, offset: int = 0) -> _Token:
-        index = self.position + offset
-        return self.tokens[index] if 0 <= index < len(self.tokens) else _Token("end", "")
-
-    def _step(self) -> tuple[str, ...] | None:
-        token, frame = self._peek(), self.frames[-1]
-        if token.keyword == "(":
-            self._open(frame)
-        elif token.keyword == ")":
-            self._close()
-        elif frame.is_in_with and self._starts_definition():
-            frame.defining = (token.name or "").lower()
-            if frame.is_recursive:
-                frame.defined.add(frame.defining)
-        elif frame.expects_table and self._is_table(token):
-            return self._take_table(frame)
-        else:
-            self._note_keyword(token, frame)
-        self.position += 1
-        return None
-
-    def _open(self, frame: _Frame) -> None:
-        first = self._peek(1).keyword
-        is_query = first in _STARTS_OF_QUERY
-        is_tables = frame.expects_table and not is_query
-        self.frames.append(_Frame(is_query=is_query, expects_table=is_tables, is_in_from=is_tables))
-        frame.expects_table = False
-
-    def _close(self) -> None:
-        if len(self.frames) > 1:
-            self.frames.pop()
-        frame = self.frames[-1]
-        if frame.defining is not None and self._peek(1).keyword != "AS":
-            frame.defined.add(frame.defining)
-            frame.defining = None
-
-    def _starts_definition(self) -> bool:
-        is_name = self._peek().name is not None
-        before = self._peek(-1).keyword
-        return is_name and before in {"WITH", "RECURSIVE", ","} and self._peek().keyword != "RECURSIVE"
-
-    def _is_table(self, token: _Token) -> bool:
-        if token.kind == "quoted":
-            return True
-        return token.kind == "word" and token.keyword not in {*_NO_TABLES, *_ENDS_OF_FROM, "LATERAL", "TABLE"}
-
-    def _take_table(self, frame: _Frame) -> tuple[str, ...] | None:
-        parts = [str(self._peek().name)]
-        self.position += 1
-        while self._peek().text == "." and self._peek(1).name is not None:
-            parts.append(str(self._peek(1).name))
-            self.position += 2
-        frame.expects_table = False
-        is_function = self._peek().text == "("
-        is_defined = len(parts) == 1 and any(parts[0].lower() in each.defined for each in self.frames)
-        return None if is_function or is_defined else tuple(parts)
-
-    def _note_keyword(self, token: _Token, frame: _Frame) -> None:
-        word = token.keyword
-        if self._peek(-1).text == ".":
-            return  # the second part of a name, whatever it is
-        if word in {"WITH", "RECURSIVE"}:
-            frame.is_in_with = True
-            frame.is_recursive = frame.is_recursive or word == "RECURSIVE"
-        elif word == "FROM":
-            if frame.is_query and self._peek(-1).keyword != "DISTINCT":
-                frame.is_in_with, frame.is_in_from, frame.expects_table = False, True, True
-        elif word in {"JOIN", "TABLE"}:
-            frame.expects_table = True
-        elif word == "VALUES":
-            frame.expects_table = frame.is_in_from = False
-        elif word == ",":
-            frame.expects_table = frame.is_in_from
-        elif word == "|>" or word in _ENDS_OF_FROM:
-            frame.is_in_from = frame.expects_table = False
-            frame.is_in_with = frame.is_in_with and word != "SELECT"

@@ -50,7 +50,7 @@ def sql(call: Call, /, query: str, *, rows: int) -> None:
 def _answer(app: App, query: str, limit: int) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
     from pyspark.errors import PySparkException
 
-    from lakewright.workspace.query import table_names
+    from lakewright.workspace.sql_tables import table_names
     from lakewright.workspace.workspace import Workspace
 
     workspace = Workspace(app.project, app.project.scope, app.lake)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.lake.parquet import columns_mark, count_rows, peculiar_columns
+from lakewright.lake.parquet_footer import count_rows, misread_columns, schema_fingerprint
 
 # They bring no types.
 pa: Any = import_module("pyarrow")
@@ -36,13 +36,13 @@ def test_files_of_the_same_columns_have_the_same_mark(tmp_path: Path) -> None:
         written(tmp_path / "8", {"id": pa.array([1], pa.int32()), "v": [["a"]]}),
     ]
 
-    assert columns_mark(one) == columns_mark(same)
-    assert len({columns_mark(path) for path in (one, *others)}) == len(others) + 1
+    assert schema_fingerprint(one) == schema_fingerprint(same)
+    assert len({schema_fingerprint(path) for path in (one, *others)}) == len(others) + 1
     assert [count_rows(path) for path in (one, same)] == [1, 9]
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b"", lambda b: b[:4] + b[-8:]])
-@pytest.mark.parametrize("question", [columns_mark, count_rows, peculiar_columns])
+@pytest.mark.parametrize("question", [schema_fingerprint, count_rows, misread_columns])
 def test_a_broken_footer_is_an_error(tmp_path: Path, damage: Any, question: Any) -> None:
     path = written(tmp_path / "1", {"id": [1]})
     path.write_bytes(damage(path.read_bytes()))
@@ -58,7 +58,7 @@ def test_every_bit_of_a_footer_may_be_wrong(tmp_path: Path) -> None:
     for position in range(len(whole) - 8 - length, len(whole)):
         for value in (0x00, 0xFF, whole[position] ^ 0x10):
             path.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
-            for question in (columns_mark, count_rows, peculiar_columns):
+            for question in (schema_fingerprint, count_rows, misread_columns):
                 with contextlib.suppress(ValueError):
                     question(path)
 
@@ -73,11 +73,11 @@ def test_columns_with_nanoseconds_are_known(tmp_path: Path) -> None:
         "time": pa.time64("ns"),
     }
     columns = {name: pa.array([None], kind) for name, kind in kinds.items()}
-    assert peculiar_columns(written(tmp_path / "1", columns)).nanoseconds == {"utc": True, "local": False}
+    assert misread_columns(written(tmp_path / "1", columns)).nanoseconds == {"utc": True, "local": False}
     inside = {**columns, "deep": pa.array([None], pa.list_(pa.timestamp("ns")))}
-    assert peculiar_columns(written(tmp_path / "2", inside)).nanoseconds is None
+    assert misread_columns(written(tmp_path / "2", inside)).nanoseconds is None
     many = {f"c{n}": pa.array([None], pa.timestamp("ns")) for n in range(300)}
-    assert peculiar_columns(written(tmp_path / "3", many)).nanoseconds == dict.fromkeys(many, False)
+    assert misread_columns(written(tmp_path / "3", many)).nanoseconds == dict.fromkeys(many, False)
 
 
 def test_columns_without_a_type_are_known(tmp_path: Path) -> None:
@@ -88,6 +88,6 @@ def test_columns_without_a_type_are_known(tmp_path: Path) -> None:
         "list": pa.array([[]], pa.list_(pa.null())),
         "number": pa.array([None], pa.int32()),
     }
-    found = peculiar_columns(written(tmp_path / "1", columns))
+    found = misread_columns(written(tmp_path / "1", columns))
     assert found.typeless == {"none"}
     assert found.typed == {"id", "inner", "list", "number"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.workspace.query import table_names
+from lakewright.workspace.sql_tables import table_names
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,25 @@ from lakewright.workspace.query import table_names
         ("SELECT /*+ BROADCAST(b) */ * FROM a JOIN b", "a b"),
         ("SELECT count(*) FILTER (WHERE x) FROM a", "a"),
         ("SELECT 1.5e3, 1L FROM a", "a"),
+        ("SELECT v:a.b[0]::string FROM a", "a"),
+        ("SELECT * FROM a FOR SYSTEM_VERSION AS OF 3", "a"),
+        ("FROM a |> SELECT x |> EXTEND x + 1 AS y |> SET x = 2 |> DROP y |> AS q |> LIMIT 1", "a"),
+        ("FROM a |> UNION ALL TABLE b", "a b"),
+        ("FROM a |> RENAME x AS y", "a"),
+        ("FROM a |> CALL f()", "a"),
+        ("FROM a |> LATERAL VIEW explode(xs) t AS x", "a"),
+        ("TABLE a |> WHERE x", "a"),
+        ("VALUES (1), (2)", ""),
+        ("SELECT * FROM (TABLE a)", "a"),
+        ("TABLE a UNION ALL TABLE b", "a b"),
+        ("WITH x AS (TABLE a) TABLE x", "a"),
+        ("SELECT * FROM f(TABLE(a))", "a"),
+        ("SELECT * FROM f(TABLE a)", "a"),
+        ("SELECT * FROM f(TABLE(SELECT * FROM a) PARTITION BY x ORDER BY y)", "a"),
+        (
+            "WITH RECURSIVE t(n) MAX RECURSION LEVEL 9 AS (FROM b UNION ALL FROM t) SELECT * FROM t, a",
+            "b a",
+        ),
     ],
 )
 def test_tables_are_found_without_spark(sql: str, expected: str) -> None:

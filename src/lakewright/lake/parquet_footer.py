@@ -1,0 +1,225 @@
+"""The footer of a Parquet file, read without Spark: its number of rows and its schema.
+
+The footer is a struct in the compact protocol of Apache Thrift. Only its first fields are decoded: what
+follows them, the statistics of each row group, is by far the largest part. Why there is a reader here and no
+library: docs/decisions/011-parquet-footers.md.
+
+Source: the Apache Parquet format, "File format" and "Metadata"; Apache Thrift, "Thrift Compact protocol".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+__all__ = ["MisreadColumns", "count_rows", "misread_columns", "schema_fingerprint"]
+
+T = TypeVar("T")
+
+_MAGIC = b"PAR1"
+_SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+
+# Numbers of fields in the structs FileMetaData, SchemaElement, LogicalType, TimestampType and TimeUnit.
+_SCHEMA, _ROWS = 2, 3
+_NAME, _CHILDREN, _LOGICAL_TYPE = 4, 5, 10
+_TIMESTAMP, _UNKNOWN = 8, 11
+_IS_UTC, _UNIT = 1, 2
+_NANOSECONDS = 3
+
+# Types of Thrift's compact protocol.
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+
+Struct = Mapping[int, Any]
+"""The values of a Thrift struct by the numbers of their fields."""
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows in a Parquet file.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _read(path, lambda footer: _field_of(footer, _ROWS, int))
+
+
+def schema_fingerprint(path: Path) -> str:
+    """Return a text that is equal for files whose columns and types are equal, as Spark reads them.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _read(path, _schema_fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class MisreadColumns:
+    """The columns of a file by whether Spark reads them with their own type.
+
+    Attributes:
+        nanoseconds: Columns of times in nanoseconds, which Spark reads as numbers, each with whether its
+            times are instants in UTC; None if a field inside a column holds such times.
+        typeless: Columns without a type, which hold only nulls and which Spark reads as numbers.
+        typed: All other columns.
+    """
+
+    nanoseconds: Mapping[str, bool] | None
+    typeless: frozenset[str]
+    typed: frozenset[str]
+
+
+def misread_columns(path: Path) -> MisreadColumns:
+    """Return which of a file's columns Spark doesn't read with their own type.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _read(path, _misread_columns)
+
+
+def _misread_columns(footer: bytes) -> MisreadColumns:
+    nanoseconds: dict[str, bool] = {}
+    is_nested = False
+    typeless: set[str] = set()
+    typed: set[str] = set()
+    for element, depth in _schema_elements(footer):
+        name = _expect(element.get(_NAME), bytes).decode("utf-8", "replace")
+        logical_type = element.get(_LOGICAL_TYPE) or {}
+        if depth == 1:
+            (typeless if _UNKNOWN in logical_type else typed).add(name)
+        timestamp = logical_type.get(_TIMESTAMP) or {}
+        if _NANOSECONDS in (timestamp.get(_UNIT) or {}):
+            is_nested = is_nested or depth > 1
+            nanoseconds[name] = bool(timestamp.get(_IS_UTC))
+    return MisreadColumns(None if is_nested else nanoseconds, frozenset(typeless), frozenset(typed))
+
+
+def _schema_elements(footer: bytes) -> Iterator[tuple[Struct, int]]:
+    """Yield the nodes of the schema below its root, each with its depth; depth first."""
+    root, *elements = _field_of(footer, _SCHEMA, list)
+    open_nodes = [_children(root)]
+    for element in elements:
+        open_nodes[-1] -= 1
+        yield element, len(open_nodes)
+        open_nodes.append(_children(element))
+        while open_nodes and not open_nodes[-1]:
+            open_nodes.pop()
+
+
+def _children(element: Struct) -> int:
+    return _expect(element.get(_CHILDREN, 0), int)
+
+
+def _schema_fingerprint(footer: bytes) -> str:
+    digest = hashlib.sha256(repr(_field_of(footer, _SCHEMA, list)).encode())
+    start = footer.find(_SPARKS_SCHEMA)
+    if start >= 0:
+        # Spark reads the schema that it wrote itself, as text: the value that follows this key.
+        _, text = next(_CompactReader(footer, start + len(_SPARKS_SCHEMA)).fields())
+        digest.update(_expect(text, bytes))
+    return digest.hexdigest()
+
+
+def _read(path: Path, question: Callable[[bytes], T]) -> T:
+    with path.open("rb") as file:
+        footer = _footer(file, path)
+    try:
+        return question(footer)
+    except (AttributeError, IndexError, RecursionError, StopIteration, TypeError, ValueError) as error:
+        raise ValueError(f"the footer of {path} is damaged: {error}") from error
+
+
+def _footer(file: BinaryIO, path: Path) -> bytes:
+    size = file.seek(0, 2)
+    if size < 12:
+        raise ValueError(f"{path} is too short for a Parquet file")
+    file.seek(size - 8)
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or length > size - 12:
+        raise ValueError(f"{path} isn't a complete Parquet file")
+    file.seek(size - 8 - length)
+    return file.read(length)
+
+
+def _field_of(footer: bytes, wanted: int, kind: type[T]) -> T:
+    """Return a field of the footer, after decoding only the fields before it."""
+    for number, value in _CompactReader(footer).fields():
+        if number == wanted:
+            return _expect(value, kind)
+    raise ValueError(f"field {wanted} is missing")
+
+
+def _expect(value: Any, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{kind.__name__} expected, found {type(value).__name__}")
+    return value
+
+
+class _CompactReader:
+    """Decodes values of Thrift's compact protocol: structs become dicts by the numbers of their fields."""
+
+    def __init__(self, content: bytes, position: int = 0) -> None:
+        self._content = content
+        self._position = position
+
+    def fields(self) -> Iterator[tuple[int, Any]]:
+        """Yield number and value of each field of the struct at the present position."""
+        number = 0
+        while header := self._byte():
+            step, kind = header >> 4, header & 0x0F
+            number = number + step if step else self._signed()
+            yield number, kind == _TRUE if kind in {_TRUE, _FALSE} else self._value(kind)
+
+    def _value(self, kind: int) -> Any:
+        if kind in {_I16, _I32, _I64}:
+            return self._signed()
+        if kind in {_TRUE, _FALSE, _BYTE}:  # in a list, a boolean takes a byte
+            return self._byte()
+        if kind in {_BINARY, _DOUBLE}:
+            return self._bytes(8 if kind == _DOUBLE else self._unsigned())
+        if kind == _STRUCT:
+            return dict(self.fields())
+        if kind in {_LIST, _SET}:
+            return self._list()
+        if kind == _MAP:
+            return self._map()
+        raise ValueError(f"type {kind} is unknown")
+
+    def _list(self) -> list[Any]:
+        header = self._byte()
+        count, kind = header >> 4, header & 0x0F
+        return [self._value(kind) for _ in self._range(self._unsigned() if count == 0x0F else count)]
+
+    def _map(self) -> list[tuple[Any, Any]]:
+        count = self._unsigned()
+        kinds = self._byte() if count else 0
+        return [(self._value(kinds >> 4), self._value(kinds & 0x0F)) for _ in self._range(count)]
+
+    def _range(self, count: int) -> range:
+        if count > len(self._content) - self._position:
+            raise ValueError("a list is longer than the footer")
+        return range(count)
+
+    def _bytes(self, length: int) -> bytes:
+        self._position += length
+        return self._content[self._position - length : self._position]
+
+    def _byte(self) -> int:
+        self._position += 1
+        return self._content[self._position - 1]
+
+    def _unsigned(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+
+    def _signed(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)

@@ -1,0 +1,197 @@
+"""The tables that a query of Spark's SQL reads, found without Spark.
+
+The order of targets, and which of them are tainted, depend on the inputs of queries before a session starts.
+Names defined by WITH, functions, and text in strings and comments aren't tables.
+
+Why there is a scanner here and no parser: docs/decisions/012-tables-in-queries.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["table_names"]
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+    | (?P<string>[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?"(?:[^"\\]|\\.|"")*")
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<word>[^\W\d]\w*|\d+[^\W\d]\w*(?!\.\d))
+    | (?P<number>\d[\w.]*)
+    | (?P<pipe>\|>)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_AFTER_TABLES = frozenset({"WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "VIEW", "SET", "SELECT"})
+_AFTER_QUERY = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"})
+_ENDS_OF_FROM = _AFTER_TABLES | _AFTER_QUERY | {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
+_STARTS_OF_QUERY = frozenset({"SELECT", "WITH", "FROM"})
+# Words after which a name may stand that isn't a table, or that stand for rows themselves.
+_NO_TABLES = frozenset({"VALUES", "NULL", "TRUE", "FALSE", "ONLY"})
+
+
+def table_names(sql: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the tables that a query reads, each once, in the order of the text.
+
+    A name is the tuple of its parts: `("people",)`, `("crm", "people")`.
+
+    Example:
+        >>> table_names("WITH a AS (SELECT * FROM b) SELECT * FROM a JOIN c.d ON EXTRACT(YEAR FROM t) = 1")
+        (('b',), ('c', 'd'))
+    """
+    return tuple(dict.fromkeys(_Scanner(list(_tokens(sql))).names()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A token of a query.
+
+    Attributes:
+        kind: The group of `_TOKEN` that matched it.
+        text: As written.
+    """
+
+    kind: str
+    text: str
+
+    @property
+    def keyword(self) -> str:
+        """The word in upper case, or the mark; empty for quoted names and strings."""
+        if self.kind == "word":
+            return self.text.upper()
+        return self.text if self.kind in {"mark", "pipe"} else ""
+
+    @property
+    def name(self) -> str | None:
+        """The name without quotes, or None if the token can't be a name."""
+        if self.kind == "quoted":
+            return self.text[1:-1].replace("``", "`")
+        return self.text if self.kind == "word" else None
+
+
+@dataclass(slots=True)
+class _Frame:
+    """The state of the scan between one pair of parentheses, or outside all of them.
+
+    Attributes:
+        is_query: Whether it is a query or a list of tables; otherwise FROM belongs to a function, as in
+            `trim(BOTH ' ' FROM name)`.
+        expects_table: Whether the next name is a table.
+        is_in_from: Whether a comma is followed by one more table.
+        is_in_with: Whether the definitions of a WITH follow.
+        is_recursive: Whether these definitions may read themselves.
+        defining: The name whose definition is being read, in lower case.
+        defined: Names that the WITH has defined so far, in lower case.
+    """
+
+    is_query: bool
+    expects_table: bool = False
+    is_in_from: bool = False
+    is_in_with: bool = False
+    is_recursive: bool = False
+    defining: str | None = None
+    defined: set[str] = field(default_factory=set)
+
+
+def _tokens(sql: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(sql):
+        if match.lastgroup != "skip":
+            yield _Token(str(match.lastgroup), match.group())
+
+
+class _Scanner:
+    """Goes through the tokens of a query once, with a stack of frames for its parentheses."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self.tokens = tokens
+        self.position = 0
+        self.frames = [_Frame(is_query=True)]
+
+    def names(self) -> Iterator[tuple[str, ...]]:
+        """Yield the name of each table, in the order of the text."""
+        while self.position < len(self.tokens):
+            name = self._step()
+            if name is not None:
+                yield name
+
+    def _peek(self, offset: int = 0) -> _Token:
+        index = self.position + offset
+        return self.tokens[index] if 0 <= index < len(self.tokens) else _Token("end", "")
+
+    def _step(self) -> tuple[str, ...] | None:
+        token, frame = self._peek(), self.frames[-1]
+        if token.keyword == "(":
+            self._open(frame)
+        elif token.keyword == ")":
+            self._close()
+        elif frame.is_in_with and self._starts_definition():
+            frame.defining = (token.name or "").lower()
+            if frame.is_recursive:
+                frame.defined.add(frame.defining)
+        elif frame.expects_table and self._is_table(token):
+            return self._take_table(frame)
+        else:
+            self._note_keyword(token, frame)
+        self.position += 1
+        return None
+
+    def _open(self, frame: _Frame) -> None:
+        first = self._peek(1).keyword
+        is_query = first in _STARTS_OF_QUERY
+        is_tables = frame.expects_table and not is_query
+        self.frames.append(_Frame(is_query=is_query, expects_table=is_tables, is_in_from=is_tables))
+        frame.expects_table = False
+
+    def _close(self) -> None:
+        if len(self.frames) > 1:
+            self.frames.pop()
+        frame = self.frames[-1]
+        if frame.defining is not None and self._peek(1).keyword != "AS":
+            frame.defined.add(frame.defining)
+            frame.defining = None
+
+    def _starts_definition(self) -> bool:
+        is_name = self._peek().name is not None
+        before = self._peek(-1).keyword
+        return is_name and before in {"WITH", "RECURSIVE", ","} and self._peek().keyword != "RECURSIVE"
+
+    def _is_table(self, token: _Token) -> bool:
+        if token.kind == "quoted":
+            return True
+        return token.kind == "word" and token.keyword not in {*_NO_TABLES, *_ENDS_OF_FROM, "LATERAL", "TABLE"}
+
+    def _take_table(self, frame: _Frame) -> tuple[str, ...] | None:
+        parts = [str(self._peek().name)]
+        self.position += 1
+        while self._peek().text == "." and self._peek(1).name is not None:
+            parts.append(str(self._peek(1).name))
+            self.position += 2
+        frame.expects_table = False
+        is_function = self._peek().text == "("
+        is_defined = len(parts) == 1 and any(parts[0].lower() in each.defined for each in self.frames)
+        return None if is_function or is_defined else tuple(parts)
+
+    def _note_keyword(self, token: _Token, frame: _Frame) -> None:
+        word = token.keyword
+        if self._peek(-1).text == ".":
+            return  # the second part of a name, even if it is spelled like a keyword
+        if word in {"WITH", "RECURSIVE"}:
+            frame.is_in_with = True
+            frame.is_recursive = frame.is_recursive or word == "RECURSIVE"
+        elif word == "FROM":
+            if frame.is_query and self._peek(-1).keyword != "DISTINCT":
+                frame.is_in_with, frame.is_in_from, frame.expects_table = False, True, True
+        elif word in {"JOIN", "TABLE"}:
+            frame.expects_table = True
+        elif word == "VALUES":
+            frame.expects_table = frame.is_in_from = False
+        elif word == ",":
+            frame.expects_table = frame.is_in_from
+        elif word == "|>" or word in _ENDS_OF_FROM:
+            frame.is_in_from = frame.expects_table = False
+            frame.is_in_with = frame.is_in_with and word != "SELECT"
