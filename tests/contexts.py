@@ -13,7 +13,7 @@ from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.workspace.workspace import Workspace
 
 NUMBERS = itertools.count(1)
@@ -43,5 +43,5 @@ def make_context(
         run_id=run_id,
         say=say,
         options=options or RunOptions(),
-        settings=Settings.of(workspace.project.config),
+        defaults=TargetDefaults.of(workspace.project.config),
     )

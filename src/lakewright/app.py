@@ -66,8 +66,8 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import check_manifest, open_lazily, read_store, resolve_settings
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
-from lakewright.targets.settings import Settings
 from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -464,7 +464,6 @@ class App:
         always = self.project.config.get("lakewright.execution.target.forceDirty", "").strip().lower()
         request = replace(request, force=request.force or always == "true")
         options = RunOptions(
-            is_forced=request.force,
             permissions=request.permissions,
             wait=request.wait,
             preview=request.preview,
@@ -487,7 +486,7 @@ class App:
                 run_id=self.run_id,
                 say=self.say,
                 options=options,
-                settings=Settings.of(self.project.config),
+                defaults=TargetDefaults.of(self.project.config),
                 takeover=self.takeover,
                 is_stopping=lambda: interruption is not None and interruption.signal is not None,
                 warn=log.warning,

@@ -81,7 +81,7 @@ class Observer:
             kind=target.kind,
             nodes=nodes,
             observe=partial(self._look, target, context),
-            dirtiness=lambda phase, found: target.dirty(phase, found, context.settings),
+            dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished=self.leftover(name, parameters),
             labels=target.labels(context.workspace),
         )

@@ -16,7 +16,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, Reference, Texts
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class ConsoleTarget(Target):
         del phase
         return self.input.requires(workspace)
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that it must run."""
-        del observation, settings
+        del observation, defaults
         return Dirtiness.yes("showing always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.permissions import Permissions
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 
 if TYPE_CHECKING:
     from lakewright.manifest.leases import Leases
@@ -24,13 +24,11 @@ class RunOptions:
     """What the run was asked for.
 
     Attributes:
-        is_forced: Work is done though it is done already.
         permissions: What the run may do that is refused by default.
         wait: Leases of others are waited for.
         preview: Looking counts the deletes that the next slices imply.
     """
 
-    is_forced: bool = False
     permissions: Permissions = field(default_factory=Permissions)
     wait: bool = False
     preview: bool = False
@@ -57,7 +55,7 @@ class Context:
     run_id: str
     say: Callable[[str], None]
     options: RunOptions = field(default_factory=RunOptions)
-    settings: Settings = field(default_factory=Settings)
+    defaults: TargetDefaults = field(default_factory=TargetDefaults)
     warn: Callable[[str], None] = lambda _: None
     redact: Callable[[str], str] = str
     takeover: Takeover = Takeover.AUTO

@@ -23,10 +23,10 @@ from lakewright.spec.models.base import KindOf, Model, Reference
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
-from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
-from lakewright.targets.writing import OutputModeText, judged_mode, spread
+from lakewright.targets.writing import OutputModeText, effective_mode, repartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,10 +93,10 @@ class CopyTarget(Target):
         relation, partition = self.target.stored(context.workspace)
         return relation.observe(context.workspace, partition)
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its policy."""
-        mode = self.mode or settings.output_mode
-        policy = self.build_policy or settings.build_policy
+        mode = self.mode or defaults.output_mode
+        policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
@@ -115,19 +115,19 @@ class CopyTarget(Target):
     def _build(self, context: Context) -> Outcome:
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
-        mode, refused = judged_mode(
+        mode, refused = effective_mode(
             self.label,
             relation,
             workspace,
             partition=partition,
-            mode=self.mode or context.settings.output_mode,
+            mode=self.mode or context.defaults.output_mode,
         )
         if refused is not None:
             return refused
         frame = self.source.read(workspace)
         if self.schema_file is not None:
             self._describe(workspace, frame)
-        frame = spread(frame, self.parallelism, self.rebalance, context.settings)
+        frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         summary = relation.write(workspace, frame, partition=partition, mode=mode)
         return Outcome(metrics={"target_records": summary.rows})
 

@@ -15,7 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class CountTarget(Target):
         del phase
         return workspace.required(self.mapping)
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that it must run."""
-        del observation, settings
+        del observation, defaults
         return Dirtiness.yes("counting always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -16,8 +16,8 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import ManagedRelation, Relation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
-from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
 
@@ -69,10 +69,10 @@ class DropTarget(Target):
             return Observation(f"drop {found.subject}", error=found.error)
         return Observation(f"drop {found.subject}", exists=_OPPOSITE[found.exists], filled=found.exists)
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there is anything to remove."""
         if phase is Phase.VERIFY:
-            return super().dirty(phase, observation, settings)
+            return super().dirtiness(phase, observation, defaults)
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         is_there = _OPPOSITE[observation.exists] if phase is Phase.CREATE else observation.filled

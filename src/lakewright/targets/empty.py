@@ -7,7 +7,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 
 __all__ = ["EmptyTarget"]
@@ -20,9 +20,9 @@ class EmptyTarget(Target):
         """Return all but VALIDATE."""
         return frozenset(Phase) - {Phase.VALIDATE}
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that there is nothing to do."""
-        del phase, observation, settings
+        del phase, observation, defaults
         return Dirtiness.no("is never dirty")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -20,7 +20,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.spec.models.base import Model, Reference, TextMap, Texts
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class JdbcCommandTarget(Target):
             return Dirtiness.unknown(f"its condition gives {value!r}, which is no number")
         return Dirtiness.yes("its condition holds") if holds else Dirtiness.no("its condition doesn't hold")
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the phase's condition holds; without one it always runs."""
-        del settings
+        del defaults
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         conditions = observation.conditions if isinstance(observation, Held) else {}

@@ -16,8 +16,8 @@ from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
-from lakewright.targets.settings import Settings
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -85,9 +85,9 @@ class MergeTarget(RelationTarget):
             )
         return relation
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target must run: what is merged is only known then."""
-        del observation, settings
+        del observation, defaults
         return Dirtiness.yes("a merge always runs")
 
     def _build(self, context: Context) -> Outcome:

@@ -17,7 +17,7 @@ from lakewright.relations.relation import Relation
 from lakewright.relations.view import ViewRelation, WaitingView
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.reference import RelationReference, referenced
 
@@ -59,14 +59,14 @@ class RelationTarget(WritingTarget):
             found |= self.managed(workspace).requires(workspace)
         return found
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; a view waits for what it reads."""
         if isinstance(observation, WaitingView) and observation.inputs and phase is Phase.CREATE:
             if observation.exists is Answer.NO:
                 return Dirtiness.no(f"is made in BUILD, once there is {', '.join(observation.inputs)}")
         elif self.mapping is None and phase is Phase.BUILD:
             return create_dirtiness(observation)
-        return super().dirty(phase, observation, settings)
+        return super().dirtiness(phase, observation, defaults)
 
     def _create(self, context: Context) -> Outcome:
         workspace = context.workspace

@@ -27,7 +27,7 @@ from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import Named, Reference, Texts
 from lakewright.spec.models.documentation import Documentation
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings, VerifyPolicy
+from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -129,7 +129,7 @@ class Target(Named):
         del context
         return Observation(f"target:{self.name}")
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in a phase, given what is found; pure.
 
         Source: `lifecycles-and-phases.md`, "Dirtiness".
@@ -137,16 +137,16 @@ class Target(Named):
         if phase is Phase.CREATE:
             return create_dirtiness(observation)
         if phase is Phase.BUILD:
-            return self.build_dirtiness(observation, settings)
+            return self.build_dirtiness(observation, defaults)
         if phase is Phase.TRUNCATE:
             return truncate_dirtiness(observation)
         if phase is Phase.DESTROY:
             return destroy_dirtiness(observation)
         return Dirtiness.yes(f"{phase} always runs")
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD."""
-        policy = self.build_policy or settings.build_policy
+        policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
 
     @abstractmethod

@@ -17,8 +17,8 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation, StoredRelation
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
-from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.workspace.reference import RelationReference, referenced
 
@@ -81,10 +81,10 @@ class TruncateTarget(Target):
         observations = [relation.observe(workspace, each) for each in self._selected(workspace)]
         return {each.subject: each.filled for each in observations}
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there is anything to empty."""
         if phase is Phase.VERIFY:
-            return super().dirty(phase, observation, settings)
+            return super().dirtiness(phase, observation, defaults)
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         if observation.filled is Answer.UNKNOWN:

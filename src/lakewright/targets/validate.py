@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field as Declared
 
 from lakewright.plan.phase import Phase
-from lakewright.targets.checking import CheckingTarget, ErrorMode, ErrorModeText
+from lakewright.targets.assertion_target import AssertionTarget, ErrorMode, ErrorModeText
 
 __all__ = ["ValidateTarget"]
 
 
-class ValidateTarget(CheckingTarget):
+class ValidateTarget(AssertionTarget):
     """Checks assertions in VALIDATE, and stops at the first that fails unless told otherwise."""
 
     mode: ErrorModeText = Declared(

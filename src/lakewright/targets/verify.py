@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lakewright.plan.phase import Phase
-from lakewright.targets.checking import CheckingTarget
+from lakewright.targets.assertion_target import AssertionTarget
 
 __all__ = ["VerifyTarget"]
 
 
-class VerifyTarget(CheckingTarget):
+class VerifyTarget(AssertionTarget):
     """Checks assertions in VERIFY, all of them unless told otherwise."""
 
     def phases(self) -> frozenset[Phase]:

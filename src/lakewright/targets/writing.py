@@ -23,8 +23,8 @@ from lakewright.relations.relation import ManagedRelation, OutputMode, Relation,
 from lakewright.spec.models.base import Reference, TextMap
 from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.lease import hold_leases
-from lakewright.targets.settings import Settings, VerifyPolicy
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["OutputModeText", "WritingTarget", "judged_mode", "spread"]
+__all__ = ["OutputModeText", "WritingTarget", "effective_mode", "repartition"]
 
 OutputModeText = Annotated[
     OutputMode, BeforeValidator(lambda text: OutputMode.parse(text) if isinstance(text, str) else text)
@@ -42,18 +42,18 @@ _ALONE = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 
 
-def spread(
-    frame: DataFrame, parallelism: int | None, rebalance: bool | None, settings: Settings
+def repartition(
+    frame: DataFrame, parallelism: int | None, rebalance: bool | None, defaults: TargetDefaults
 ) -> DataFrame:
     """Return the rows in so many parts at most, one file each; 0 or less leaves that to Spark."""
-    wanted = settings.parallelism if parallelism is None else parallelism
+    wanted = defaults.parallelism if parallelism is None else parallelism
     if not wanted or wanted < 0:
         return frame
-    is_even = settings.rebalance if rebalance is None else rebalance
+    is_even = defaults.rebalance if rebalance is None else rebalance
     return frame.repartition(wanted) if is_even else frame.coalesce(wanted)
 
 
-def judged_mode(
+def effective_mode(
     label: str, relation: StoredRelation, workspace: Workspace, *, partition: Partition, mode: OutputMode
 ) -> tuple[OutputMode, Outcome | None]:
     """Return the mode in which to write; with an outcome where what is there isn't to be written.
@@ -160,24 +160,24 @@ class WritingTarget(Target):
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
-        if self.mapping is None or not self._is_fingerprinted(context.settings):
+        if self.mapping is None or not self._is_fingerprinted(context.defaults):
             return observation
         return with_fingerprints(context, self, self.mapping, observation)
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; a difference that `NEVER` leaves alone is only named."""
         changes = observation.changes
         if phase is Phase.CREATE and changes and all(isinstance(change, Tolerated) for change in changes):
             named = (f"{change.description}: left as it is (migrationStrategy NEVER)" for change in changes)
             return Dirtiness.no("exists", *named)
-        return super().dirty(phase, observation, settings)
+        return super().dirtiness(phase, observation, defaults)
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its policy."""
         return build_dirtiness(
-            self._policy(settings),
+            self._policy(defaults),
             observation,
-            is_append=self._mode(settings) is OutputMode.APPEND,
+            is_append=self._mode(defaults) is OutputMode.APPEND,
             is_partitioned=bool(self.partition),
         )
 
@@ -209,13 +209,13 @@ class WritingTarget(Target):
     def _build(self, context: Context) -> Outcome:
         relation, workspace = self.stored(context.workspace), context.workspace
         partition = canonical_partition(relation.partitions, self.partition)
-        mode, refused = judged_mode(
-            self.label, relation, workspace, partition=partition, mode=self._mode(context.settings)
+        mode, refused = effective_mode(
+            self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
         )
         if refused is not None:
             return refused
         mapping = self.mapping or ""  # BUILD is a phase of targets that have a mapping only
-        is_fingerprinted = self._is_fingerprinted(context.settings)
+        is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
         taken = fingerprint(context, self, mapping) if is_fingerprinted else None
         summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
@@ -225,7 +225,7 @@ class WritingTarget(Target):
 
     def _frame(self, context: Context) -> DataFrame:
         frame = context.workspace.frame(self.mapping or "")
-        return spread(frame, self.parallelism, self.rebalance, context.settings)
+        return repartition(frame, self.parallelism, self.rebalance, context.defaults)
 
     def _verify(self, context: Context) -> Outcome:
         relation = self.managed(context.workspace)
@@ -239,7 +239,7 @@ class WritingTarget(Target):
             )
         if self.mapping is None or found.filled is not Answer.NO:
             return Outcome()
-        return self._judge_empty(found, self.verify_policy or context.settings.verify_policy)
+        return self._judge_empty(found, self.verify_policy or context.defaults.verify_policy)
 
     def _judge_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
         message = f"{found.subject} is empty"
@@ -261,14 +261,14 @@ class WritingTarget(Target):
         self.managed(context.workspace).destroy(context.workspace)
         return Outcome()
 
-    def _is_fingerprinted(self, settings: Settings) -> bool:
-        return self.mapping is not None and self._policy(settings) is BuildPolicy.IF_CHANGED
+    def _is_fingerprinted(self, defaults: TargetDefaults) -> bool:
+        return self.mapping is not None and self._policy(defaults) is BuildPolicy.IF_CHANGED
 
-    def _policy(self, settings: Settings) -> BuildPolicy:
-        return self.build_policy or settings.build_policy
+    def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
+        return self.build_policy or defaults.build_policy
 
-    def _mode(self, settings: Settings) -> OutputMode:
-        return self.mode or settings.output_mode
+    def _mode(self, defaults: TargetDefaults) -> OutputMode:
+        return self.mode or defaults.output_mode
 
 
 def _metrics(summary: WriteSummary) -> dict[str, int]:

@@ -458,14 +458,14 @@ def test_commands_run_where_their_condition_holds(postgres_server: str, schema: 
 
     def answers() -> dict[Phase, Answer]:
         found = target.observe(context)
-        return {phase: target.dirty(phase, found, context.settings).verdict for phase in target.phases()}
+        return {phase: target.dirtiness(phase, found, context.defaults).verdict for phase in target.phases()}
 
     always = {Phase.VERIFY: Answer.YES, Phase.TRUNCATE: Answer.UNKNOWN, Phase.DESTROY: Answer.UNKNOWN}
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {schema}".encode())
         assert answers() == {Phase.CREATE: Answer.YES, Phase.BUILD: Answer.UNKNOWN, **always}
         expected = target.observe(context).after(Phase.CREATE)
-        assert target.dirty(Phase.BUILD, expected, context.settings).verdict is Answer.UNKNOWN
+        assert target.dirtiness(Phase.BUILD, expected, context.defaults).verdict is Answer.UNKNOWN
         target.execute(context, Phase.CREATE)
         assert answers() == {Phase.CREATE: Answer.NO, Phase.BUILD: Answer.YES, **always}
         again = target.execute(context, Phase.CREATE)

@@ -86,8 +86,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> 
 def run(workspace: Workspace, name: str) -> Outcome:
     target = Target.named(workspace, name)
     (phase,) = target.phases()
-    assert target.dirty(
-        phase, target.observe(make_context(workspace)), make_context(workspace).settings
+    assert target.dirtiness(
+        phase, target.observe(make_context(workspace)), make_context(workspace).defaults
     ).is_to_run
     return target.execute(make_context(workspace), phase)
 

@@ -72,10 +72,10 @@ def test_a_table_goes_through_all_phases(workspace: Workspace) -> None:
     assert observe_table(workspace.lake, silver).exists
     emptied = orders.observe(context)
     assert emptied.pending == ("1", "2")
-    assert not orders.dirty(Phase.TRUNCATE, emptied, context.settings).is_to_run
+    assert not orders.dirtiness(Phase.TRUNCATE, emptied, context.defaults).is_to_run
     orders.execute(context, Phase.DESTROY)
     assert not observe_table(workspace.lake, silver).exists
-    assert not orders.dirty(Phase.DESTROY, orders.observe(context), context.settings).is_to_run
+    assert not orders.dirtiness(Phase.DESTROY, orders.observe(context), context.defaults).is_to_run
 
 
 ADOPTING = """
@@ -108,7 +108,7 @@ def test_create_adopts_a_table_that_something_else_made(tmp_path: Path, spark: S
     assert customers.execute(context, Phase.VALIDATE).status is Status.SUCCESS
     planned = customers.observe(context)
     assert planned.changes[0].description.startswith("adopt the table of at most 2 rows")
-    assert customers.dirty(Phase.CREATE, planned, context.settings).is_to_run
+    assert customers.dirtiness(Phase.CREATE, planned, context.defaults).is_to_run
 
     adopted = customers.execute(context, Phase.CREATE)
 

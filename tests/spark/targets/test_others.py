@@ -97,9 +97,9 @@ class Bench:
         self.said: list[str] = []
         self.context = make_context(self.workspace, say=self.said.append)
 
-    def dirty(self, name: str, phase: Phase) -> Dirtiness:
+    def dirtiness(self, name: str, phase: Phase) -> Dirtiness:
         target = Target.named(self.workspace, name)
-        return target.dirty(phase, target.observe(self.context), self.context.settings)
+        return target.dirtiness(phase, target.observe(self.context), self.context.defaults)
 
     def run(self, name: str, phase: Phase = Phase.BUILD) -> Outcome:
         return Target.named(self.workspace, name).execute(self.context, phase)
@@ -113,16 +113,16 @@ def bench(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Benc
 def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     folder = bench.workspace.project.basedir
     bench.run("fill")
-    assert bench.dirty("merge", Phase.BUILD).is_to_run
+    assert bench.dirtiness("merge", Phase.BUILD).is_to_run
     merged = bench.run("merge").metrics
     assert merged == {"target_records": 3, "inserted": 1, "updated": 1, "deleted": 1}
     bench.run("same", Phase.VERIFY)
     with pytest.raises(SpecError, match="can't be merged into a relation of kind 'file'"):
         bench.run("unmergeable")
 
-    assert bench.dirty("copy", Phase.BUILD).is_to_run
+    assert bench.dirtiness("copy", Phase.BUILD).is_to_run
     assert bench.run("copy").metrics["target_records"] == 2
-    assert not bench.dirty("copy", Phase.BUILD).is_to_run
+    assert not bench.dirtiness("copy", Phase.BUILD).is_to_run
     bench.run("copy", Phase.VERIFY)
     assert bench.run("copy_once").status is Status.SKIPPED
     with pytest.raises(TargetError, match=r"target 'copy_anew': .* holds rows already"):
@@ -130,7 +130,7 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     assert len(list((folder / "copied").glob("*.csv"))) == 1
     assert '"name": "day"' in (folder / "copied.json").read_text()
 
-    assert bench.dirty("drop", Phase.CREATE).is_to_run
+    assert bench.dirtiness("drop", Phase.CREATE).is_to_run
     with pytest.raises(DataLossError):
         bench.run("drop", Phase.CREATE)
     with pytest.raises(VerificationError):
@@ -139,17 +139,17 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
         bench.workspace, options=RunOptions(permissions=Permissions(allow_data_loss=True))
     )
     bench.run("drop", Phase.CREATE)
-    assert not bench.dirty("drop", Phase.CREATE).is_to_run
-    assert not bench.dirty("drop", Phase.DESTROY).is_to_run
+    assert not bench.dirtiness("drop", Phase.CREATE).is_to_run
+    assert not bench.dirtiness("drop", Phase.DESTROY).is_to_run
     bench.run("drop", Phase.VERIFY)
     bench.run("copy", Phase.DESTROY)
     assert not (folder / "copied.json").exists()
 
-    assert bench.dirty("truncate", Phase.BUILD).is_to_run
+    assert bench.dirtiness("truncate", Phase.BUILD).is_to_run
     with pytest.raises(VerificationError, match=r"not empty: file:.*/t\[day=2022-01-01\]"):
         bench.run("truncate", Phase.VERIFY)
     bench.run("truncate")
-    assert not bench.dirty("truncate", Phase.BUILD).is_to_run
+    assert not bench.dirtiness("truncate", Phase.BUILD).is_to_run
     bench.run("truncate", Phase.VERIFY)
 
 
@@ -165,10 +165,10 @@ def test_differences_are_shown(bench: Bench) -> None:
 def test_files_are_written_without_a_relation(bench: Bench) -> None:
     folder = bench.workspace.project.basedir / "written"
     bench.run("write", Phase.CREATE)
-    assert bench.dirty("write", Phase.BUILD).is_to_run
+    assert bench.dirtiness("write", Phase.BUILD).is_to_run
     assert bench.run("write").metrics["target_records"] == 2
     assert [path.name for path in folder.iterdir() if path.name[0] != "."] == ["day=x"]
-    assert not bench.dirty("write", Phase.BUILD).is_to_run
+    assert not bench.dirtiness("write", Phase.BUILD).is_to_run
     bench.run("write", Phase.DESTROY)
     assert not folder.exists()
 
@@ -179,4 +179,4 @@ def test_what_is_said_goes_to_whoever_listens(bench: Bench) -> None:
     assert bench.run("console").metrics == {"records": 1}
     assert bench.said == ["some: 2 rows", "v", "a"]
     for phase in Phase:
-        assert not bench.dirty("nothing", phase).is_to_run
+        assert not bench.dirtiness("nothing", phase).is_to_run

@@ -55,9 +55,9 @@ class Bench:
         self.workspace: Workspace = make_workspace(folder, sections, sessions=same(spark))
         self.context: Context = make_context(self.workspace)
 
-    def dirty(self, name: str, phase: Phase) -> Dirtiness:
+    def dirtiness(self, name: str, phase: Phase) -> Dirtiness:
         target = Target.named(self.workspace, name)
-        return target.dirty(phase, target.observe(self.context), self.context.settings)
+        return target.dirtiness(phase, target.observe(self.context), self.context.defaults)
 
     def run(self, name: str, phase: Phase) -> Outcome:
         return Target.named(self.workspace, name).execute(self.context, phase)
@@ -71,15 +71,15 @@ def bench(tmp_path: Path, spark: SparkSession) -> Bench:
 @pytest.mark.parametrize("name", ["file", "delta"])
 def test_each_phase_leaves_the_target_clean_for_it(bench: Bench, name: str) -> None:
     for phase in (Phase.CREATE, Phase.BUILD):
-        assert bench.dirty(name, phase).is_to_run, phase
+        assert bench.dirtiness(name, phase).is_to_run, phase
         assert bench.run(name, phase).status is Status.SUCCESS
-        assert not bench.dirty(name, phase).is_to_run, phase
+        assert not bench.dirtiness(name, phase).is_to_run, phase
     assert bench.run(name, Phase.BUILD).metrics["target_records"] == 2
     assert bench.run(name, Phase.VERIFY).status is Status.SUCCESS
     for phase in (Phase.TRUNCATE, Phase.DESTROY):
-        assert bench.dirty(name, phase).is_to_run, phase
+        assert bench.dirtiness(name, phase).is_to_run, phase
         bench.run(name, phase)
-        assert not bench.dirty(name, phase).is_to_run, phase
+        assert not bench.dirtiness(name, phase).is_to_run, phase
     with pytest.raises(VerificationError, match="doesn't exist"):
         bench.run(name, Phase.VERIFY)
     store = bench.context.ledger.store
@@ -134,7 +134,7 @@ def test_a_table_becomes_what_is_declared(tmp_path: Path, spark: SparkSession) -
         "[{name: key, type: bigint, renamedFrom: id, description: The key}, {name: note, type: string}]",
         migrationPolicy="STRICT",
     )
-    assert wider.dirty("t", Phase.CREATE).reasons == (
+    assert wider.dirtiness("t", Phase.CREATE).reasons == (
         "rename column id to key",
         "change column key from int to bigint",
         "allow nulls in column key",
@@ -142,7 +142,7 @@ def test_a_table_becomes_what_is_declared(tmp_path: Path, spark: SparkSession) -
         "add column note string",
     )
     wider.run("t", Phase.CREATE)
-    assert not wider.dirty("t", Phase.CREATE).is_to_run
+    assert not wider.dirtiness("t", Phase.CREATE).is_to_run
     rows = wider.workspace.relation("t").read(wider.workspace).orderBy("key").collect()
     assert [tuple(row) for row in rows] == [(1, None), (2, None)]
 

@@ -31,10 +31,10 @@ def test_a_view_waits_for_what_it_reads_and_is_made_in_build(tmp_path: Path) -> 
     found = target.observe(context)
     assert isinstance(found, WaitingView)
     assert found.inputs == (str(tmp_path / "table"),)
-    create = target.dirty(Phase.CREATE, found, context.settings)
+    create = target.dirtiness(Phase.CREATE, found, context.defaults)
     assert create.reasons == (f"is made in BUILD, once there is {tmp_path / 'table'}",)
-    assert target.dirty(Phase.BUILD, found, context.settings).is_to_run
-    assert not target.dirty(Phase.BUILD, found.after(Phase.CREATE), context.settings).is_to_run
+    assert target.dirtiness(Phase.BUILD, found, context.defaults).is_to_run
+    assert not target.dirtiness(Phase.BUILD, found.after(Phase.CREATE), context.defaults).is_to_run
     assert target.requires(workspace, Phase.BUILD) == workspace.relation("table").resources(workspace)
     assert target.execute(context, Phase.CREATE).status is Status.SKIPPED
     assert target.execute(context, Phase.BUILD).status is Status.SKIPPED
@@ -43,7 +43,7 @@ def test_a_view_waits_for_what_it_reads_and_is_made_in_build(tmp_path: Path) -> 
     found = target.observe(context)
     assert isinstance(found, WaitingView)
     assert (found.exists, found.inputs) == (Answer.NO, ())
-    assert target.dirty(Phase.CREATE, found, context.settings).is_to_run
+    assert target.dirtiness(Phase.CREATE, found, context.defaults).is_to_run
 
 
 def test_only_views_take_part_in_build_without_a_mapping(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Texts
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
-from lakewright.targets.settings import Settings
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -144,7 +144,7 @@ class FakeTarget(Target):
             built=world.built.get(self.writes),
         )
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Any:
+    def build_dirtiness(self, observation: Observation, settings: TargetDefaults) -> Any:
         policy = self.build_policy or settings.build_policy
         return build_dirtiness(policy, observation, is_append=False, is_partitioned=bool(self.writes))
 

@@ -45,7 +45,7 @@ def changes(folder: Path, adopt: str, *, slices: tuple[str, ...] = ("s1",)) -> l
     workspace = make_workspace(folder, PROJECT.format(adopt=adopt))
     target, context = Target.named(workspace, "customers"), make_context(workspace)
     found = target.observe(context)
-    assert target.dirty(Phase.CREATE, found, context.settings).is_to_run is bool(found.changes)
+    assert target.dirtiness(Phase.CREATE, found, context.defaults).is_to_run is bool(found.changes)
     return [change.description for change in found.changes]
 
 

@@ -103,7 +103,7 @@ def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context)
 def test_slices_to_process_make_it_dirty(
     context: Context, phase: Phase, found: Observation, verdict: Answer, reason: str
 ) -> None:
-    dirtiness = Target.named(context.workspace, "orders").dirty(phase, found, context.settings)
+    dirtiness = Target.named(context.workspace, "orders").dirtiness(phase, found, context.defaults)
     assert dirtiness.verdict is verdict
     assert reason in dirtiness.reasons[0]
 
@@ -176,7 +176,7 @@ def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> N
 
 def test_a_disabled_entity_is_left_alone(context: Context) -> None:
     unused = Target.named(context.workspace, "unused")
-    assert not unused.dirty(Phase.CREATE, unused.observe(context), context.settings).is_to_run
+    assert not unused.dirtiness(Phase.CREATE, unused.observe(context), context.defaults).is_to_run
     for phase in Phase:
         outcome = unused.execute(context, phase)
         assert outcome.status is Status.SKIPPED

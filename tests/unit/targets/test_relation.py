@@ -13,8 +13,8 @@ from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.build_record import save_fingerprint
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
-from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -118,24 +118,24 @@ def test_dirtiness_follows_policy_and_observation(
     workspace: Workspace, *, target: str, phase: Phase, found: Observation, default: str, verdict: Answer
 ) -> None:
     key, _, value = default.partition("=")
-    settings = Settings.of({f"lakewright.default.target.{key}": value} if key else {})
-    dirtiness = Target.named(workspace, target).dirty(phase, found, settings)
+    settings = TargetDefaults.of({f"lakewright.default.target.{key}": value} if key else {})
+    dirtiness = Target.named(workspace, target).dirtiness(phase, found, settings)
     assert dirtiness.verdict is verdict
     assert dirtiness.reasons
 
 
 def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None:
     left = Observation("x", exists=Answer.YES, changes=(Tolerated("add column b int"),))
-    dirtiness = Target.named(workspace, "build").dirty(Phase.CREATE, left, Settings())
+    dirtiness = Target.named(workspace, "build").dirtiness(Phase.CREATE, left, TargetDefaults())
     assert dirtiness.verdict is Answer.NO
     assert dirtiness.reasons[1] == "add column b int: left as it is (migrationStrategy NEVER)"
     missing = Observation("x", exists=Answer.YES, changes=(TableChange("add column b int"),))
-    assert Target.named(workspace, "build").dirty(Phase.CREATE, missing, Settings()).is_to_run
+    assert Target.named(workspace, "build").dirtiness(Phase.CREATE, missing, TargetDefaults()).is_to_run
 
 
 def test_a_wrong_default_names_its_key() -> None:
     with pytest.raises(SpecError, match=r"lakewright\.default\.target\.buildPolicy: no build policy 'never'"):
-        Settings.of({"lakewright.default.target.buildPolicy": "never"})
+        TargetDefaults.of({"lakewright.default.target.buildPolicy": "never"})
 
 
 def test_observing_needs_no_spark(workspace: Workspace) -> None:

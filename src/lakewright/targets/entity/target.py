@@ -17,11 +17,11 @@ from lakewright.plan.status import Status
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.entity.observation import observe_entity
 from lakewright.targets.entity.phases import PHASES
 from lakewright.targets.entity.work import EntityWork
 from lakewright.targets.lease import table_resource
-from lakewright.targets.settings import Settings
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
@@ -89,17 +89,17 @@ class EntityTarget(Target):
             return Observation(str(work.silver_resource), exists=Answer.YES, filled=Answer.NO)
         return observe_entity(work)
 
-    def dirty(self, phase: Phase, observation: Observation, settings: Settings) -> Dirtiness:
+    def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
         if phase is Phase.CREATE and observation.exists is Answer.NO:
             return Dirtiness.no("the first slice creates the table")
         if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
             return Dirtiness.no("there is no slice to check")
-        return super().dirty(phase, observation, settings)
+        return super().dirtiness(phase, observation, defaults)
 
-    def build_dirtiness(self, observation: Observation, settings: Settings) -> Dirtiness:
+    def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""
-        del settings
+        del defaults
         return entity_dirtiness(observation)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -22,7 +22,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CheckingTarget", "ErrorMode", "ErrorModeText"]
+__all__ = ["AssertionTarget", "ErrorMode", "ErrorModeText"]
 
 
 class ErrorMode(StrEnum):
@@ -50,7 +50,7 @@ ErrorModeText = Annotated[ErrorMode, BeforeValidator(_mode)]
 Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_by_name)]
 
 
-class CheckingTarget(Target):
+class AssertionTarget(Target):
     """Checks assertions, in the order written."""
 
     assertions: Assertions = Declared(default_factory=dict, description="What must hold, by name.")

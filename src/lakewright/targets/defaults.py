@@ -11,7 +11,7 @@ from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.relations.relation import OutputMode
 
-__all__ = ["Settings", "VerifyPolicy"]
+__all__ = ["TargetDefaults", "VerifyPolicy"]
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class VerifyPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TargetDefaults:
     """Defaults of targets.
 
     Attributes:
@@ -53,7 +53,7 @@ class Settings:
     rebalance: bool = False
 
     @classmethod
-    def of(cls, config: Mapping[str, str]) -> Settings:
+    def of(cls, config: Mapping[str, str]) -> TargetDefaults:
         """Return the defaults that a project's configuration declares.
 
         Raises:
