@@ -1,1 +1,1 @@
-"""What would run, in which order and why. Pure: values in, values out."""
+"""Planning: which steps would run, in which order and why. Pure: no engine, files, clock or network."""

@@ -1,7 +1,7 @@
-"""A job's arguments, and the instances that they expand_arguments to.
+"""The arguments of a job, and the instances that they expand to.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (parameters and ranges on the command line). Both ends
-of a range are included, as in the document's example of ten days.
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (parameters and ranges on the command line). A range
+includes both ends, as in the document's example of ten days.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lakewright.spec.suggestions import suggestion
 __all__ = ["MOST_INSTANCES", "expand_arguments", "floor_value", "sample_arguments"]
 
 MOST_INSTANCES = 100_000
-"""More instances than this in one run are taken for a mistake."""
+"""A run with more instances than this is assumed to be a mistake."""
 
 _SUFFIXES = ("start", "end", "until", "step")
-_NO_ORDER = "can't have a range: only numbers, dates, timestamps and durations have an order"
+_NO_ORDER = "cannot have a range: only numbers, dates, timestamps and durations have an order"
 _SAMPLES = {
     ValueType.STRING: "text",
     ValueType.INTEGER: "1",
@@ -44,6 +44,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class _Given:
+    """The arguments for one parameter: comma-separated values, or the bounds of a range by suffix."""
+
     values: str | None = None
     bounds: dict[str, str] = field(default_factory=dict)
 
@@ -51,16 +53,17 @@ class _Given:
 def expand_arguments(
     parameters: Sequence[Parameter], arguments: Sequence[str], scope: Scope, *, may_be_hidden: bool = False
 ) -> tuple[Mapping[str, Value], ...]:
-    """Return the instances that arguments come to: all combinations, in the order of the parameters.
+    """Return the instances that arguments expand to: all combinations, in the order of the parameters.
 
     Args:
-        parameters: As the job declares them.
+        parameters: The parameters that the job declares.
         arguments: `p=v`, `p=v1,v2`, `p:start=…`, `p:end=…` (included), `p:until=…` (excluded), `p:step=…`.
-        scope: For the expressions of defaults and granularities.
-        may_be_hidden: Whether they are a run's as they were kept, in which what is secret is hidden.
+        scope: Evaluates the expressions of defaults and granularities.
+        may_be_hidden: Whether the arguments come from a recorded run, in which secret values are hidden.
 
     Raises:
-        SpecError: With every fault: unknown or missing parameters, wrong values, half or backward ranges.
+        SpecError: Some arguments are invalid: unknown or missing parameters, wrong values, incomplete or
+            reversed ranges. The error has all faults.
     """
     faults: list[Fault] = []
     given = _read_arguments(parameters, arguments, faults)
@@ -75,13 +78,15 @@ def expand_arguments(
     if faults:
         raise SpecError(faults)
     if prod(len(values) for values in choices) > MOST_INSTANCES:
-        raise SpecError([Fault(f"the arguments come to more than {MOST_INSTANCES} instances", code="usage")])
+        raise SpecError(
+            [Fault(f"the arguments expand to more than {MOST_INSTANCES} instances", code="usage")]
+        )
     names = [parameter.name for parameter in parameters]
     return tuple(dict(zip(names, combination, strict=True)) for combination in product(*choices))
 
 
 def sample_arguments(parameters: Sequence[Parameter]) -> tuple[str, ...]:
-    """Return an argument, as good as any of its type, for each parameter that has no default.
+    """Return an arbitrary valid argument for each parameter that has no default.
 
     Example:
         >>> sample_arguments([Parameter(name="day", type=ValueType.DATE)])
@@ -117,17 +122,17 @@ def _argument_fault(
 ) -> Fault | None:
     if not has_value:
         return Fault(
-            f"{argument!r} is no argument",
+            f"{argument!r} is not an argument",
             remedy="Write name=value, or name:start= and name:end=.",
             code="usage",
         )
     if name not in known:
-        there = f"The job has {', '.join(known)}." if known else "The job has no parameters."
+        there = f"The job has the parameters {', '.join(known)}." if known else "The job has no parameters."
         return Fault(f"unknown parameter {name!r}", remedy=suggestion(name, known) or there, code="usage")
     if suffix is not None and suffix not in _SUFFIXES:
         return Fault(
             f"unknown suffix {suffix!r} of parameter {name}",
-            remedy="There are start, end, until and step.",
+            remedy="The suffixes are start, end, until and step.",
             code="usage",
         )
     return None
@@ -157,30 +162,30 @@ class _ParameterValues:
         if given.values is None:
             return tuple(self._range(given.bounds))
         if given.bounds:
-            raise ValueError("is given both by value and by range")
+            raise ValueError("has both a value and a range")
         return tuple(dict.fromkeys(self._parse(text) for text in given.values.split(",")))
 
     def _range(self, bounds: Mapping[str, str]) -> Iterator[Value]:
         if "start" not in bounds:
             raise ValueError(f"has {', '.join(sorted(bounds))} but no start")
         if ("end" in bounds) == ("until" in bounds):
-            raise ValueError("needs one of end (included) and until (excluded) with its start")
+            raise ValueError("has a start, so it needs either end (included) or until (excluded)")
         bound = "end" if "end" in bounds else "until"
         start, stop = self._parse(bounds["start"]), self._parse(bounds[bound])
         if _order(start) > _order(stop):
             raise ValueError(f"starts at {bounds['start']}, which is after {bounds[bound]}")
         step = self._step(bounds.get("step"))
         if _order(_advanced(start, step, 1)) <= _order(start):
-            raise ValueError(f"has a step of {bounds.get('step') or step}, which leads nowhere")
+            raise ValueError(f"has a step of {bounds.get('step') or step}, which does not advance")
         return _walk(start, stop, step, is_included=bound == "end")
 
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
-            raise ValueError(f"{HIDDEN} only stands where its value is hidden; give the value itself")
+            raise ValueError(f"has the value {HIDDEN}, which marks a hidden secret; give the secret itself")
         try:
             return self._floored(self.parameter.parse(text))
         except ValueError as error:
-            raise ValueError(f"{text!r} is no {self.parameter.type}: {error}") from error
+            raise ValueError(f"{text!r} is not a valid {self.parameter.type}: {error}") from error
 
     def _floored(self, value: Value) -> Value:
         return value if self.granularity is None else floor_value(value, self.granularity)
@@ -191,7 +196,7 @@ class _ParameterValues:
         if self.granularity is not None:
             return self.granularity
         if self.parameter.type is ValueType.TIMESTAMP:
-            raise ValueError("needs a step, PT1H for example")
+            raise ValueError("needs a step such as PT1H")
         return Duration(days=1) if self.parameter.type in (ValueType.DATE, ValueType.DURATION) else 1
 
 
@@ -204,7 +209,7 @@ def _walk(start: Value, stop: Value, step: StepSize, *, is_included: bool) -> It
 
 
 def _advanced(start: Value, step: StepSize, count: int) -> Value:
-    """Return `start` and `count` steps; months at once, so 31 January stays the last day."""
+    """Return `start` plus `count` steps, added at once, so months from 31 January end on last days."""
     if isinstance(step, Duration):
         if isinstance(start, Duration):
             return _exactly(start.exact + (step * count).exact)
@@ -218,7 +223,7 @@ def _advanced(start: Value, step: StepSize, count: int) -> Value:
 
 
 def _order(value: Value) -> float:
-    """Return a number that orders values of one type."""
+    """Return a number by which values of one type can be ordered."""
     if isinstance(value, Duration):
         return value.exact.total_seconds()
     if isinstance(value, datetime):
@@ -236,9 +241,10 @@ def _exactly(delta: timedelta) -> Duration:
 
 
 def floor_value(value: Value, granularity: StepSize) -> Value:
-    """Return the value floored to the granularity: whole multiples, counted from 0 or from 1970-01-01.
+    """Return the largest multiple of the granularity that is at most the value.
 
-    Months and years are counted from year 0, so that `P3M` floors to quarters.
+    Multiples count from 0, or from 1970-01-01 for dates and timestamps. Months and years count from year 0,
+    so that `P3M` floors to quarters.
 
     Example:
         >>> floor_value(date(2022, 2, 17), Duration(months=1))
@@ -255,7 +261,7 @@ def floor_value(value: Value, granularity: StepSize) -> Value:
         return value // granularity * granularity
     elif isinstance(value, float):
         return float(Decimal(str(value)) // granularity * granularity)
-    raise ValueError("has a granularity, which only numbers, dates, timestamps and durations can have")
+    raise ValueError("has a granularity, but only numbers, dates, timestamps and durations can have one")
 
 
 def _floor_months(value: date, length: Duration) -> date:

@@ -1,4 +1,4 @@
-"""A job's targets in one instance, as a plan takes them: their places, and how to ask about them.
+"""The targets of one instance of a job, as the planner sees them.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -25,10 +25,12 @@ class Candidate:
     """One target of one instance.
 
     Attributes:
-        nodes: Its place in each phase in which it takes part.
-        look: Observes it; called once, and only if the target is chosen.
-        dirty: Pure: whether it must run in a phase, given what is found then.
-        unfinished: Phases in which an earlier run left it undone, with the reason.
+        name: Name of the target.
+        kind: Its kind.
+        nodes: Its dependencies in each phase that it takes part in.
+        observe: Returns its observation. Called at most once, and only for selected targets.
+        dirtiness: Returns whether it must run in a phase, given an observation. Pure.
+        unfinished: Phases that an earlier run did not finish, each with the reason.
         labels: `key` and `key=value` of each of its labels.
     """
 
@@ -42,20 +44,20 @@ class Candidate:
 
     @cached_property
     def observation(self) -> Observation:
-        """What was found about it before anything runs."""
+        """The state of the target before any step runs."""
         return self.observe()
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance of a job: its parameters as text, and its targets in the order written."""
+    """One instance of a job: its parameters as text, and its targets in declared order."""
 
     parameters: Mapping[str, str]
     candidates: tuple[Candidate, ...]
 
 
 def selectables(instance: Instance) -> tuple[Selectable, ...]:
-    """Return an instance's targets for `select`; what one depends on in any phase of building counts."""
+    """Return an instance's targets for `select`, with their dependencies in all phases of the build."""
     sources: dict[str, frozenset[str]] = {}
     for phase in _BUILDING:
         nodes = [each.nodes[phase] for each in instance.candidates if phase in each.nodes]

@@ -1,11 +1,11 @@
-"""Which steps of a plan may run at once: those that nothing orders and that share nothing that is written.
+"""The dependencies between the steps of a plan, which decide the steps that may run in parallel.
 
-Two steps that touch the same resource, one of them writing, end one after the other as they stand in the
-plan, be they of one instance or of two. So running steps side by side comes to what running them one by one
-would. Phases follow each other within an instance; a phase that is for the first or the last instance alone
-is a barrier for the others.
+If two steps access the same resource and one of them writes it, they run one after the other, in the order of
+the plan, also across instances. A parallel run therefore has the same result as a sequential one. The phases
+of an instance follow each other. If `executions` gives a phase to the first or the last instance only, that
+phase separates it from the other instances.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; barriers between instances are Lakewright's own.
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". The order between instances is Lakewright's own rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHECKING = (Phase.VALIDATE, Phase.VERIFY)
 
 @dataclass(frozen=True, slots=True)
 class PhaseEnd:
-    """Passed once every step of a phase of an instance has ended, and every phase before it."""
+    """The point at which all steps of a phase of an instance, and of its earlier phases, have ended."""
 
     instance: int
     phase: Phase
@@ -37,41 +37,44 @@ class PhaseEnd:
 def step_dependencies(
     plan: Plan, executions: Sequence[Execution] = ()
 ) -> Mapping[StepKey | PhaseEnd, set[StepKey | PhaseEnd]]:
-    """Return, for each step and gate of a plan, what must have ended before it; there is no cycle in it."""
+    """Return, for each step and phase end of a plan, what must end before it. The result has no cycles."""
     before: dict[StepKey | PhaseEnd, set[StepKey | PhaseEnd]] = {}
     passed: list[list[PhaseEnd]] = []
     for index, instance in enumerate(plan.instances):
         passed.append([])
         for phase in instance.phases:
             is_last = index == len(plan.instances) - 1
-            start = {*passed[-1][-1:], *_barriers(phase.phase, passed, executions, is_last=is_last)}
+            start = {
+                *passed[-1][-1:],
+                *_ends_in_other_instances(phase.phase, passed, executions, is_last=is_last),
+            }
             keys = {step.target: (index, phase.phase, step.target) for step in phase.steps}
             for name, key in keys.items():
                 before[key] = start | {keys[other] for other in phase.predecessors.get(name, ())}
-            gate = PhaseEnd(index, phase.phase)
-            before[gate] = start | set(keys.values())
-            passed[-1].append(gate)
+            end = PhaseEnd(index, phase.phase)
+            before[end] = start | set(keys.values())
+            passed[-1].append(end)
     _add_conflicts(before, plan)
     return before
 
 
-def _barriers(
+def _ends_in_other_instances(
     phase: Phase, passed: Sequence[Sequence[PhaseEnd]], executions: Sequence[Execution], *, is_last: bool
 ) -> Iterator[PhaseEnd]:
-    """Yield the gates of other instances that a phase of the last instance in `passed` waits for."""
+    """Yield the phase ends of other instances that a phase of the last instance in `passed` waits for."""
     if len(passed) == 1:
         return
     first = {entry.phase for entry in executions if entry.cycle == "first"}
     yield from (
-        gate for gate in passed[0] if gate.phase in first and _PHASES.index(gate.phase) < _PHASES.index(phase)
+        end for end in passed[0] if end.phase in first and _PHASES.index(end.phase) < _PHASES.index(phase)
     )
     if is_last and any(entry.cycle == "last" and entry.phase == phase for entry in executions):
-        yield from (gates[-1] for gates in passed[:-1] if gates)
+        yield from (ends[-1] for ends in passed[:-1] if ends)
 
 
 @dataclass(slots=True)
 class _Access:
-    """The steps that a later one must wait for if it touches a resource."""
+    """The steps that a later step must wait for if it accesses a resource."""
 
     writer: StepKey | None = None
     readers: list[StepKey] = field(default_factory=list)
@@ -97,7 +100,7 @@ def _add_conflicts(before: dict[StepKey | PhaseEnd, set[StepKey | PhaseEnd]], pl
                 accesses[resource] = _Access()
                 index.add(resource, accesses[resource])
         for resource in written:
-            # Whoever comes later waits for this step, which has waited for those before it.
+            # A later step waits for this one, which has itself waited for the readers and writers before it.
             accesses[resource].writer = key
             accesses[resource].readers.clear()
         for resource in step.requires - written:
@@ -111,7 +114,7 @@ def _numbered(plan: Plan) -> Iterator[tuple[int, Step]]:
 
 
 def _written(step: Step) -> frozenset[Resource]:
-    """Return what a step writes; one that doesn't tell is taken to write something of its own target's."""
+    """Return the resources that a step writes; if it declares none, one that stands for its target."""
     if step.provides or step.phase in _CHECKING:
         return step.provides
     return frozenset({Resource("target", step.target)})

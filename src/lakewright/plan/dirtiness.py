@@ -1,4 +1,4 @@
-"""Whether a target must run in a phase, and why. Unknown runs.
+"""Whether a target must run in a phase, and why. A target whose state is unknown runs.
 
 Source: `lifecycles-and-phases.md`, "Dirtiness".
 """
@@ -33,7 +33,7 @@ class BuildPolicy(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> BuildPolicy:
-        """Return the policy that a text names; case and underscores don't matter.
+        """Return the policy that a text names, ignoring case and underscores.
 
         Raises:
             ValueError: There is no such policy.
@@ -51,34 +51,34 @@ class BuildPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dirtiness:
-    """Whether a target must run, with at least one reason for it."""
+    """Whether a target must run, with at least one reason."""
 
     verdict: Answer
     reasons: tuple[str, ...]
 
     @property
     def is_to_run(self) -> bool:
-        """Whether the target runs: what is unknown runs too."""
+        """Whether the target runs. It also runs if its verdict is unknown."""
         return self.verdict is not Answer.NO
 
     @classmethod
     def yes(cls, *reasons: str) -> Dirtiness:
-        """Return that the target must run."""
+        """Return the verdict that the target is dirty."""
         return cls(Answer.YES, reasons)
 
     @classmethod
     def no(cls, *reasons: str) -> Dirtiness:
-        """Return that the target is clean."""
+        """Return the verdict that the target is clean."""
         return cls(Answer.NO, reasons)
 
     @classmethod
     def unknown(cls, *reasons: str) -> Dirtiness:
-        """Return that it could not be found out."""
+        """Return the verdict that it is unknown whether the target is dirty."""
         return cls(Answer.UNKNOWN, reasons)
 
 
 def create_dirtiness(observation: Observation) -> Dirtiness:
-    """Return whether a target must run in CREATE: it is missing, or must be migrated."""
+    """Return whether a target must run in CREATE: its output is missing or must be migrated."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:
@@ -97,18 +97,24 @@ def build_dirtiness(
     is_append: bool,
     is_partitioned: bool,
 ) -> Dirtiness:
-    """Return whether a target must run in BUILD, by its policy.
+    """Return whether a target must run in BUILD under its build policy.
 
-    Taint and force are not asked here; they win over every policy.
+    The planner adds taint and force, which override every policy.
+
+    Args:
+        policy: The target's build policy.
+        observation: The state of its output and inputs.
+        is_append: Whether each build adds rows (output mode APPEND).
+        is_partitioned: Whether the target writes one partition only.
     """
     if policy is BuildPolicy.ALWAYS:
         return Dirtiness.yes("build policy ALWAYS")
     if policy is BuildPolicy.IF_TAINTED:
-        return Dirtiness.no("build policy IF_TAINTED, and nothing that it depends on has run")
+        return Dirtiness.no("build policy IF_TAINTED, and none of its dependencies has run")
     if is_append and policy in (BuildPolicy.SMART, BuildPolicy.COMPAT):
-        return Dirtiness.yes("output mode APPEND adds rows at every build")
+        return Dirtiness.yes("output mode APPEND adds rows in every build")
     if policy is BuildPolicy.SMART and not is_partitioned:
-        return Dirtiness.yes("no partition is given, so the whole is written again (build policy SMART)")
+        return Dirtiness.yes("no partition is given, so everything is written again (build policy SMART)")
     if policy is BuildPolicy.IF_CHANGED:
         return _changed(observation)
     return _empty(observation)
@@ -131,7 +137,7 @@ def _changed(observation: Observation) -> Dirtiness:
     if empty.is_to_run:
         return empty
     if observation.fingerprint is None:
-        return Dirtiness.unknown("its inputs can't be told apart by version, so they may have changed")
+        return Dirtiness.unknown("its inputs have no versions to compare, so they may have changed")
     if observation.built is None:
         return Dirtiness.yes("no successful build is recorded")
     changed = _differences(observation)
@@ -146,7 +152,7 @@ def _differences(observation: Observation) -> list[str]:
 
 
 def entity_dirtiness(observation: Observation) -> Dirtiness:
-    """Return whether an entity has slices to process; what is held is the plan's to say."""
+    """Return whether an entity has slices to process. The planner handles locked and failed ones."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.pending:
@@ -159,7 +165,7 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:
-    """Return whether there is anything to empty."""
+    """Return whether a target must run in TRUNCATE: its output contains rows."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:
@@ -172,7 +178,7 @@ def truncate_dirtiness(observation: Observation) -> Dirtiness:
 
 
 def destroy_dirtiness(observation: Observation) -> Dirtiness:
-    """Return whether there is anything to remove."""
+    """Return whether a target must run in DESTROY: its output exists."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:

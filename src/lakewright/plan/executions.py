@@ -1,4 +1,4 @@
-"""Which targets are active in which phase of which instance, by a job's `executions`.
+"""The targets that a job's `executions` activate in a phase of an instance.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets).
 """
@@ -17,9 +17,9 @@ __all__ = ["active_patterns"]
 def active_patterns(
     executions: Sequence[Execution], phase: Phase, *, index: int, count: int
 ) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of targets that are active; none where the phase is left out of the instance.
+    """Return the patterns of the active targets, or none if the instance leaves out the phase.
 
-    A phase without any entry is active in every instance, with all targets.
+    A phase that no entry names is active in every instance, with all targets.
     """
     listed = [entry for entry in executions if entry.phase == phase]
     if not listed:

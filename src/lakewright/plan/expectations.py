@@ -1,6 +1,7 @@
-"""What will be found once the steps planned so far have run, and which of them makes it so.
+"""The expected state of each target after the steps planned so far.
 
-Source: `lifecycles-and-phases.md`, "Dirtiness"; carrying it forward is Lakewright's own.
+Source: `lifecycles-and-phases.md`, "Dirtiness". That a plan takes its own earlier steps into account is
+Lakewright's own rule.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lakewright.plan.step import StepKey
 __all__ = ["Expectations"]
 
 _WHOLE = (Phase.CREATE, Phase.DESTROY)
-"""Phases that concern a table as a whole, whichever part of it a target looks at."""
+"""Phases that affect a whole table, whichever partition of it a target observes."""
 
 _CHANGING = (*_WHOLE, Phase.BUILD, Phase.TRUNCATE)
 
@@ -24,19 +25,19 @@ Expected = tuple[Observation, StepKey]
 
 
 class Expectations:
-    """What is expected of each subject; a target that isn't mentioned is expected to be as it was found."""
+    """The expected observation of each subject. A target that no step changes keeps its own observation."""
 
     def __init__(self) -> None:
         self._by_subject: dict[str, list[Expected]] = {}
         self._whole: dict[tuple[Phase, frozenset[Resource]], StepKey] = {}
 
     def of(self, candidate: Candidate) -> Observation:
-        """Return what will be found of a target."""
+        """Return the expected observation of a target."""
         history = self._history(candidate)
         return history[-1][0] if history else candidate.observation
 
     def add(self, step: StepKey, candidate: Candidate) -> None:
-        """Expect that a step will have run."""
+        """Record that a step will have run."""
         phase = step[1]
         if phase not in _CHANGING:
             return
@@ -46,7 +47,7 @@ class Expectations:
             self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
 
     def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
-        """Return the step that makes a target clean which by itself isn't, or None if it is."""
+        """Return the planned step that makes a dirty target clean, or None if no step is needed for that."""
         history = self._history(candidate)
         if not history or not candidate.dirtiness(phase, candidate.observation).is_to_run:
             return None

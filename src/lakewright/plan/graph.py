@@ -1,4 +1,4 @@
-"""The order in which targets run in a phase, and what depends on what.
+"""The dependency graph of a phase: the order of its targets, and which target depends on which.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 """
@@ -20,7 +20,7 @@ __all__ = ["Graph", "Node", "build_graph", "find_cycle"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What one target says about its place in one phase."""
+    """The dependencies that one target declares in one phase."""
 
     name: str
     before: tuple[str, ...] = ()
@@ -31,12 +31,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Targets in the order of one phase.
+    """The ordered targets of one phase.
 
     Attributes:
-        order: Names, first to run first.
-        predecessors: For each name, those that run before it because of a link or a resource.
-        sources: For each name, those whose run taints it and whose failure blocks it: it requires what
+        order: Names of the targets, in order of execution.
+        predecessors: For each target, those that must run before it because of a link or a resource.
+        sources: For each target, those whose run taints it and whose failure blocks it. It requires what
             they provide, or names them in `after`.
     """
 
@@ -45,9 +45,10 @@ class Graph:
     sources: Mapping[str, frozenset[str]]
 
     def nearest(self, names: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return, for each of these names, those of them that must have ended right before it.
+        """Return the direct predecessors of each of these targets among them.
 
-        A name that isn't among them carries order through.
+        The order also holds across targets that are not among them: if a runs before b and b before c, then a
+        is a predecessor of c in the absence of b.
         """
         before: dict[str, frozenset[str]] = {}
         for name in self.order:
@@ -57,12 +58,12 @@ class Graph:
 
 
 def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
-    """Return the order of `nodes` in `phase`; without a reason otherwise it is the order given.
+    """Return the graph of `nodes` in `phase`. Targets without dependencies keep the order given.
 
-    TRUNCATE and DESTROY run the other way round. Links to targets that aren't among the nodes are ignored.
+    TRUNCATE and DESTROY run in reverse order. Links to targets that are not among the nodes are ignored.
 
     Raises:
-        SpecError: The targets form a cycle; the message shows it.
+        SpecError: The targets form a cycle. The message shows it.
     """
     names = {node.name for node in nodes}
     sources = _sources(nodes, names)
@@ -74,7 +75,7 @@ def build_graph(nodes: Sequence[Node], phase: Phase) -> Graph:
 
 
 def find_cycle(nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Return names each of which must run before the next, the first one again at the end; mostly none."""
+    """Return the targets of a cycle, the first one again at the end, or an empty tuple if there is none."""
     try:
         TopologicalSorter(_edges(nodes, _sources(nodes, {node.name for node in nodes}))).prepare()
     except CycleError as cycle:

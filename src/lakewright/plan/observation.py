@@ -1,4 +1,4 @@
-"""What was found in the lake and the manifest about one target, before anything runs."""
+"""Observations: the state of a target in the lake and the manifest before any step runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Answer", "Hold", "Observation", "TableChange"]
 
 
 class Answer(StrEnum):
-    """A yes or no that may be unknown."""
+    """Yes, no or unknown."""
 
     YES = "yes"
     NO = "no"
@@ -22,17 +22,17 @@ class Answer(StrEnum):
 
     @classmethod
     def of(cls, value: bool | None) -> Answer:
-        """Return the answer for a truth value, None being unknown."""
+        """Return the answer for a truth value. None means unknown."""
         return cls.UNKNOWN if value is None else (cls.YES if value else cls.NO)
 
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """One difference between the present table and the declared one.
+    """One change that makes the existing table the declared one.
 
     Attributes:
-        description: What a migration would do, for a person.
-        loses: What would be lost by it, or None.
+        description: What the migration would do, as text for people.
+        loses: What the migration would lose, or None.
     """
 
     description: str
@@ -41,7 +41,13 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What keeps an entity from going on: a lock or an unresolved failure, and what to type."""
+    """What blocks an entity: a lock or an unresolved failure.
+
+    Attributes:
+        message: What blocks the entity, as a reason of its step.
+        error: The same as a fault; its remedy is the command to run.
+        is_locked: Whether another run has locked the item, in contrast to a failure.
+    """
 
     message: str
     error: Fault
@@ -50,20 +56,20 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one target's output and inputs were like when asked.
+    """The state of one target's output and inputs.
 
     Attributes:
-        subject: What was looked at; the same text in every instance that looks at the same thing.
-        exists: Whether what the target writes is there.
-        filled: Whether the target's part of it holds rows.
+        subject: What was observed. Instances that observe the same thing have the same subject.
+        exists: Whether the target's output exists.
+        filled: Whether the target's part of the output contains rows.
         changes: What CREATE would have to migrate.
-        pending: An entity's slices that are ready, in order.
-        waiting: An entity's slices that wait for a held one.
-        hold: What holds an entity back.
-        notes: What else the next slice would do.
-        fingerprint: Of the definition and its inputs, for `IF_CHANGED`; None where it isn't known.
-        built: The fingerprint at the last successful build.
-        error: Why asking failed; everything else is then unknown.
+        pending: The entity's slices that can be processed, in order.
+        waiting: The entity's slices that wait for a locked or failed one.
+        hold: What blocks the entity.
+        notes: Further effects of the next slice, as text for people.
+        fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
+        built: The fingerprint of the last successful build.
+        error: Why the observation failed. Everything else is then unknown.
     """
 
     subject: str
@@ -79,7 +85,7 @@ class Observation:
     error: str | None = None
 
     def after(self, phase: Phase) -> Observation:
-        """Return what is expected to be found once `phase` has run; what couldn't be asked stays unknown."""
+        """Return the expected observation after `phase` has run. A failed observation stays unknown."""
         if self.error is not None:
             return self
         if phase is Phase.CREATE:

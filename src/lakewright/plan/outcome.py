@@ -1,4 +1,4 @@
-"""How the work of one step ended, as the target itself says."""
+"""The outcome of a step, as its target reports it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A step's end: a status, what was measured, and what went wrong, if anything did."""
+    """The result of one step: its status, metrics, reasons, and the error if there was one."""
 
     status: Status = Status.SUCCESS
     metrics: Mapping[str, Any] = field(default_factory=dict)

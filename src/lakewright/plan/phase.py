@@ -1,4 +1,4 @@
-"""Phases of a target's life and the lifecycles that string them together.
+"""The phases of targets, and the lifecycles that consist of them.
 
 Source: `lifecycles-and-phases.md`, "Execution Phases" and "Built In Lifecycles".
 """
@@ -22,7 +22,7 @@ class Phase(StrEnum):
 
     @property
     def is_cleanup(self) -> bool:
-        """Whether the phase removes things, so that dependents go first."""
+        """Whether the phase removes data, so that dependents run before their dependencies."""
         return self in (Phase.TRUNCATE, Phase.DESTROY)
 
 
@@ -34,7 +34,7 @@ LIFECYCLES: tuple[tuple[Phase, ...], ...] = (
 
 
 def phases_until(last: Phase, *, is_alone: bool = False) -> tuple[Phase, ...]:
-    """Return the phases that naming `last` runs: its lifecycle up to and with it, or only itself.
+    """Return the phases that run up to and including `last`: those of its lifecycle, or only `last` itself.
 
     Example:
         >>> [str(phase) for phase in phases_until(Phase.BUILD)]

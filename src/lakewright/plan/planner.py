@@ -1,7 +1,7 @@
-"""Observations in, one Plan out: who is active, in which order, dirty or clean, and why.
+"""Make a plan from observations: which targets are active, in which order, dirty or clean, and why.
 
-Each step that would run changes what later steps find. The plan follows that by carrying forward what each
-subject is expected to be like, so that it says for all instances what a run would do.
+Each step that would run changes what later steps find. The planner therefore keeps the expected state of
+each subject after the steps planned so far, so that the plan is right for all instances of a run.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" and "Dirtiness".
 """
@@ -28,13 +28,16 @@ _TAINTING = (Phase.CREATE, Phase.BUILD)
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What the caller asked for.
+    """What a caller asks to be planned.
 
     Attributes:
-        targets: Only these targets; None for all.
-        dirty: Targets to run though they are clean.
-        only: Exactly these steps, for `--resume`; None for all.
-        keep_going: Whether what doesn't depend on something blocked runs after it.
+        phases: Phases to run, in order.
+        executions: The job's `executions`.
+        targets: Names of the targets to run, or None for all.
+        dirty: Patterns of targets to run even if they are clean (`--dirty`).
+        is_forced: Whether clean targets run too (`--force`).
+        only: Exactly the steps to run, for `--resume`, or None for all.
+        keep_going: Whether targets that do not depend on a blocked one still run.
     """
 
     phases: tuple[Phase, ...]
@@ -47,64 +50,64 @@ class PlanRequest:
 
 
 def build_plan(
-    project: str, job: str, instances: Iterable[Instance], selection: PlanRequest, *, count: int
+    project: str, job: str, instances: Iterable[Instance], request: PlanRequest, *, count: int
 ) -> Plan:
-    """Return what running `job` would do.
+    """Return the plan of a run of `job`.
 
     Args:
-        project: Its name.
-        job: Its name.
-        instances: One after the other; none is asked for again once the next one has been.
-        selection: What the caller asked for.
-        count: How many instances there are.
+        project: Name of the project.
+        job: Name of the job.
+        instances: The instances, in order. They are read once, so a generator will do.
+        request: What the caller asks to be planned.
+        count: The number of instances.
 
     Raises:
         SpecError: The targets form a cycle.
     """
-    planner = _Planner(selection, count)
+    planner = _Planner(request, count)
     planned = tuple(planner.instance(index, instance) for index, instance in enumerate(instances))
-    return Plan(project, job, selection.phases[-1], planned)
+    return Plan(project, job, request.phases[-1], planned)
 
 
 @dataclass(slots=True)
 class _Planner:
-    """A plan while it is made.
+    """The planning of one run.
 
     Attributes:
-        expected: What will be found once the steps planned so far have run.
-        obstacle: Why nothing of later phases and instances will be reached, once something is blocked.
+        expected: What observations will find after the steps planned so far.
+        obstacle: Why later phases and instances are not reached, or None as long as nothing is blocked.
     """
 
-    selection: PlanRequest
+    request: PlanRequest
     count: int
     expected: Expectations = field(default_factory=Expectations)
     obstacle: str | None = None
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
-        turn = _Turn(self, index, instance)
-        planned = [turn.phase(phase) for phase in self.selection.phases]
+        planning = _InstancePlanning(self, index, instance)
+        planned = [planning.phase(phase) for phase in self.request.phases]
         return InstancePlan(instance.parameters, tuple(phase for phase in planned if phase is not None))
 
 
 @dataclass(slots=True)
-class _Turn:
-    """One instance while it is planned.
+class _InstancePlanning:
+    """The planning of one instance.
 
     Attributes:
-        blocked: Targets that are blocked, with the first phase in which they are.
+        blocked: Blocked targets, each with the first phase in which it is blocked.
     """
 
     planner: _Planner
     index: int
-    of: Instance
+    planned: Instance
     blocked: dict[str, Phase] = field(default_factory=dict)
 
     def phase(self, phase: Phase) -> PhasePlan | None:
-        selection, count = self.planner.selection, self.planner.count
-        patterns = active_patterns(selection.executions, phase, index=self.index, count=count)
+        request, count = self.planner.request, self.planner.count
+        patterns = active_patterns(request.executions, phase, index=self.index, count=count)
         if not patterns:
             return None
-        takes_part = [candidate for candidate in self.of.candidates if phase in candidate.nodes]
+        takes_part = [candidate for candidate in self.planned.candidates if phase in candidate.nodes]
         graph = build_graph([candidate.nodes[phase] for candidate in takes_part], phase)
         by_name = {candidate.name: candidate for candidate in takes_part}
         steps: dict[str, Step] = {}
@@ -116,16 +119,16 @@ class _Turn:
         return PhasePlan(phase, tuple(steps.values()), graph.sources, graph.nearest(steps.keys()), note)
 
     def _is_selected(self, phase: Phase, name: str, patterns: tuple[re.Pattern[str], ...]) -> bool:
-        selection = self.planner.selection
-        if selection.only is not None and (self.index, phase, name) not in selection.only:
+        request = self.planner.request
+        if request.only is not None and (self.index, phase, name) not in request.only:
             return False
-        return _matches(name, patterns) and (selection.targets is None or name in selection.targets)
+        return _matches(name, patterns) and (request.targets is None or name in request.targets)
 
     def _note_blocked(self, phase: Phase, steps: Iterable[Step]) -> None:
         blocked = [step.target for step in steps if step.status is Planned.BLOCKED]
         for name in blocked:
             self.blocked.setdefault(name, phase)
-        if blocked and not self.planner.selection.keep_going and self.planner.obstacle is None:
+        if blocked and not self.planner.request.keep_going and self.planner.obstacle is None:
             self.planner.obstacle = f"{NOT_REACHED} while {blocked[0]} is blocked in {phase}"
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
@@ -156,18 +159,18 @@ class _Turn:
         )
 
     def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
-        """Return why a target can't run: it was blocked before, or what it depends on is."""
+        """Return why a target cannot run: it was blocked in an earlier phase, or a dependency is blocked."""
         own = (f"its {self.blocked[name]} is blocked",) if name in self.blocked else ()
         others = (f"{step.target} is blocked" for step in upstream if step.status is Planned.BLOCKED)
         return (*own, *others)
 
     def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
-        """Return why a target must run whatever is found."""
-        selection = self.planner.selection
+        """Return why a target must run whatever its observation says."""
+        request = self.planner.request
         reasons: list[str] = []
-        if selection.is_forced:
+        if request.is_forced:
             reasons.append("--force")
-        if _matches(candidate.name, selection.dirty):
+        if _matches(candidate.name, request.dirty):
             reasons.append("--dirty")
         if phase in candidate.unfinished:
             reasons.append(candidate.unfinished[phase])

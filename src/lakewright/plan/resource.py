@@ -1,4 +1,4 @@
-"""Resources: what targets write and need, so that order and taint follow from what they touch.
+"""Resources that targets read and write. The order of targets and their taint follow from them.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis of all targets).
 """
@@ -14,12 +14,12 @@ __all__ = ["Resource"]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A file tree, a table or a part of one.
+    """A folder, a table, or a partition of one.
 
     Attributes:
         category: `file`, `table` (case-insensitive) or `jdbc` (case-sensitive).
-        name: A path or URI, in which `*` stands for anything within one level; or a table's name.
-        partition: Column and value pairs, sorted; none for the whole.
+        name: A path or URI, in which `*` matches anything within one level, or the name of a table.
+        partition: Pairs of column and value, sorted. Empty for the whole folder or table.
     """
 
     category: str
@@ -28,17 +28,17 @@ class Resource:
 
     @classmethod
     def file(cls, path: str, partition: Mapping[str, object] | None = None) -> Resource:
-        """Return the resource of a path and everything below it."""
+        """Return the resource for a path and everything below it."""
         return cls("file", _canonical_path(path), _sorted(partition))
 
     @classmethod
     def table(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
-        """Return the resource of a table of the catalog."""
+        """Return the resource for a table of the catalog."""
         return cls("table", name.replace("`", "").lower(), _sorted(partition))
 
     @classmethod
     def jdbc(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
-        """Return the resource of a table in another database; its name keeps its case."""
+        """Return the resource for a table in another database. Its name keeps its case."""
         return cls("jdbc", name, _sorted(partition))
 
     def contains(self, other: Resource) -> bool:
@@ -55,7 +55,7 @@ class Resource:
         return self.name == other.name
 
     def intersects(self, other: Resource) -> bool:
-        """Return whether the two have any part in common.
+        """Return whether the two resources overlap.
 
         Example:
             >>> Resource.table("t", {"p": "1"}).intersects(Resource.table("T"))

@@ -1,4 +1,4 @@
-"""Finding what touches a resource among many, without asking each of them.
+"""An index of resources that finds those that overlap a given one without comparing all of them.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis of all targets).
 """
@@ -20,14 +20,14 @@ _PATTERN_SIGNS = frozenset("*?[")
 
 
 class ResourceIndex(Generic[T]):
-    """Values under the resources that they belong to; asking costs what is near, not what is kept."""
+    """Values by resource. A lookup costs time in the number of overlapping resources, not of all of them."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[str, str], dict[str, _Parts[T]]] = {}
         self._below: dict[str, list[_Parts[T]]] = {}
 
     def add(self, resource: Resource, value: T) -> None:
-        """Keep a value under a resource."""
+        """Add a value under a resource."""
         stem = _stem(resource)
         named = self._at.setdefault((resource.category, stem), {})
         parts = named.get(resource.name)
@@ -39,7 +39,7 @@ class ResourceIndex(Generic[T]):
         parts.add(resource, value)
 
     def touching(self, resource: Resource) -> Iterator[T]:
-        """Yield the values of all resources that have a part in common with this one."""
+        """Yield the values of all resources that overlap this one."""
         stem = _stem(resource)
         is_pattern = stem != resource.name
         for parts in self._near(resource.category, stem):
@@ -49,7 +49,7 @@ class ResourceIndex(Generic[T]):
                 yield from parts.sharing(resource.partition)
 
     def _near(self, category: str, stem: str) -> Iterator[_Parts[T]]:
-        """What lies at, above or below a path; nothing else can touch it."""
+        """Yield what lies at, above or below a path. Nothing else can overlap it."""
         for name in _levels(stem) if category == "file" else [stem]:
             yield from self._at.get((category, name), {}).values()
         if category == "file":
@@ -57,7 +57,7 @@ class ResourceIndex(Generic[T]):
 
 
 class _Parts(Generic[T]):
-    """The values of one name, by their partition's columns and values."""
+    """The values of one resource name, by the columns and values of the partition."""
 
     def __init__(self, *, is_pattern: bool) -> None:
         self.is_pattern = is_pattern
@@ -91,12 +91,12 @@ def _columns(partition: Partition) -> tuple[str, ...]:
 
 
 def _stem(resource: Resource) -> str:
-    """Return a path up to the first level that holds a pattern; of anything else the name."""
+    """Return a path up to its first level that contains a pattern. Other resources keep their name."""
     if resource.category != "file" or _PATTERN_SIGNS.isdisjoint(resource.name):
         return resource.name
     return "/".join(takewhile(_PATTERN_SIGNS.isdisjoint, resource.name.split("/")))
 
 
 def _levels(path: str) -> list[str]:
-    """Return the path with all folders above it, the topmost first."""
+    """Return the folders above a path, the topmost first, and the path itself."""
     return list(accumulate(path.split("/"), lambda above, name: f"{above}/{name}"))

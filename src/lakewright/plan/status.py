@@ -1,4 +1,4 @@
-"""How a planned or executed step ends, and what many of them come to."""
+"""The status of planned and executed steps, and of several steps together."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 __all__ = ["NOT_REACHED", "Planned", "Status", "overall"]
 
 NOT_REACHED = "not reached"
-"""How the reason begins of a step that is left out because of others."""
+"""Start of the reason of a step that is skipped because an earlier one failed or is blocked."""
 
 
 class Planned(StrEnum):
-    """What a plan says of one target in one phase of one instance."""
+    """What a plan says about one target in one phase of one instance."""
 
     WOULD_RUN = "WOULD_RUN"
     CLEAN = "CLEAN"
@@ -31,17 +31,17 @@ class Status(StrEnum):
 
     @property
     def is_success(self) -> bool:
-        """Whether the step did its work, with or without tolerated errors."""
+        """Whether the step did its work, possibly with tolerated errors."""
         return self in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS)
 
     @property
     def is_failure(self) -> bool:
-        """Whether the step makes its phase, instance and run a failed one."""
+        """Whether the step makes its phase, its instance and the run fail."""
         return self in (Status.FAILED, Status.BLOCKED, Status.ABORTED)
 
 
 def overall(statuses: Iterable[Status]) -> Status:
-    """Return what several statuses come to; of none, SUCCESS: nothing was asked and nothing is missing.
+    """Return the status of several steps together. Without any step it is SUCCESS.
 
     Example:
         >>> overall([Status.SKIPPED, Status.SUCCESS]).value

@@ -1,4 +1,4 @@
-"""A plan: every target in every phase of every instance, with what would happen to it and why."""
+"""Plans: for every target in every phase of every instance, whether it would run, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakewright.plan.status import Planned
 __all__ = ["InstancePlan", "PhasePlan", "Plan", "Step", "StepKey"]
 
 StepKey = tuple[int, Phase, str]
-"""A step by its instance's number, its phase and its target."""
+"""Identifies a step: the index of its instance, its phase and its target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,14 @@ class Step:
     """One target in one phase of one instance.
 
     Attributes:
-        reasons: Why it would run, is clean or is blocked; never empty.
-        hold: What blocks it, where that is a lock or an unresolved failure.
-        changes: What CREATE would change about the present table.
-        requires: What it reads, if it would run.
-        provides: What it writes or removes, if it would run.
-        relies_on: An earlier step but for which a clean one would run.
-        is_remembered: Whether nothing that can be found later tells that it must run: force or taint do.
+        reasons: Why it would run, is clean or is blocked. Never empty.
+        hold: The lock or the unresolved failure that blocks it, or None.
+        changes: What CREATE would change in the existing table.
+        requires: Resources that it reads, if it would run.
+        provides: Resources that it writes or removes, if it would run.
+        relies_on: The earlier step that makes this one clean, or None if it is clean by itself.
+        is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
+            must run, so a run that does not reach it records it as unfinished.
     """
 
     phase: Phase
@@ -60,10 +61,10 @@ class PhasePlan:
     """One phase of one instance.
 
     Attributes:
-        steps: In the order of execution.
+        steps: The steps, in order of execution.
         sources: For each target, those whose failure blocks it.
-        predecessors: For each target, those that must have ended right before it, whatever the reason.
-        note: Why the phase has no steps, if it has none.
+        predecessors: For each target, those that must end before it starts.
+        note: Why the phase has no steps, or None if it has some.
     """
 
     phase: Phase
@@ -74,26 +75,26 @@ class PhasePlan:
 
     @property
     def status(self) -> Planned:
-        """Blocked if any step is, else would run if any step would."""
+        """BLOCKED if any step is blocked, else WOULD_RUN if any step would run, else CLEAN."""
         return _most({step.status for step in self.steps})
 
 
 @dataclass(frozen=True, slots=True)
 class InstancePlan:
-    """One instance: the job with one value for each parameter, as text."""
+    """One instance of the job, with the value of each parameter as text."""
 
     parameters: Mapping[str, str]
     phases: tuple[PhasePlan, ...]
 
     @property
     def status(self) -> Planned:
-        """Blocked if any phase is, else would run if any phase would."""
+        """BLOCKED if any phase is blocked, else WOULD_RUN if any phase would run, else CLEAN."""
         return _most({phase.status for phase in self.phases})
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What running a job up to a phase would do. `plan` prints it, `job` executes it."""
+    """What a run of a job up to a phase would do. `plan` prints it, `job` executes it."""
 
     project: str
     job: str
@@ -102,23 +103,23 @@ class Plan:
 
     @property
     def status(self) -> Planned:
-        """Blocked if any instance is, else would run if any instance would."""
+        """BLOCKED if any instance is blocked, else WOULD_RUN if any instance would run, else CLEAN."""
         return _most({instance.status for instance in self.instances})
 
     def steps(self) -> Iterator[Step]:
-        """Yield every step, in the order of execution."""
+        """Yield every step in order of execution."""
         for instance in self.instances:
             for phase in instance.phases:
                 yield from phase.steps
 
     @property
     def has_work(self) -> bool:
-        """Whether anything but checks would run: `--detailed-exitcode` asks this."""
+        """Whether any step other than a check would run, for `--detailed-exitcode`."""
         checks = (Phase.VALIDATE, Phase.VERIFY)
         return any(s.status is Planned.WOULD_RUN and s.phase not in checks for s in self.steps())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document that `plan -o json` prints: the shape of a run, nothing executed."""
+        """Return the document that `plan -o json` prints. It has the shape of a run's."""
         return {
             "project": self.project,
             "job": self.job,

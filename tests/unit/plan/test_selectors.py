@@ -47,8 +47,8 @@ def test_no_failure_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("region", "chooses no target"),
-        ("(", "no regular expression"),
+        ("region", "selects no target"),
+        ("(", "not a regular expression"),
         ("state:odd", "only state"),
         ("tag:x", "no target"),
     ],

@@ -102,7 +102,7 @@ class Parameter(Model):
             is_days = self.type is ValueType.DATE and re.fullmatch(r"\d{1,6}", text.strip())
             duration = Duration(days=int(text)) if is_days else Duration.parse(text)
             if duration.is_zero:
-                raise ValueError("a step of zero leads nowhere")
+                raise ValueError("a step of zero does not advance")
             if self.type is ValueType.DATE and duration.microseconds % 86_400_000_000:
                 raise ValueError(f"{text!r} is not a whole number of days")
             return duration
@@ -110,7 +110,7 @@ class Parameter(Model):
             raise ValueError(f"values of type {self.type} have no step")
         number: int | Decimal = parse_integer(text) if self.type is ValueType.INTEGER else parse_decimal(text)
         if number == 0:
-            raise ValueError("a step of zero leads nowhere")
+            raise ValueError("a step of zero does not advance")
         return number
 
     def _step(self, text: str) -> StepSize:
