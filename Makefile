@@ -16,7 +16,7 @@ ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test durations check chaos format lint types docs bench fuzz lock clean
+.PHONY: help setup demo test durations check coverage nightly chaos format lint types docs bench fuzz lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,12 +33,18 @@ test: setup ## Run all tests; ARGS="..." goes to pytest
 durations: setup ## Run all tests and keep how long they took, in tests/durations.json
 	@KEEP_DURATIONS=1 $(BIN)/pytest $(ALONGSIDE)
 
-check: setup ## What CI runs: format, lint, types, layers, tests with coverage, doctests
+check: setup ## What CI runs: format, lint, types, layers, tests, doctests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest $(ALONGSIDE)
+
+coverage: setup ## Run all tests and report the lines and branches that they don't reach
 	$(BIN)/pytest $(ALONGSIDE) --cov --cov-report=term
+
+nightly: setup ## Search longer for faults: marked tests, properties, fuzz and chaos, for NIGHTLY_MINUTES (120)
+	@$(BIN)/python -m tests.nightly --workers $(WORKERS) $(ARGS)
 
 chaos: setup ## Kill and stop runs, 1,000 times; CHAOS_MINUTES, CHAOS_POINTS, or ARGS="..." as `python -m tests.chaos -h` says
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from tests.durations import Durations, load_kept, longest_first
 from tests.stores.cluster import programs, running_cluster
 
@@ -15,6 +16,9 @@ from lakewright.spark.session import SessionSettings, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+settings.register_profile("nightly", max_examples=2000, deadline=None, print_blob=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
             session = Session(folder / "lake", make(), seed, given.strike or KINDS, _say, horizon)
             sessions.append(session)
             try:
-                session.run(points)
+                session.run(session.chosen(points))
             except Broken as broken:
                 print(f"{broken}\nThe lake is left in {folder}", flush=True)
                 return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,26 +47,30 @@ class Session:
     folder: Path
     settings: Mapping[str, Any]
     seed: int
-    kinds: list[str]
+    kinds: Sequence[str]
     say: Callable[[str], None]
     horizon: float = 15.0
     struck: int = 0
     missed: int = 0
     output: list[str] = field(default_factory=list)
 
-    def run(self, points: int) -> None:
-        """Strike so many times, then let the work be finished; look at the lake after each.
+    def chosen(self, points: int) -> Iterator[Strike]:
+        """Yield so many strikes, chosen by the seed."""
+        chance = random.Random(self.seed)
+        for _ in range(points):
+            yield Strike.chosen(chance, self.kinds)
+
+    def run(self, strikes: Iterable[Strike]) -> None:
+        """Strike one lake again and again, then let the work be finished; look at the lake after each.
 
         Raises:
             Broken: Something doesn't hold; the message says what, after which strike.
         """
         lake = ChaosLake.make(self.folder, self.settings)
-        chance = random.Random(self.seed)
         with closing(open_store(self._opened())) as store:
             witness = Witness(lake, store, self.seed)
-            for number in range(1, points + 1):
+            for number, how in enumerate(strikes, 1):
                 self._arrive(witness, 2 if number == 1 else int(not self._is_pending(witness)))
-                how = Strike.chosen(chance, self.kinds)
                 ends = strike(lake, how, self.horizon)
                 self._tell(number, how, ends)
                 self._judge(f"strike {number} ({how})", witness, ends)

@@ -8,14 +8,14 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
 
-__all__ = ["KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
+__all__ = ["FAILPOINTS", "KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
 
 FAILPOINTS = ["after_lock", "after_read", "before_commit", "after_commit", "before_processed"]
 SYSCALLS = {
@@ -46,13 +46,13 @@ class Strike:
     """
 
     kind: str
-    moment: float
-    count: int
-    place: str
-    targets: str
+    moment: float = 0.5
+    count: int = 1
+    place: str = ""
+    targets: str = ".*"
 
     @classmethod
-    def chosen(cls, chance: random.Random, kinds: list[str]) -> Strike:
+    def chosen(cls, chance: random.Random, kinds: Sequence[str]) -> Strike:
         """Return a strike that a seeded generator chooses."""
         kind = chance.choice(kinds)
         places = list(SYSCALLS) if kind in ("syscall", "refused") else FAILPOINTS

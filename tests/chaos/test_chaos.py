@@ -1,6 +1,8 @@
-"""Runs that are killed or stopped at any moment, on each back end, and what holds of their lakes afterwards.
+"""Runs that are killed at a point of the code or at any moment, and what holds of their lakes afterwards.
 
-`make chaos` does the same for as long as one likes. `processing-manifest.md`, "State".
+`make chaos` does the same for as long as one likes, on each back end. What a run that dies in this process
+leaves behind, at every point, is tested in `spark/strategies/test_crash.py`. `processing-manifest.md`,
+"State" (Processing acquires a lock).
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.chaos.lake import ENTITIES
 from tests.chaos.session import Session
 from tests.chaos.stores import manifests
-from tests.chaos.strikes import SYSCALLS, killed_at, refused_at
+from tests.chaos.strikes import FAILPOINTS, SYSCALLS, Strike, killed_at, refused_at
 
 # Of each kind that every machine allows, the quick ones more often.
 STRIKES = ["all", "all", "failpoint", "failpoint", "file", "file", "python", "jvm", "term"]
@@ -62,13 +65,33 @@ def test_a_system_call_is_refused_where_it_is_counted_to(tmp_path: Path, place: 
 
 @pytest.mark.spark
 @pytest.mark.slow
+def test_a_run_that_is_killed_is_made_good_by_the_next_whatever_the_strategy(tmp_path: Path) -> None:
+    """Locked only, written but not committed, committed but not recorded; one entity of each strategy."""
+    session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
+    points = zip(("after_lock", "before_commit", "after_commit"), ENTITIES, strict=True)
+    session.run([Strike("failpoint", place=point, targets=entity) for point, entity in points])
+    assert session.struck == len(ENTITIES)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_a_run_that_is_killed_at_any_point_is_made_good_by_the_next(tmp_path: Path, entity: str) -> None:
+    session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
+    session.run([Strike("failpoint", place=point, targets=entity) for point in FAILPOINTS])
+    assert session.struck == len(FAILPOINTS)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_whatever_kills_a_run_the_next_one_makes_it_good(tmp_path: Path, store: str) -> None:
     try:
         with manifests([store]) as makers:
             session = Session(tmp_path / "lake", makers[store](), SEED, STRIKES, print)
-            session.run(POINTS)
+            session.run(session.chosen(POINTS))
     except RuntimeError as missing:
         pytest.skip(str(missing))
     assert session.struck > POINTS / 2
