@@ -6,21 +6,42 @@ import io
 import os
 import shlex
 import time
+from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
+from unittest import mock
 
 from tests.acceptance.command import Done, Lakewright
+from tests.sessions import no_session
 
 from lakewright.cli.call import Call, open_app
 from lakewright.cli.entry import answer
 from lakewright.cli.output import Output
-from lakewright.spark.session import OwnSession, SharedSession
+from lakewright.spark.session import SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess"]
+__all__ = ["InProcess", "Watched"]
+
+
+class Watched(io.StringIO):
+    """Calls a function once, when a text is written."""
+
+    def __init__(self, text: str, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.text = text
+        self.then = then
+        self.is_awaited = True
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.is_awaited and self.text in text:
+            self.is_awaited = False
+            self.then()
+        return written
 
 
 @dataclass(frozen=True)
@@ -31,26 +52,25 @@ class InProcess(Lakewright):
     signals.
 
     Attributes:
-        session: Each command works in a new session that shares this one's JVM and catalog; None lets the
-            command start Spark itself, which a command that needs none never does.
+        session: Each command works in a new session that shares this one's JVM and catalog; with None, a
+            command that starts Spark fails.
+        make_err: Makes what a command writes its stderr to.
     """
 
     session: SparkSession | None = None
+    make_err: Callable[[], io.StringIO] = io.StringIO
 
     def run(self, *arguments: str, **environ: str) -> Done:
         """Return how `lakewright ARGUMENTS` ended."""
         begin = time.monotonic()
-        out, err = io.StringIO(), io.StringIO()
-        surroundings = {**os.environ, **environ}
-        sessions = OwnSession() if self.session is None else SharedSession(self.session)
-        call = Call(
-            Output(out, err, surroundings),
-            surroundings,
-            io.StringIO(),
-            lambda settings, environ, say: open_app(settings, environ, say, sessions=sessions),
-        )
-        with chdir(self.folder):
-            code = answer(arguments, call)
+        out, err = io.StringIO(), self.make_err()
+        sessions = no_session if self.session is None else SharedSession(self.session)
+        with chdir(self.folder), mock.patch.dict(os.environ, environ):
+            surroundings = dict(os.environ)
+            opener = partial(open_app, sessions=sessions)
+            code = answer(
+                arguments, Call(Output(out, err, surroundings), surroundings, io.StringIO(), opener)
+            )
         return Done(code, out.getvalue(), err.getvalue(), time.monotonic() - begin)
 
     def shell(self, line: str) -> Done:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from deltalake import DeltaTable, QueryBuilder
 from tests.acceptance.command import Lakewright
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["SmallLake"]
 
@@ -58,16 +62,24 @@ jobs:
 """
 
 
-class SmallLake(Lakewright):
-    """A project in a folder, with its command."""
+class SmallLake(InProcess):
+    """A project in a folder, with its command, which runs in this process unless `process` is asked to."""
 
     @classmethod
-    def make(cls, folder: Path) -> SmallLake:
-        """Return the project, written into a new folder, without any slice."""
+    def make(cls, folder: Path, session: SparkSession | None = None) -> SmallLake:
+        """Return the project, written into a new folder, without any slice.
+
+        Commands run on a session; without one, a command that needs Spark fails.
+        """
         (folder / "model").mkdir(parents=True)
         (folder / "project.yml").write_text(PROJECT)
         (folder / "model" / "model.yml").write_text(MODEL)
-        return cls(folder)
+        return cls(folder, session)
+
+    @property
+    def process(self) -> Lakewright:
+        """The command as a user starts it, in a process of its own."""
+        return Lakewright(self.folder)
 
     def slice(self, entity: str, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
         """Return the path of a slice that was put into bronze."""

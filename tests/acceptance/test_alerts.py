@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -13,6 +15,9 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -51,9 +56,9 @@ def heard(lake: SmallLake) -> list[tuple[str, ...]]:
 
 
 def test_a_failed_slice_a_braked_delete_and_a_stale_lock_are_told(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path, session: SparkSession
 ) -> None:
-    lake = lake_with_hook(SmallLake.make(tmp_path_factory.mktemp("alerts") / "lake"))
+    lake = lake_with_hook(SmallLake.make(tmp_path / "lake", session))
     lake.slice("customers", "1", [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}])
     lake.slice("prices", "1", [{"id": number, "name": "a"} for number in range(3000)])
     lake.slice("prices", "2", [{"id": 1, "name": "a"}])

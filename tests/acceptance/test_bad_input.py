@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.lake import SmallLake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ANNA, BEN = {"id": 1, "name": "Anna"}, {"id": 2, "name": "Ben"}
 
@@ -97,8 +101,11 @@ def test_wrong_arguments_are_refused_before_anything_runs(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_bad_slice_stops_its_own_entity_until_an_operator_resolves_it(lake: SmallLake) -> None:
+def test_a_bad_slice_stops_its_own_entity_until_an_operator_resolves_it(
+    tmp_path: Path, session: SparkSession
+) -> None:
     """Duplicate business keys and a truncated file, each against a lake that was right before."""
+    lake = SmallLake.make(tmp_path / "lake", session)
     lake.slice("customers", "1", [ANNA])
     lake.slice("prices", "1", [ANNA])
     lake.slice("countries", "1", [ANNA])

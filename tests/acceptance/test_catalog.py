@@ -44,15 +44,15 @@ def test_tables_and_views_of_the_catalog_outlive_their_session(tmp_path: Path) -
     (lake.folder / "model" / "gold.yml").write_text(GOLD)
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
 
-    plan = lake.run("plan", "gold", "verify", **state)
+    plan = lake.process.run("plan", "gold", "verify", **state)
     assert "is made in BUILD, once there is" in plan.out, plan.all
     lake.slice("customers", "1", [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}])
-    first = lake.run("job", "gold", "verify", **state)
+    first = lake.process.run("job", "gold", "verify", **state)
     assert first.code == 0, first.all
-    again = lake.run("job", "gold", "build", **state)
+    again = lake.process.run("job", "gold", "build", **state)
     assert again.code == 0, again.all
     assert "SUCCESS=0 " in again.out, again.all
-    rows = lake.run("sql", SQL, "-o", "json", **state)
+    rows = lake.process.run("sql", SQL, "-o", "json", **state)
     assert rows.code == 0, rows.all
     assert '"n": 2' in rows.out
     left = {path.name for path in lake.folder.rglob("*")} & {"metastore_db", "derby.log", "spark-warehouse"}

@@ -6,14 +6,21 @@ Rules of the command line; `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
-import subprocess
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
-from tests.acceptance.command import BIN, Lakewright
+from tests.acceptance.command import Lakewright
+from tests.commands import InProcess, Watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -21,21 +28,21 @@ BUILD = ("job", "daily", "build")
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Lakewright:
-    made = Lakewright(tmp_path).run("init", "a lake")
+def people(tmp_path: Path, session: SparkSession) -> InProcess:
+    made = InProcess(tmp_path).run("init", "a lake")
     assert made.code == 0, made.all
-    return Lakewright(tmp_path / "a lake")
+    return InProcess(tmp_path / "a lake", session)
 
 
-def deliver(people: Lakewright, name: str, *rows: str) -> Path:
+def deliver(people: InProcess, name: str, *rows: str) -> Path:
     file = people.folder / "lake" / "bronze" / "people" / f"{name}.csv"
     file.write_text("\n".join(["id,name,born,city", *rows, ""]))
     return file
 
 
-def test_from_init_to_destroy(people: Lakewright) -> None:
-    """One lake through all of it: JVMs are dear."""
-    named = Lakewright(people.folder.parent).run("init", "a lake").out.partition("lakewright ")[2]
+def test_from_init_to_destroy(people: InProcess) -> None:
+    """The first command, which `init` names, has a process of its own; the others share a session."""
+    named = InProcess(people.folder.parent).run("init", "a lake").out.partition("lakewright ")[2]
     first = Lakewright(people.folder.parent).run(*shlex.split(named.splitlines()[0]))
     assert first.code == 0, first.all
     assert first.out.rstrip().splitlines()[-1].startswith("Done. SUCCESS=")
@@ -65,7 +72,7 @@ def test_from_init_to_destroy(people: Lakewright) -> None:
     assert not (people.folder / "lake" / "silver" / "people").exists()
 
 
-def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(people: Lakewright) -> None:
+def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(people: InProcess) -> None:
     deliver(people, "2022-01-01", "1,Ada,1815-12-10,London", "1,Ada,1815-12-10,Paris")
     failed = people.run(*BUILD, "-o", "json")
     assert failed.code == 1, failed.all
@@ -75,12 +82,12 @@ def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(peop
     page = people.run("status").out
     command = next(text for text in page.splitlines() if "manifest resolve" in text).split("`")[1]
     deliver(people, "2022-01-01", "1,Ada,1815-12-10,London")
-    assert people.shell(command).code == 0
+    assert Lakewright(people.folder).shell(command).code == 0
     assert people.run(*BUILD).code == 0
     assert people.run("status").out.startswith("Nothing runs, waits or has failed.")
 
 
-def test_signals_stop_a_job_that_a_later_run_ends(people: Lakewright) -> None:
+def test_signals_stop_a_job_that_a_later_run_ends(people: InProcess) -> None:
     deliver(people, "2022-02-01", "2,Blaise,1623-06-19,Paris")
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         ended, said = stopped_while_building(people, number)
@@ -94,20 +101,8 @@ def test_signals_stop_a_job_that_a_later_run_ends(people: Lakewright) -> None:
     assert {item["verdict"] for item in people.json("manifest", "ls")} == {"processed"}
 
 
-def stopped_while_building(people: Lakewright, number: signal.Signals) -> tuple[int, str]:
+def stopped_while_building(people: InProcess, number: signal.Signals) -> tuple[int, str]:
     """Return how a forced build ended that got a signal as soon as it began with its target."""
-    command = subprocess.Popen(
-        [BIN / "lakewright", *BUILD, "--force", "--log-format", "json"],
-        cwd=people.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-    )
-    assert command.stderr is not None
-    for text in command.stderr:
-        if text.startswith("{") and json.loads(text)["message"] == "BUILD people started":
-            break
-    command.send_signal(number)
-    out, err = command.communicate(timeout=120)
-    return command.returncode, out + err
+    err = Watched("BUILD people started", partial(os.kill, os.getpid(), number))
+    done = replace(people, make_err=lambda: err).run(*BUILD, "--force", "-v")
+    return done.code, done.all

@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from tests.acceptance.command import Lakewright
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -23,27 +27,28 @@ RANGE = [f"month:start={MONTHS[0]}", f"month:end={MONTHS[-1]}"]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Lakewright:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> InProcess:
+    """A lake that the command made in a process of its own, as `make demo` does; later ones need no Spark."""
     folder = tmp_path_factory.mktemp("demo") / "lake of airports"
     made = Lakewright(folder.parent).run("demo", str(folder))
     assert made.code == 0, made.all
     assert "lakewright" in made.out
-    return Lakewright(folder)
+    return InProcess(folder)
 
 
-def snapshot(demo: Lakewright, table: str, month: str) -> pd.DataFrame:
+def snapshot(demo: InProcess, table: str, month: str) -> pd.DataFrame:
     path = demo.folder / "data" / table / f"{month}.csv.gz"
     return pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
 
 
-def silver(demo: Lakewright, table: str) -> pd.DataFrame:
+def silver(demo: InProcess, table: str) -> pd.DataFrame:
     found = DeltaTable(demo.folder / "lake" / "silver" / table)
     rows = QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
     frame = pd.DataFrame({name: rows[name].to_pylist() for name in rows.schema.names})
     return frame.assign(id=frame["id"].astype(str))
 
 
-def changes(demo: Lakewright, table: str) -> Iterator[tuple[str, set[str], set[str], set[str]]]:
+def changes(demo: InProcess, table: str) -> Iterator[tuple[str, set[str], set[str], set[str]]]:
     """Yield for each month after the first the ids inserted, changed and gone since the one before."""
     before = snapshot(demo, table, MONTHS[0])
     for month in MONTHS[1:]:
@@ -59,7 +64,7 @@ def changes(demo: Lakewright, table: str) -> Iterator[tuple[str, set[str], set[s
         before = now
 
 
-def metrics(demo: Lakewright, entity: str) -> dict[str, dict[str, Any]]:
+def metrics(demo: InProcess, entity: str) -> dict[str, dict[str, Any]]:
     """Return what the manifest says of each slice of an entity, by month."""
     items = demo.json("manifest", "ls", "--entity", entity)
     shown = (demo.json("manifest", "show", item["item_id"]) for item in items)
@@ -67,7 +72,7 @@ def metrics(demo: Lakewright, entity: str) -> dict[str, dict[str, Any]]:
     return {record["itemId"].rsplit("/", 1)[-1]: record["payload"]["data"]["metrics"] for record in processed}
 
 
-def test_regions_are_those_of_the_last_file_and_the_gone_ones_are_flagged(demo: Lakewright) -> None:
+def test_regions_are_those_of_the_last_file_and_the_gone_ones_are_flagged(demo: InProcess) -> None:
     last = snapshot(demo, "regions", MONTHS[-1])
     ever = {key for month in MONTHS for key in snapshot(demo, "regions", month).index}
 
@@ -80,7 +85,7 @@ def test_regions_are_those_of_the_last_file_and_the_gone_ones_are_flagged(demo: 
     assert found["id"].is_unique
 
 
-def test_each_month_of_regions_counts_what_pandas_counts(demo: Lakewright) -> None:
+def test_each_month_of_regions_counts_what_pandas_counts(demo: InProcess) -> None:
     said = metrics(demo, "regions")
 
     for month, inserted, changed, gone in changes(demo, "regions"):
@@ -93,7 +98,7 @@ def test_each_month_of_regions_counts_what_pandas_counts(demo: Lakewright) -> No
         assert slice_["inserted"] + slice_["updated"] + slice_["deleted"] == slice_["recordsInSlice"]
 
 
-def test_each_month_of_frequencies_counts_what_pandas_counts(demo: Lakewright) -> None:
+def test_each_month_of_frequencies_counts_what_pandas_counts(demo: InProcess) -> None:
     said = metrics(demo, "frequencies")
 
     for month, inserted, changed, gone in changes(demo, "airport-frequencies"):
@@ -104,7 +109,7 @@ def test_each_month_of_frequencies_counts_what_pandas_counts(demo: Lakewright) -
         assert slice_["inserted"] + slice_["updated"] + slice_["unchanged"] == slice_["recordsInSlice"]
 
 
-def test_frequencies_hold_every_version_with_its_interval(demo: Lakewright) -> None:
+def test_frequencies_hold_every_version_with_its_interval(demo: InProcess) -> None:
     expected: set[tuple[str, str]] = {
         (key, MONTHS[0]) for key in snapshot(demo, "airport-frequencies", MONTHS[0]).index
     }
@@ -127,7 +132,7 @@ def test_frequencies_hold_every_version_with_its_interval(demo: Lakewright) -> N
     assert not overlaps.any()
 
 
-def test_gold_is_what_pandas_computes_of_the_last_files(demo: Lakewright) -> None:
+def test_gold_is_what_pandas_computes_of_the_last_files(demo: InProcess) -> None:
     regions = snapshot(demo, "regions", MONTHS[-1])
     table = DeltaTable(demo.folder / "lake" / "gold" / "regions_by_country")
     rows = QueryBuilder().register("t", table).execute("SELECT code, regions FROM t").read_all()
@@ -139,15 +144,15 @@ def test_gold_is_what_pandas_computes_of_the_last_files(demo: Lakewright) -> Non
     }
 
 
-def test_a_second_demo_finds_everything_clean_and_starts_no_spark(demo: Lakewright) -> None:
-    again = Lakewright(demo.folder.parent).run("demo", str(demo.folder))
+def test_a_second_demo_finds_everything_clean_and_starts_no_spark(demo: InProcess) -> None:
+    again = InProcess(demo.folder.parent).run("demo", str(demo.folder))
 
     assert again.code == 0
     assert "clean" in again.all
     assert again.seconds < 15
 
 
-def test_the_plan_of_a_second_run_has_no_work(demo: Lakewright) -> None:
+def test_the_plan_of_a_second_run_has_no_work(demo: InProcess) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo.folder.rglob("*") if path.is_file()}
 
     planned = demo.run("plan", "monthly", "build", *RANGE, "--detailed-exitcode", "-o", "json")
@@ -159,17 +164,17 @@ def test_the_plan_of_a_second_run_has_no_work(demo: Lakewright) -> None:
     assert {path: path.stat().st_mtime_ns for path in demo.folder.rglob("*") if path.is_file()} == before
 
 
-def test_every_command_that_the_demo_names_works(demo: Lakewright) -> None:
-    said = Lakewright(demo.folder.parent).run("demo", str(demo.folder))
+def test_every_command_that_the_demo_names_works(demo: InProcess, session: SparkSession) -> None:
+    said = InProcess(demo.folder.parent).run("demo", str(demo.folder))
     named = [line.strip() for line in said.all.splitlines() if line.strip().startswith("lakewright ")]
 
     assert named
     for line in named:
-        done = demo.shell(line)
+        done = InProcess(demo.folder, session).shell(line)
         assert done.code == 0, f"{line}\n{done.all}"
 
 
-def test_a_changed_slice_is_not_processed_behind_the_operators_back(demo: Lakewright, tmp_path: Path) -> None:
+def test_a_changed_slice_is_not_processed_behind_the_operators_back(demo: InProcess, tmp_path: Path) -> None:
     """The manifest names a slice whose files are no longer those that were processed."""
     part = next((demo.folder / "lake" / "bronze" / "countries" / MONTHS[0]).glob("part-*.parquet"))
     whole = part.read_bytes()

@@ -7,12 +7,18 @@ stands for anything, and a line of it alone for any lines.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.acceptance.command import Lakewright
+from tests.acceptance.command import Done, Lakewright
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
@@ -54,15 +60,25 @@ def typed_in(page: Path) -> Iterator[Typed]:
         yield from commands
 
 
+def run(folder: Path, line: str, session: SparkSession) -> Done:
+    """Return how a typed line ended; what isn't one plain `lakewright` command is left to a shell."""
+    joined = line.replace("\\\n", " ")
+    signs = shlex.shlex(joined, posix=True, punctuation_chars=True)
+    words = shlex.split(joined)
+    if words[0] == "lakewright" and not any(set(sign) <= set("();<>|&") for sign in signs):
+        return InProcess(folder, session).run(*words[1:])
+    return Lakewright(folder).shell(line)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path) -> None:
+def test_the_quickstart_and_what_goes_on_from_it(tmp_path: Path, session: SparkSession) -> None:
     folder = tmp_path
     for page in (DOCS / "quickstart.md", DOCS / "manifest.md"):
         for typed in typed_in(page):
             if typed.command.startswith("cd "):
                 folder = folder / typed.command.removeprefix("cd ")
                 continue
-            done = Lakewright(folder).shell(typed.command)
+            done = run(folder, typed.command, session)
             assert typed.missing(done.out) == [], f"$ {typed.command}\n{done.all}"

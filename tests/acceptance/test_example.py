@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pandas as pd
@@ -15,7 +16,10 @@ import psycopg
 import pytest
 from deltalake import DeltaTable
 from sqlalchemy import make_url
-from tests.acceptance.command import Lakewright
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -26,9 +30,9 @@ PREFIXES = {"EB": "BE", "ED": "DE", "EH": "NL", "EK": "DK", "EL": "LU", "LO": "A
 
 
 @pytest.fixture
-def example(tmp_path: Path) -> Lakewright:
+def example(tmp_path: Path, session: SparkSession) -> InProcess:
     shutil.copytree(EXAMPLE, tmp_path / "airports", ignore=shutil.ignore_patterns("lake", ".lakewright"))
-    return Lakewright(tmp_path / "airports")
+    return InProcess(tmp_path / "airports", session)
 
 
 @pytest.fixture
@@ -57,7 +61,7 @@ def expected() -> list[tuple[str, str, int, int]]:
     return sorted(found)
 
 
-def test_the_example_runs_over_a_range_into_a_database(example: Lakewright, database: dict[str, str]) -> None:
+def test_the_example_runs_over_a_range_into_a_database(example: InProcess, database: dict[str, str]) -> None:
     command = ["job", "monthly", "verify", *RANGE, "-P", "database"]
     done = example.run(*command, **database)
     assert done.code == 0, done.all
@@ -82,7 +86,7 @@ def test_the_example_runs_over_a_range_into_a_database(example: Lakewright, data
     assert not (example.folder / "lake" / "runways").exists()
 
 
-def test_the_example_runs_without_a_database_and_its_own_tests_hold(example: Lakewright) -> None:
+def test_the_example_runs_without_a_database_and_its_own_tests_hold(example: InProcess) -> None:
     done = example.run("job", "monthly", "verify", *RANGE)
     assert done.code == 0, done.all
     found = DeltaTable(example.folder / "lake" / "summary").to_pandas()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.acceptance.command import BIN
 from tests.acceptance.lake import SmallLake
@@ -27,6 +30,22 @@ jobs:
 """
 
 
+def wait_until_spark_works(run: subprocess.Popen[str]) -> None:
+    """Return once a thread of the run's JVM has worked at a task for half a second."""
+    while all(seconds < 0.5 for seconds in task_seconds(run)):
+        assert run.poll() is None
+        time.sleep(0.1)
+
+
+def task_seconds(run: subprocess.Popen[str]) -> Iterator[float]:
+    """Yield the processor's seconds of each thread that executes Spark's tasks."""
+    for child in psutil.Process(run.pid).children(recursive=True):
+        with suppress(psutil.Error, OSError):
+            for thread in child.threads():
+                if Path(f"/proc/{child.pid}/task/{thread.id}/comm").read_text().startswith("Executor task"):
+                    yield thread.user_time
+
+
 def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> None:
     lake = SmallLake.make(tmp_path / "lake")
     (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
@@ -40,7 +59,7 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
             line = run.stderr.readline()
             assert line, said
             said += line
-        time.sleep(15)
+        wait_until_spark_works(run)
         begin = time.monotonic()
         run.send_signal(signal.SIGINT)
         time.sleep(0.5)

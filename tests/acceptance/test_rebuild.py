@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.lake import SmallLake
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def test_what_was_destroyed_is_built_again_from_slices_that_landed_anew(tmp_path: Path) -> None:
-    lake = SmallLake.make(tmp_path / "lake")
+def test_what_was_destroyed_is_built_again_from_slices_that_landed_anew(
+    tmp_path: Path, session: SparkSession
+) -> None:
+    lake = SmallLake.make(tmp_path / "lake", session)
     rows = [{"id": 1, "name": "Anna"}, {"id": 2, "name": "Ben"}]
     chosen = ("-t", "customers")
     lake.slice("customers", "1", rows[:1])

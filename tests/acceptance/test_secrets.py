@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.lake import SmallLake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -40,8 +44,10 @@ jobs:
 """
 
 
-def test_secrets_are_in_no_log_record_history_commit_hook_or_page(tmp_path: Path) -> None:
-    lake = SmallLake.make(tmp_path / "lake")
+def test_secrets_are_in_no_log_record_history_commit_hook_or_page(
+    tmp_path: Path, session: SparkSession
+) -> None:
+    lake = SmallLake.make(tmp_path / "lake", session)
     (lake.folder / "model" / "loud.yml").write_text(MODEL)
     lake.slice("prices", "2022-01-01", [{"id": 1, "name": "a"}])
     # Such a key is named by the error that refuses the slice.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.acceptance.command import Lakewright
+from tests.commands import InProcess
 
 from lakewright.cli.commands.init import TEMPLATES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "minimal"])
-def test_a_template_runs_as_it_says(tmp_path: Path, template: str) -> None:
-    here = Lakewright(tmp_path)
+def test_a_template_runs_as_it_says(tmp_path: Path, template: str, session: SparkSession) -> None:
+    here = InProcess(tmp_path, session)
     here.json("init", "lake", "--template", template)
 
     typed, _ = TEMPLATES[template]

@@ -1,5 +1,7 @@
 """Two runs of one job at once, and one that stood still while another did its work.
 
+The run that stands still is a process of its own; the other one works in the tests' session.
+
 `processing-manifest.md`, "State" (Processing); that other targets take leases, and that a lease ends, is
 Lakewright's own.
 """
@@ -12,11 +14,18 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.command import BIN, PATH
 from tests.acceptance.lake import SmallLake
+from tests.commands import Watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -36,8 +45,8 @@ jobs:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> SmallLake:
-    made = SmallLake.make(tmp_path / "lake")
+def lake(tmp_path: Path, session: SparkSession) -> SmallLake:
+    made = SmallLake.make(tmp_path / "lake", session)
     (made.folder / "model" / "numbers.yml").write_text(NUMBERS)
     for number in (1, 2):
         rows = [{"id": key, "name": f"n{number}"} for key in range(5 * number)]
@@ -90,35 +99,38 @@ def goes_on(run: subprocess.Popen[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize(("target", "point"), [("customers", "after_lock"), ("numbers", "after_lease")])
-def test_the_second_run_says_who_runs(lake: SmallLake, target: str, point: str) -> None:
-    with started(lake, *build(target), LAKEWRIGHT_FAILPOINT=f"{point}:stop") as first:
+def test_the_second_run_says_who_runs(lake: SmallLake) -> None:
+    with started(lake, *build("numbers"), LAKEWRIGHT_FAILPOINT="after_lease:stop") as first:
         until(lambda: stands_still(first))
-        second = lake.run(*build(target))
+        second = lake.run(*build("numbers"))
     assert second.code == 4, second.all
     assert f"(process {first.pid}, run " in second.all
 
 
-def test_the_second_run_waits_if_it_is_told_to(lake: SmallLake) -> None:
+def test_the_second_run_says_who_runs_or_waits_if_it_is_told_to(lake: SmallLake) -> None:
     with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_lock:stop") as first:
         until(lambda: stands_still(first))
-        with started(lake, *build("customers"), "--wait") as waiting:
-            time.sleep(3)
-            assert waiting.poll() is None
-            said = goes_on(first)
-            assert first.returncode == 0, said
-            said, _ = waiting.communicate(timeout=LONG_ENOUGH)
-            assert waiting.returncode == 0, said
+        second = lake.run(*build("customers"))
+        assert second.code == 4, second.all
+        assert f"(process {first.pid}, run " in second.all
+
+        go_on = partial(os.kill, first.pid, signal.SIGCONT)
+        err = Watched("BUILD customers started", go_on)
+        waiting = replace(lake, make_err=lambda: err).run(*build("customers"), "--wait")
+        said, _ = first.communicate(timeout=LONG_ENOUGH)
+        assert first.returncode == 0, said
+        assert waiting.code == 0, waiting.all
+        assert not err.is_awaited
     assert lake.version("customers") == 1
     assert lake.json("status")["running"] == []
 
 
 def test_a_run_that_stood_still_commits_nothing_after_another_took_over(lake: SmallLake) -> None:
     project = lake.folder / "project.yml"
-    project.write_text(project.read_text() + "manifest: {lease: 5s}\n")
+    project.write_text(project.read_text() + "manifest: {lease: 2s}\n")
     with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_read:stop") as zombie:
         until(lambda: stands_still(zombie))
-        time.sleep(5.5)
+        until(lambda: lake.json("manifest", "ls", "--stale") != [])
         (stale,) = lake.json("manifest", "ls", "--stale")
         assert stale["slice"] == "1.parquet"
         done = lake.run(*build("customers"))
