@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured side by side in one run. `python -m benchmarks --help` tells how."""
+"""Benchmarks: ratios measured in one run. `python -m benchmarks --help` explains the options."""

@@ -1,4 +1,4 @@
-"""Runs benchmarks and writes their figures into docs/benchmarks.md.
+"""Runs benchmarks and writes their results to docs/benchmarks.md.
 
 Usage: python -m benchmarks [SUITE …] [--rounds N]
 """
@@ -15,9 +15,9 @@ from benchmarks.report import print_rows, write_page
 SUITES = {
     "Start-up": startup.run,
     "Demo": demo.run,
-    "What a run spends": spending.run,
+    "Where a run spends its time": spending.run,
     "Lifecycle": lifecycle.run,
-    "Side by side": lifecycle.run_side_by_side,
+    "Parallel runs": lifecycle.run_side_by_side,
     "Manifest": manifest.run,
     "Strategies": strategies.run,
 }
@@ -25,10 +25,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def main() -> None:
-    """Run the suites that are asked for, all by default."""
+    """Run the suites that the arguments name, by default all of them."""
     parser = argparse.ArgumentParser(description="Measure, and write docs/benchmarks.md.")
-    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all unless given")
-    parser.add_argument("--rounds", type=int, default=3, help="turns that each contestant takes")
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; default: all")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds in which each contestant takes a turn")
     chosen = parser.parse_args()
     for title, run in SUITES.items():
         if not chosen.suites or title in chosen.suites:

@@ -1,4 +1,4 @@
-"""The demo: the tool's session settings against the defaults; a first run against a clean one."""
+"""The demo: Lakewright's session settings against the defaults, and a first run against a clean one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["run"]
 
 RANGE = ["month:start=2022-01-01", "month:end=2022-02-01"]
 
-# What Spark 4.2 and Delta 4.4 do unless told otherwise. Where the jars are, and what decides results (time
-# zone, ANSI mode), stays as the tool sets it, or the two would not compute the same.
+# Defaults of Spark 4.2 and Delta 4.4. The location of jars and the settings that affect results (time zone,
+# ANSI mode) stay as Lakewright sets them, so that both compute the same.
 DEFAULTS = {
     "spark.ui.enabled": "true",
     "spark.driver.memory": "1g",
@@ -27,7 +27,7 @@ DEFAULTS = {
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of the demo; projects are written below `folder`."""
+    """Return the measurements of the demo; projects are written below `folder`."""
     defaults = [part for key, value in DEFAULTS.items() for part in ("--conf", f"{key}={value}")]
     times = by_turns(
         rounds,
@@ -39,11 +39,11 @@ def run(folder: Path, rounds: int) -> list[Row]:
     return [
         Row("two months of the demo, first run", f"{tuned:.1f} s"),
         Row(
-            "the same on Spark's and Delta's default settings",
+            "the same with Spark's and Delta's default settings",
             f"{default:.1f} s, ratio {tuned / default:.2f}",
             "< 0.5",
         ),
-        Row("the same again, all clean", f"{clean:.1f} s, ratio {clean / tuned:.2f}", "< 0.33"),
+        Row("the same again, all targets clean", f"{clean:.1f} s, ratio {clean / tuned:.2f}", "< 0.33"),
     ]
 
 

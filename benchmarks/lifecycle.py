@@ -1,4 +1,4 @@
-"""What the tool itself costs: loading, planning, finding nothing to do, and running side by side."""
+"""Overhead of Lakewright itself: loading, planning, finding nothing to do, and running in parallel."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["compare_jobs", "run", "run_side_by_side"]
 FIRST = date(2022, 1, 1)
 CPU = "processor time"
 CHAIN = 5
-"""Every fifth target begins a chain; the others read the one before."""
+"""Every fifth target starts a chain; the others read the previous one."""
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of a project of 1,000 targets, and of one of 200 that are clean; no JVM starts."""
+    """Return the measurements of a project of 1,000 targets and of one with 200 clean ones; no JVM starts."""
     return [*_load(folder / "large", rounds), *_clean(folder / "clean", rounds)]
 
 
 def run_side_by_side(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of small targets that Spark builds; fewer than are wanted, to end in minutes."""
-    del rounds  # one turn takes minutes
+    """Return the measurements of small targets built by Spark; only some, so that it takes minutes."""
+    del rounds  # one round takes minutes
     return compare_jobs(folder / "jobs", targets=40, instances=3, rounds=1)
 
 
 def write_project(folder: Path, targets: int) -> Path:
-    """Return a project of Delta relations by day, each filled from the one before or from constants."""
+    """Return a project of Delta relations by day, each filled from the previous one or from constants."""
     folder.mkdir(parents=True)
     fields = "{kind: inline, fields: [{name: k, type: integer}, {name: v, type: string}]}"
     lines = ["mappings:", f"  start: {{kind: values, records: [[1, a], [2, b]], schema: {fields}}}"]
@@ -53,7 +53,7 @@ def write_project(folder: Path, targets: int) -> Path:
 
 
 def fill(folder: Path, targets: int, instances: int) -> None:
-    """Fill every table for every day, without Spark."""
+    """Fill every table for every day without Spark."""
     each_day = [FIRST + timedelta(n) for n in range(instances)]
     rows = pd.DataFrame({"k": 1, "v": "a", "day": each_day}).astype({"k": "int32"})
     write_deltalake(folder / "lake" / "t0", rows, partition_by=["day"])
@@ -62,7 +62,7 @@ def fill(folder: Path, targets: int, instances: int) -> None:
 
 
 def days(instances: int) -> list[str]:
-    """Return the arguments of so many days."""
+    """Return the arguments for this many days."""
     return [f"day:start={FIRST}", f"day:end={FIRST + timedelta(instances - 1)}"]
 
 
@@ -79,7 +79,7 @@ def _load(folder: Path, rounds: int) -> list[Row]:
     what = "1,000 targets, 1,000 relations and 1,000 mappings"
     return [
         Row(f"loading a project of {what}, {CPU}", f"{load - start:.2f} s", "≤ 1 s"),
-        Row(f"`validate` of it, with the order of its targets, {CPU}", f"{validate:.2f} s"),
+        Row(f"`validate` of it, including the order of its targets, {CPU}", f"{validate:.2f} s"),
     ]
 
 
@@ -95,14 +95,14 @@ def _clean(folder: Path, rounds: int) -> list[Row]:
         ten=lambda: time_command([*build, *days(10)]),
         fifty=lambda: time_command([*build, *days(50)]),
     )
-    # CREATE and BUILD of each target in each instance.
+    # CREATE and BUILD of each target in each instance
     each = (cpu_seconds(times["ten"]) - cpu_seconds(times["one"])) / (9 * 200 * 2) * 1000
     growth = _memory(times["fifty"]) - _memory(times["ten"])
     return [
         Row(f"`plan` of 200 targets, all clean, {CPU}", f"{cpu_seconds(times['plan']):.2f} s", "< 3 s"),
         Row(f"`job` of 200 targets, all clean, {CPU}", f"{cpu_seconds(times['one']):.2f} s", "< 3 s"),
-        Row("a further clean target, observed, planned and in the history", f"{each:.1f} ms", "≤ 20 ms"),
-        Row("memory of 50 instances beside that of 10", f"{growth:+.0f} MiB of {_memory(times['ten']):.0f}"),
+        Row("one more clean target, observed, planned and recorded", f"{each:.1f} ms", "≤ 20 ms"),
+        Row("memory of 50 instances compared with 10", f"{growth:+.0f} MiB of {_memory(times['ten']):.0f}"),
     ]
 
 
@@ -111,7 +111,7 @@ def _memory(measured: list[Measured]) -> float:
 
 
 def compare_jobs(folder: Path, *, targets: int, instances: int, rounds: int) -> list[Row]:
-    """Return how long the same builds take one by one and four at once."""
+    """Return how long the same builds take sequentially and with four in parallel."""
     numbers = iter(range(1_000))
 
     def build(*options: str) -> Measured:
@@ -125,6 +125,6 @@ def compare_jobs(folder: Path, *, targets: int, instances: int, rounds: int) -> 
     one, four = seconds(times["one"]), seconds(times["four"])
     what = f"{targets} small targets in {instances} instances"
     return [
-        Row(f"{what}, one by one", f"{one:.0f} s"),
+        Row(f"{what}, sequentially", f"{one:.0f} s"),
         Row(f"{what}, `-j 4`", f"{four:.0f} s, {four / one:.2f} of that", "≤ 0.6"),
     ]

@@ -1,7 +1,7 @@
-"""The manifest: a lock beside what the disk allows, growth to a million records, a stream of writers.
+"""The manifest: locks compared with the disk's limit, growth to a million records, a stream of writers.
 
 python -m benchmarks Manifest
-python -m benchmarks.manifest 10000000        growth in SQLite to as many records, not written to the page
+python -m benchmarks.manifest 10000000        growth in SQLite to that many records; prints only
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from lakewright.stores.registry import open_store
 __all__ = ["run"]
 
 SIZES = (10_000, 100_000, 1_000_000)
-"""Records at which questions are timed."""
+"""Numbers of records at which queries are timed."""
 
 OPEN = 100
-"""Items that aren't processed, at every size: what questions find doesn't grow, only the rest does."""
+"""Items that are not processed, constant at every size: query results do not grow, only the rest does."""
 
 SEEDS = 100
-"""Processed items that are copied to fill the manifest: the store itself would take many minutes."""
+"""Processed items that are copied to fill the manifest; appending them would take many minutes."""
 
 PAIRS = 1_000
 
 WRITERS, STREAM_SECONDS, EVERY = 4, 10.0, 0.005
-"""Of the stream: a record every five milliseconds from each writer."""
+"""Interval of the stream: a record every five milliseconds from each writer."""
 
 WHO = Application.named("lakewright/bench/entity", "entity")
 AUTHOR = Author.named("benchmark")
@@ -59,7 +59,7 @@ Settings = dict[str, Any]
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of the manifest's back ends."""
+    """Return the measurements of the manifest's back ends."""
     return [
         *_locks(folder, rounds),
         *_growth(folder, SIZES, rounds),
@@ -79,7 +79,7 @@ def _found(name: str) -> Discovered:
 
 
 def _pairs(store: Store, number: int) -> float:
-    """Return how many locks a second are taken and given back, with a watermark moved on."""
+    """Return the number of locks taken and released per second, with a watermark update each."""
     ledger = _ledger(store)
     names = [f"pair-{uuid4().hex}" for _ in range(number)]
     ledger.discover(map(_found, names))
@@ -93,7 +93,7 @@ def _pairs(store: Store, number: int) -> float:
 
 
 def _appends(store: Store, number: int, *, together: bool) -> float:
-    """Return how many records a second are appended, each to an item of its own."""
+    """Return the number of records appended per second, each to its own item."""
     writes = [_new(f"append-{uuid4().hex}") for _ in range(number)]
     begin = time.monotonic()
     if together:
@@ -114,7 +114,7 @@ def _new(item_id: str) -> Write:
     return Write((Append(item_id, (_draft(item_id, State.NEW),), 0),))
 
 
-# What a lock costs, beside what the disk allows
+# Cost of a lock, compared with the disk's limit
 
 
 def _locks(folder: Path, rounds: int) -> Iterator[Row]:
@@ -130,7 +130,7 @@ def _locks(folder: Path, rounds: int) -> Iterator[Row]:
     yield Row("this disk: 4 KiB written and synced (`fdatasync`)", f"{median(disk):,.0f} a second")
     yield Row("SQLite itself: commits of one row, synced", f"{median(bare):,.0f} a second")
     yield Row(
-        "SQLite: locks taken and given back, durably (two commits each)",
+        "SQLite: locks taken and released, durably (two commits each)",
         f"{median(pairs):,.0f} pairs a second, {median(pairs) / two:.0%} of two bare commits",
         "≥ 1,000, where the disk allows",
     )
@@ -143,7 +143,7 @@ def _locks(folder: Path, rounds: int) -> Iterator[Row]:
                 calm = median([_pairs(store, PAIRS) for _ in range(rounds)])
                 spent = 1000 * (time.process_time() - begin) / (rounds * PAIRS)
                 yield Row(
-                    "the same in a file in memory: what the disk has no part in",
+                    "the same with a file in memory, without the disk",
                     f"{calm:,.0f} pairs a second, {spent:.2f} ms of processor time each",
                 )
     yield Row("SQLite: records appended one by one, durably", f"{median(singles):,.0f} a second")
@@ -200,7 +200,7 @@ def _growth(folder: Path, sizes: Sequence[int], rounds: int) -> Iterator[Row]:
 
 
 def _seed(store: Store) -> int:
-    """Write the items that will be copied, and return how many records there are then."""
+    """Write the items to copy, and return the number of records so far."""
     for _ in store.write_many(_processed(f"file:///lake/bronze/entity/seed-{n}-") for n in range(SEEDS)):
         pass
     return sum(1 for _ in store.history())
@@ -216,7 +216,7 @@ def _best(ask: Callable[[], Any], turns: int) -> float:
 
 
 def _leave_open(store: Store) -> None:
-    """Leave items that have failed, and others that are locked."""
+    """Leave some items failed and others locked."""
     ledger = _ledger(store)
     names = [f"open-{number:03}" for number in range(OPEN)]
     ledger.discover(map(_found, names))
@@ -229,7 +229,7 @@ def _leave_open(store: Store) -> None:
 
 
 def _fill(place: Path, items: int) -> None:
-    """Add processed items, of three records each, by copying some within the database."""
+    """Add processed items with three records each by copying some within the database."""
     mark = f"copy-{uuid4().hex[:8]}"
     last = items // SEEDS
     copies = f"WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {last})"
@@ -271,16 +271,16 @@ def _questions(store: Store) -> dict[str, Callable[[], Any]]:
     status = Query(verdicts=frozenset({Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID}))
     return {
         "the failed items of an application": lambda: list(store.select(failed)),
-        "what `status` asks: all that is open, and the numbers": lambda: (
+        "the queries of `status`: all open items, and the counts": lambda: (
             list(store.select(status)),
             store.counts(),
         ),
-        "a lock taken and given back": lambda: _pairs(store, 1),
+        "a lock taken and released": lambda: _pairs(store, 1),
     }
 
 
 def _listing(folder: Path) -> Iterator[Row]:
-    """Tell what listing all items takes of memory: in a tenth of the items, and in all of them."""
+    """Return the peak memory of listing a tenth of the items, and all of them."""
     peaks = []
     with closing(open_store({"kind": "sqlite", "path": str(folder / "growth.db")})) as store:
         for wanted in (3_000, 30_000):
@@ -310,7 +310,7 @@ def _stream(folder: Path) -> Iterator[Row]:
             numbers = [record.content["n"] for record in store.records(f"stream-{writer}")]
             if numbers != list(range(wanted)):
                 raise RuntimeError(
-                    f"writer {writer} wrote {wanted} records in order, {len(numbers)} are there"
+                    f"writer {writer} wrote {wanted} records in order, but {len(numbers)} were found"
                 )
     late = sorted(delay for of_writer in delays for delay in of_writer)
     yield Row(
@@ -322,10 +322,10 @@ def _stream(folder: Path) -> Iterator[Row]:
 
 
 def _write_stream(settings: Settings, writer: int) -> list[float]:
-    """Append a record whenever one is due, several together where the last write took longer.
+    """Append a record whenever one is due, several at once if the last write took longer.
 
     Returns:
-        How many seconds after it was due each record was durable.
+        Seconds between the time each record was due and the time it was durable.
     """
     item_id, written, delays = f"stream-{writer}", 0, []
     wanted = round(STREAM_SECONDS / EVERY)
@@ -344,7 +344,7 @@ def _write_stream(settings: Settings, writer: int) -> list[float]:
     return delays
 
 
-# The back ends side by side
+# Comparison of the back ends
 
 
 def _side_by_side(folder: Path) -> Iterator[Row]:
@@ -354,7 +354,7 @@ def _side_by_side(folder: Path) -> Iterator[Row]:
             pairs, single = _pairs(store, 50), _appends(store, 50, together=False)
             many = _appends(store, 500, together=True)
         yield Row(
-            f"{name}: pairs of lock and unlock, records one by one, records together",
+            f"{name}: pairs of lock and unlock, single records, records in bulk",
             f"{pairs:,.0f}, {single:,.0f}, {many:,.0f} a second",
         )
 
@@ -384,7 +384,7 @@ def _dynamodb() -> Iterator[Settings]:
 
 
 def main() -> None:
-    """Print growth up to as many records as the first argument says."""
+    """Print growth up to the number of records in the first argument."""
     sizes = [*SIZES, int(sys.argv[1])] if len(sys.argv) > 1 else SIZES
     with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:
         for row in _growth(Path(folder), sizes, 3):

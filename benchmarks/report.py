@@ -1,4 +1,4 @@
-"""The page of results: what was wanted, what was measured, on what."""
+"""The page of results: targets, measurements, and the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Row", "machine", "print_rows", "write_page", "write_section"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: what it is of, what was measured, and what is wanted."""
+    """One measurement: its name, its value, and its target."""
 
     what: str
     measured: str
@@ -22,7 +22,7 @@ class Row:
 
 
 def machine() -> str:
-    """Return the machine and the versions that the figures are of."""
+    """Return the machine and the versions of the measurements."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "delta-spark", "deltalake"))
     return (
@@ -32,20 +32,20 @@ def machine() -> str:
 
 
 def print_rows(title: str, rows: Sequence[Row]) -> None:
-    """Print figures, one a line."""
+    """Print measurements, one per line."""
     for row in rows:
         wanted = f" (wanted {row.wanted})" if row.wanted else ""
         print(f"{title}: {row.what}: {row.measured}{wanted}")
 
 
 def write_page(page: Path, title: str, rows: Sequence[Row]) -> None:
-    """Write the section `title` of the page anew, as a table, and leave the others as they are."""
+    """Replace the section `title` of the page by a table, and keep the other sections."""
     table = "\n".join(f"| {row.what} | {row.measured} | {row.wanted} |" for row in rows)
     write_section(page, title, f"| what | measured | wanted |\n|---|---|---|\n{table}")
 
 
 def write_section(page: Path, title: str, content: str) -> None:
-    """Write the section `title` of the page anew, below the machine, and leave the others as they are."""
+    """Replace the section `title` of the page, below the machine, and keep the other sections."""
     start, end = f"<!-- {title} -->", f"<!-- end of {title} -->"
     section = f"{start}\n## {title}\n\n{machine()}\n\n{content}\n{end}\n"
     text = page.read_text(encoding="utf-8") if page.exists() else _HEAD
@@ -59,6 +59,6 @@ def write_section(page: Path, title: str, content: str) -> None:
 
 _HEAD = """# Benchmarks
 
-Written by `make bench`. Contestants run by turns in one go on the same machine; ratios carry over to other
-machines, seconds don't.
+`make bench` writes this page. Contestants take turns in one run on the same machine. Ratios are comparable
+between machines, seconds are not.
 """

@@ -1,4 +1,4 @@
-"""Where the seconds of a run go: loading, observing, starting the JVM, and Spark's jobs by target."""
+"""Where a run spends its time: loading, observing, starting the JVM, and Spark jobs by target."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MONTHS = ["month=2022-01-01", "month=2022-02-01"]
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return what the second month of the demo spends, in one process after the first month's."""
-    del rounds  # what is counted here doesn't scatter much, and is there to be read, not to be compared
+    """Return where the second month of the demo spends its time, in one process after the first month."""
+    del rounds  # These counts vary little, and are for reading, not for comparison
     project = folder / "spending"
     time_command(lakewright("demo", str(project), "--no-run"))
     spent = json.loads(
@@ -35,7 +35,7 @@ def run(folder: Path, rounds: int) -> list[Row]:
 
 
 class _Counting:
-    """Notes for each step how long it took and how many Spark jobs it started."""
+    """Records the duration and the number of Spark jobs of each step."""
 
     signal: int | None = None
 
@@ -55,7 +55,7 @@ class _Counting:
 
 
 def measure(project: Path) -> dict[str, Any]:
-    """Return the seconds and jobs of the demo's second month, after building its first."""
+    """Return the seconds and jobs of the demo's second month, after building the first."""
     begin = time.monotonic()
     from lakewright.app import App, JobRequest
     from lakewright.plan.phase import Phase

@@ -1,4 +1,4 @@
-"""What answers without Spark answers at once: help, validation, and where a run's seconds go."""
+"""Commands that need no Spark: help, validation and planning answer at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures of commands that need no JVM, on the demo's project below `folder`."""
+    """Return the measurements of commands that need no JVM, on the demo's project below `folder`."""
     project = str(folder / "startup")
     time_command(lakewright("demo", project, "--no-run"))
     plan = [

@@ -1,4 +1,4 @@
-"""Timing whole commands, by turns, as the operating system accounts for them."""
+"""Measures whole commands in turns, using the operating system's accounting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Measured", "by_turns", "cpu_seconds", "lakewright", "seconds", "time
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One finished command: seconds by the clock and of both kinds of CPU time, peak memory in MiB."""
+    """One finished command: elapsed seconds, CPU seconds of user and system, peak memory in MiB."""
 
     seconds: float
     cpu_seconds: float
@@ -25,15 +25,15 @@ class Measured:
 
 
 def lakewright(*arguments: str) -> list[str]:
-    """Return the command line of the tool in this environment."""
+    """Return the command line of Lakewright in this environment."""
     return [str(Path(sys.executable).with_name("lakewright")), *arguments]
 
 
 def time_command(command: Sequence[str]) -> Measured:
-    """Return what a command took.
+    """Return the measurement of a command.
 
     Raises:
-        RuntimeError: It ended with an error; the message holds what it printed.
+        RuntimeError: It failed; the message contains its output.
     """
     begin = time.monotonic()
     with subprocess.Popen(
@@ -53,7 +53,7 @@ def time_command(command: Sequence[str]) -> Measured:
 
 
 def by_turns(rounds: int, **contestants: Callable[[], Measured]) -> dict[str, list[Measured]]:
-    """Return what each contestant took in each round; they take turns, so that a slow minute hits all."""
+    """Return each contestant's measurements; they take turns, so that a slow minute affects all of them."""
     results: dict[str, list[Measured]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, contestant in contestants.items():
@@ -62,10 +62,10 @@ def by_turns(rounds: int, **contestants: Callable[[], Measured]) -> dict[str, li
 
 
 def seconds(measured: Sequence[Measured]) -> float:
-    """Return the median of the seconds."""
+    """Return the median of the elapsed seconds."""
     return median(each.seconds for each in measured)
 
 
 def cpu_seconds(measured: Sequence[Measured]) -> float:
-    """Return the median of the seconds that processors worked, which other load hardly changes."""
+    """Return the median of the CPU seconds, which hardly depend on other load."""
     return median(each.cpu_seconds for each in measured)

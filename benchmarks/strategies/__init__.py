@@ -1,4 +1,4 @@
-"""The strategies against two scripts without the tool: as a newcomer writes it, and as good as it gets."""
+"""The strategies compared with two scripts without Lakewright: a naive one and an optimised one."""
 
 from benchmarks.strategies.suite import run
 

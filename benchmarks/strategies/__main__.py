@@ -1,9 +1,9 @@
-"""Measures the strategies, and writes docs/benchmarks.md.
+"""Measures the strategies and writes docs/benchmarks.md.
 
 Usage: python -m benchmarks.strategies [--quick] [--sizes N,N] [--rounds N] [--budget SECONDS] [--only TEXT]
     [--results FILE] [--fresh]
 
-A run goes on where the last one stopped: what is in `measured.json` isn't measured again without --fresh.
+A run continues where the last one stopped: cases in `measured.json` are measured again only with --fresh.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUICK = (20_000,)
 
 
 def main() -> None:
-    """Measure what lacks, and print and write the figures."""
+    """Measure the missing cases, and print and write the measurements."""
     chosen = _arguments()
     sizes = QUICK if chosen.quick else tuple(int(size) for size in chosen.sizes.split(","))
     plan = Plan(
@@ -46,16 +46,18 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure the strategies, and write docs/benchmarks.md.")
-    parser.add_argument("--quick", action="store_true", help="one turn on small tables; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="one round on small tables; nothing is written")
     parser.add_argument("--sizes", default="300000,2000000", help="rows of the tables")
-    parser.add_argument("--rounds", type=int, default=2, help="turns of each case")
-    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds to begin cases in")
-    parser.add_argument("--only", default="", help="part of the names of the cases")
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of each case")
+    parser.add_argument(
+        "--budget", type=float, default=float("inf"), help="seconds after which no case is started"
+    )
+    parser.add_argument("--only", default="", help="part of the names of cases to run")
     parser.add_argument("--history", type=int, default=100_000, help="rows of the table of fifty slices")
     parser.add_argument(
-        "--results", default=str(RESULTS), help="where measures are kept, if not for the docs"
+        "--results", default=str(RESULTS), help="file for the measurements; default: the one for the docs"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--fresh", action="store_true", help="discard earlier measurements")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""What is measured: strategies, sizes, and how much of a slice is new."""
+"""The cases: strategies, table sizes, and the share of changed rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ __all__ = ["CONTESTANTS", "STRATEGIES", "Case", "every_case"]
 
 CONTESTANTS = ("tool", "naive", "hand")
 STRATEGIES = ("merge", "merge_column", "historic")
-"""Merge with `last_seen: on_change`, Merge as it is by default, and Historic."""
+"""Merge with `last_seen: on_change`, Merge with defaults, and Historic."""
 
 SHARES = (0.01, 0.0, 1.0, 0.001, 0.1)
-"""Those first that most is wanted of, as a run may end before it is through."""
+"""Cases with targets come first, because a run may end before all cases are measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One slice upon a table of so many rows, of which the slice brings a part in a new version.
+    """One slice applied to a table of this many rows, a share of which changes.
 
     Attributes:
-        is_whole: Whether the slice has all rows of the source; else only the changed ones.
+        is_whole: Whether the slice contains all rows of the source; otherwise only the changed ones.
     """
 
     strategy: str
@@ -31,18 +31,18 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Under which it is kept."""
+        """The key of its measurements."""
         kind = "whole" if self.is_whole else "changes"
         return f"{self.strategy}_{self.rows}x{self.columns}_{kind}_{self.share:g}".replace(".", "p")
 
     @property
     def base(self) -> str:
-        """Name of the table that the slice is applied to."""
+        """The name of the table that the slice is applied to."""
         return f"{self.strategy}_{self.rows}x{self.columns}"
 
     @property
     def what(self) -> str:
-        """In words."""
+        """Its description."""
         share = f"{self.share:.1%}".replace(".0%", "%")
         kind = f"all rows, {share} changed" if self.is_whole else f"only the {share} that changed"
         size = f"{self.rows:,} rows" + ("" if self.columns == 20 else f" of {self.columns} columns")
@@ -50,7 +50,7 @@ class Case:
 
 
 def every_case(sizes: tuple[int, ...]) -> Iterator[Case]:
-    """Return all cases for tables of these numbers of rows."""
+    """Return all cases for tables with these numbers of rows."""
     for rows in sizes:
         for share in SHARES:
             yield from (Case(strategy, rows, share) for strategy in STRATEGIES)

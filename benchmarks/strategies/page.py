@@ -1,4 +1,4 @@
-"""The page of what was measured of the strategies: every case, and a picture."""
+"""The page of measurements of the strategies: every case, and a chart."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ _TITLES = {
     "merge_column": "Merge, `last_seen: column`",
     "historic": "Historic",
 }
-_TEXT = f"""Three contestants, each a process of its own that lives through all cases of a run: the tool; a
-*naive* script, the tables of rules word for word on Spark's and Delta's default settings (but for as much
-memory); and the best script written *by hand*: changed rows selected first, deletion vectors, one
-MERGE, the tool's tuned session, no checks and no manifest. They take turns on the same slices, of
-twenty columns unless it says otherwise, and their tables are compared after each. A turn of each
-strategy's first case isn't counted: it loads classes and has methods compiled. All have a quarter of
-the machine's memory as heap. Tool and script by hand run with Java's quick compiler only, the parallel
-collector, two partitions a core and one for Delta's snapshots; the naive script with Java's, Spark's
-and Delta's defaults.
+_TEXT = f"""\
+There are three contestants. Each is a process that runs all cases: Lakewright (*tool*); a *naive* script,
+which follows the rules of the strategies literally on Spark's and Delta's default settings, with as much
+memory as the others; and an optimised script written *by hand*, which selects changed rows first, uses
+deletion vectors, a single MERGE and the tuned session of Lakewright, but has no checks and no manifest.
+They take turns on the same slices, with twenty columns unless stated otherwise, and their tables are
+compared after each turn. One uncounted turn of each strategy's first case loads classes and compiles
+methods. All have a quarter of the machine's memory as heap. Lakewright and the script by hand use only
+Java's quick compiler, the parallel collector, two partitions per core and one for Delta's snapshots; the
+naive script uses the defaults of Java, Spark and Delta.
 
-Seconds by the clock, then CPU seconds of the JVM and Python, which other work on the machine changes
-less; bytes are of new data files and deletion vectors.
+The first figure is elapsed seconds, the second is CPU seconds of the JVM and Python, which depend less on
+other load. Bytes are those of new data files and deletion vectors.
 
 ![CPU seconds of the three contestants]({PICTURE})
 """
 
 
 def write_details(measured: Measured, history: Sequence[Mapping[str, Any]]) -> None:
-    """Write the section of all cases, and its picture."""
+    """Write the section of all cases, and its chart."""
     sizes = sizes_of(measured)
     cases = [case for case in every_case(tuple(sizes)) if measured.get(case.name)] if sizes else []
     draw(DOCS / PICTURE, list(_bars(measured, cases)))
@@ -54,7 +55,7 @@ def _tables(measured: Measured, cases: Sequence[Case]) -> Iterator[str]:
         if chosen:
             lines = [
                 f"### {title}\n",
-                "| slice upon a table of | tool | naive | by hand | MB written | Spark jobs |",
+                "| slice applied to a table of | tool | naive | by hand | MB written | Spark jobs |",
                 "|---|---|---|---|---|---|",
                 *(_line(measured, case) for case in chosen),
                 "",
@@ -91,7 +92,8 @@ def _memory(measured: Measured) -> Iterator[str]:
     }
     if any(tops.values()):
         listed = ", ".join(f"{name} {top:,} MiB" for name, top in tops.items())
-        yield f"Greatest resident memory of each JVM over all cases: {listed}.\n"
+        yield f"Peak resident memory of each JVM over all cases: {listed}.\
+"
     loads = [
         each["load"]
         for case in measured.values()
@@ -101,15 +103,19 @@ def _memory(measured: Measured) -> Iterator[str]:
     ]
     if loads:
         yield (
-            f"The machine's load, that of the contestants with it, was {min(loads):.0f} to {max(loads):.0f} "
-            "while this was measured.\n"
+            f"The load of the machine, including the contestants, was {min(loads):.0f} to {max(loads):.0f} "
+            "during the measurement.\
+"
         )
 
 
 def _history(history: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not history:
         return
-    yield "### Fifty slices\n\nHistoric, each slice the 1 % that changed; compaction is within the figures.\n"
+    yield "### Fifty slices\
+\
+Historic; each slice contains the 1 % of rows that changed. Times include compaction.\
+"
     yield "| slice | seconds | CPU seconds | jobs |\n|---|---|---|---|"
     for number in (1, 2, 5, 10, 20, 30, 40, 49, 50):
         if number < len(history):

@@ -1,4 +1,4 @@
-"""A picture of bars, drawn as SVG."""
+"""A bar chart in SVG."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LABELS, WIDTH, THICK, GAP = 430, 900, 9, 10
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A group of bars: what it is of, and each contestant's seconds."""
+    """A group of bars: its name, and the seconds of each contestant."""
 
     what: str
     seconds: Mapping[str, float]
 
 
 def draw(file: Path, bars: Sequence[Bar]) -> None:
-    """Write a picture of the bars, each group scaled to its longest."""
+    """Write a bar chart in which each group is scaled to its longest bar."""
     group = THICK * len(COLOURS) + GAP
     height = 30 + group * len(bars)
     parts = [
@@ -42,7 +42,7 @@ def _legend() -> list[str]:
         x = LABELS + 90 * number
         parts += [f'<rect x="{x}" y="8" width="10" height="10" fill="{colour}"/>']
         parts += [f'<text x="{x + 14}" y="17">{name}</text>']
-    return [*parts, '<text x="4" y="17">CPU seconds; each group to its own scale</text>']
+    return [*parts, '<text x="4" y="17">CPU seconds; each group has its own scale</text>']
 
 
 def _group(bar: Bar, y: int) -> list[str]:

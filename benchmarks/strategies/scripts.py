@@ -1,6 +1,6 @@
-"""Two scripts that do what the strategies do, without the tool.
+"""Two scripts that do the same as the strategies, without Lakewright.
 
-Both keep tables with the tool's columns, by the same names; their hashes are of texts joined by a bar.
+Both use Lakewright's column names for their tables; their hashes are of texts joined by a bar.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["apply_by_hand", "apply_naively", "prepare"]
 HISTORIC = "historic"
 TEMPORAL = ("dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent")
 MANY = 0.3
-"""Part of the rows from which on files are written anew instead of marking rows in them."""
+"""Share of changed rows from which files are rewritten instead of marking rows in them."""
 
 
 def prepare(spark: SparkSession, file: str, strategy: str, at: datetime) -> DataFrame:
@@ -56,7 +56,7 @@ def _hash(columns: Sequence[str]) -> Any:
 
 
 def apply_naively(spark: SparkSession, place: str, file: str, strategy: str, at: datetime) -> None:
-    """Apply a slice as the tables of rules say, word for word."""
+    """Apply a slice by following the rules literally."""
     rows = prepare(spark, file, strategy, at).cache()
     rows.count()
     if not DeltaTable.isDeltaTable(spark, place):
@@ -78,7 +78,7 @@ def _merge_naively(spark: SparkSession, place: str, rows: DataFrame) -> None:
 
 
 def _version_naively(spark: SparkSession, place: str, rows: DataFrame) -> None:
-    """Close and insert: two commits, as no record can be matched and inserted by one row."""
+    """Close and insert versions in two commits, because one row cannot match a record and be inserted too."""
     table = DeltaTable.forPath(spark, place)
     current = table.toDF().where("dlf_IsCurrent").select("PK_rows", f.col("dlf_SourceHash").alias("held"))
     new = rows.join(current, "PK_rows", "left").where("held is null or held <> dlf_SourceHash").drop("held")
@@ -94,9 +94,9 @@ def _version_naively(spark: SparkSession, place: str, rows: DataFrame) -> None:
 
 
 def apply_by_hand(spark: SparkSession, place: str, file: str, strategy: str, at: datetime) -> None:
-    """Apply a slice with all that is known to help: changed rows first, one MERGE, deletion vectors.
+    """Apply a slice with all known optimisations: changed rows first, one MERGE, deletion vectors.
 
-    Nothing is checked or counted but what the MERGE is chosen by.
+    Nothing is checked or counted except for what selects the kind of MERGE.
     """
     rows = prepare(spark, file, strategy, at)
     if not DeltaTable.isDeltaTable(spark, place):

@@ -1,4 +1,4 @@
-"""Slices to measure with: rows of twenty columns or more, of which any part can be changed."""
+"""Slices for measuring: rows of twenty or more columns, any share of which can change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# It brings no types.
+# has no type annotations
 pa: Any = import_module("pyarrow")
 pq: Any = import_module("pyarrow.parquet")
 
@@ -20,15 +20,15 @@ KEY = "id"
 def write_slice(
     file: Path, rows: int, *, version: int = 0, share: float = 0.0, is_whole: bool = True, columns: int = 20
 ) -> Path:
-    """Write the slice number `version` of a source, once, and return its file.
+    """Write slice number `version` of a source, once, and return its file.
 
     Args:
-        file: Where it is written.
-        rows: Of the source.
-        version: Which rows are changed depends on it; 0 has none.
-        share: The part of the rows that differs from version 0.
-        is_whole: Whether the slice has all rows; else only the changed ones.
-        columns: Of the source.
+        file: Where to write it.
+        rows: Number of rows of the source.
+        version: Determines which rows change; version 0 has no changes.
+        share: Share of the rows that differ from version 0.
+        is_whole: Whether the slice contains all rows; otherwise only the changed ones.
+        columns: Number of columns of the source.
     """
     if file.exists():
         return file

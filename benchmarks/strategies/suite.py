@@ -1,4 +1,4 @@
-"""Runs the cases, each contestant in turn, and keeps what was measured so that a run can go on later."""
+"""Runs the cases, each contestant in turn, and saves measurements so that a run can continue later."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Plan:
     """What to measure.
 
     Attributes:
-        rounds: Turns of each case.
-        budget: Seconds after which no further case is begun.
-        only: Part of the names of the cases that are wanted; all if empty.
-        history: Rows of the table that gets fifty slices; 0 leaves it out.
-        is_fresh: Whether what was measured before counts no more.
+        rounds: Number of turns of each case.
+        budget: Seconds after which no case is started.
+        only: Part of the names of the cases to run; all if empty.
+        history: Rows of the table for the fifty slices; 0 leaves it out.
+        is_fresh: Whether to discard earlier measurements.
     """
 
     sizes: tuple[int, ...] = (300_000, 2_000_000)
@@ -51,7 +51,7 @@ class Plan:
 
 
 class Contestant:
-    """A worker process; answers one request after the other."""
+    """A worker process that answers one request after the other."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
@@ -66,7 +66,7 @@ class Contestant:
     def ask(self, **request: Any) -> dict[str, Any]:
         """Return the answer to a request."""
         if self._process.stdin is None:
-            raise RuntimeError("the worker takes no requests")
+            raise RuntimeError("the worker accepts no requests")
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         return self._answer()
@@ -104,7 +104,7 @@ class Contestant:
 
 @dataclass
 class Results:
-    """What was measured so far: case, contestant, and a measure for each round."""
+    """Measurements so far: case, contestant, and a measurement per round."""
 
     file: Path
     measured: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
@@ -133,10 +133,10 @@ class Results:
 
 
 def measure(folder: Path, plan: Plan, results: Results) -> None:
-    """Measure what the plan asks for and the results lack, as far as its budget goes.
+    """Measure what the plan asks for and the results do not have, within its budget.
 
     Raises:
-        RuntimeError: Contestants came to different tables.
+        RuntimeError: The contestants' tables differ.
     """
     end = time.monotonic() + plan.budget
     left = [
@@ -157,7 +157,7 @@ def measure(folder: Path, plan: Plan, results: Results) -> None:
             if time.monotonic() > end:
                 return
             if case.strategy not in warm:
-                # Classes are loaded, and methods compiled, in a turn that nobody counts.
+                # An uncounted turn loads classes and compiles methods.
                 _measure_case(folder, contestants, case, turn, None)
                 warm.add(case.strategy)
             _measure_case(folder, contestants[turn % 3 :] + contestants[: turn % 3], case, turn, results)
@@ -174,10 +174,10 @@ def _apply(contestant: Contestant, table: str, file: Path, strategy: str, hour: 
 def _measure_case(
     folder: Path, contestants: Iterable[Contestant], case: Case, turn: int, results: Results | None
 ) -> None:
-    """Have each contestant take its turn; without results it isn't counted.
+    """Let each contestant take its turn; without results, the turn is not counted.
 
     Raises:
-        RuntimeError: They came to different tables.
+        RuntimeError: The contestants' tables differ.
     """
     size = f"{case.rows}x{case.columns}"
     first = write_slice(folder / "slices" / f"{size}_0.parquet", case.rows, columns=case.columns)
@@ -205,7 +205,7 @@ def _measure_case(
             results.add(case.name, contestant.name, taken)
         print(f"{case.name}: {contestant.name}: {taken}", flush=True)
     if len({json.dumps(each, sort_keys=True) for each in sums.values()}) > 1:
-        raise RuntimeError(f"{case.name}: the contestants came to different tables: {sums}")
+        raise RuntimeError(f"{case.name}: the contestants' tables differ: {sums}")
 
 
 def _size(place: Path) -> int:
@@ -213,9 +213,9 @@ def _size(place: Path) -> int:
 
 
 def _measure_history(folder: Path, tool: Contestant, rows: int, results: Results) -> None:
-    """Have the tool apply fifty slices of one percent each."""
+    """Let Lakewright apply fifty slices of one percent each."""
     found = []
-    # Slices of another table first: else the early ones would look dear, beside which the late ones are held.
+    # Warm up with slices of another table; otherwise the early slices, the baseline, would look expensive.
     for table, last in ((f"{HISTORY}_warm", WARM), (HISTORY, SLICES)):
         for version in range(last + 1):
             share, is_whole = (0.01, False) if version else (0.0, True)
@@ -230,7 +230,7 @@ def _measure_history(folder: Path, tool: Contestant, rows: int, results: Results
 
 
 def _write_project(folder: Path, tables: Iterable[str], cases: Iterable[Case]) -> None:
-    """Write the tool's project: an entity for each table."""
+    """Write Lakewright's project with an entity for each table."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     names = [
@@ -257,7 +257,7 @@ def _write_project(folder: Path, tables: Iterable[str], cases: Iterable[Case]) -
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the figures that are wanted of the strategies, after measuring those that lack."""
+    """Return the measurements that have targets, after measuring the missing ones."""
     results = Results.read(RESULTS)
     measure(folder, Plan(rounds=rounds), results)
     write_details(results.measured, results.history)

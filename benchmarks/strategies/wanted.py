@@ -1,4 +1,4 @@
-"""What is wanted of the strategies, beside what was measured."""
+"""The targets of the strategies, compared with the measurements."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ ROUNDING = 0.005
 
 
 def middle(measured: Measured, name: str, contestant: str, what: str = "cpu_seconds") -> float | None:
-    """Return the median over the rounds of a figure of a case, or None where it wasn't measured."""
+    """Return the median over the rounds of a case, or None if it was not measured."""
     rounds = measured.get(name, {}).get(contestant, ())
     return median(each[what] for each in rounds) if rounds else None
 
 
 def sizes_of(measured: Measured) -> list[int]:
-    """Return the numbers of rows of the tables that were measured with twenty columns."""
-    # Tables of other sizes, of Historic alone, show how time grows with columns.
+    """Return the numbers of rows of the measured tables with twenty columns."""
+    # Tables of other sizes, of Historic only, show how time grows with columns.
     names = (name.split("_") for name in measured if name.startswith("merge_"))
     sizes = {part for parts in names for part in parts if part.endswith("x20")}
     return sorted(int(size.removesuffix("x20")) for size in sizes)
 
 
 def rows_wanted(measured: Measured, history: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Return the issue of each wish, for each size."""
+    """Return the result of each target, for each size."""
     rows = [row for size in sizes_of(measured) for row in _of_size(measured, size)]
     return [*rows, *_of_history(history)]
 
@@ -58,7 +58,7 @@ _WORDS = {"naive": "the naive script", "hand": "the script by hand"}
 
 
 def _ratio(measured: Measured, case: Case, what: str, other: str, most: float) -> Iterator[Row]:
-    """Both ratios: of CPU time, which other work on the machine hardly changes, and of time by the clock."""
+    """Both ratios: of CPU time, which hardly depends on other load, and of elapsed time."""
     own, theirs = (middle(measured, case.name, name) for name in ("tool", other))
     if own is None or theirs is None:
         return
@@ -66,7 +66,7 @@ def _ratio(measured: Measured, case: Case, what: str, other: str, most: float) -
     ratio, by_clock = own / theirs, next(clock) / next(clock)
     verdict = "" if ratio <= most + ROUNDING else ": not reached"
     yield Row(
-        f"{what}, {case.rows:,} rows: CPU time against {_WORDS[other]} (by the clock)",
+        f"{what}, {case.rows:,} rows: CPU time compared with {_WORDS[other]} (elapsed time)",
         f"{ratio:.2f} ({by_clock:.2f}){verdict}",
         f"≤ {most:g}",
     )
@@ -94,7 +94,7 @@ def _bytes(measured: Measured, case: Case, name: str) -> Iterator[Row]:
     ratio = own / (first * case.share * versions)
     verdict = "" if ratio <= 1.2 + ROUNDING else ": not reached"
     yield Row(
-        f"{name}, 1 % changed, {case.rows:,} rows: bytes written against the changed rows'",
+        f"{name}, 1 % changed, {case.rows:,} rows: bytes written compared with those of the changed rows",
         f"{ratio:.2f}{verdict}",
         "≤ 1.2",
     )
@@ -106,7 +106,7 @@ def _of_history(history: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     early, late = (median(each["cpu_seconds"] for each in part) for part in (history[2:7], history[-5:]))
     verdict = "" if late / early <= 1.5 + ROUNDING else ": not reached"
     yield Row(
-        "Historic: slices 46 to 50 against slices 2 to 6, CPU time, with the tool's own maintenance",
+        "Historic: slices 46 to 50 compared with slices 2 to 6, CPU time, including maintenance",
         f"{late / early:.2f}{verdict}",
         "≤ 1.5",
     )

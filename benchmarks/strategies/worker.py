@@ -1,4 +1,4 @@
-"""A contestant in a process of its own: takes requests as lines of JSON, answers with what each one took.
+"""A contestant in its own process: reads requests as lines of JSON, answers with measurements.
 
 Usage: python -m benchmarks.strategies.worker tool|naive|hand FOLDER
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Worker"]
 
 LEFT_OUT = ("PK_rows", "dlf_SourceHash", "dlf_source_filename")
-"""Columns that contestants fill each in its way."""
+"""Columns whose content differs between contestants."""
 
 
 class Worker:
@@ -34,7 +34,7 @@ class Worker:
 
     Args:
         contestant: `tool`, `naive` or `hand`.
-        folder: Where its tables are, and for the tool its project.
+        folder: Location of its tables and, for the tool, of its project.
     """
 
     def __init__(self, contestant: str, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Worker:
         return requests[request["do"]](**{key: value for key, value in request.items() if key != "do"})
 
     def apply(self, table: str, file: str, strategy: str, at: str) -> dict[str, Any]:
-        """Apply a slice to a table, and return what that took."""
+        """Apply a slice to a table, and return the measurement."""
         place = self.place(table)
         before = _bytes(place)
         jobs, cpu, begin = self._jobs(), self._cpu_seconds(), time.monotonic()
@@ -88,7 +88,7 @@ class Worker:
         script(self.spark.newSession(), str(self.place(table)), file, strategy, at)
 
     def sum(self, table: str, is_seen: bool) -> dict[str, Any]:
-        """Return a sum over all rows of what contestants must agree upon."""
+        """Return a checksum over all rows of the columns in which contestants must agree."""
         frame = self.spark.newSession().read.format("delta").load(str(self.place(table)))
         left_out = {*LEFT_OUT, *(() if is_seen else ("dlf_lastSeen",))}
         names = sorted(name for name in frame.columns if name not in left_out)
@@ -107,12 +107,12 @@ class Worker:
         return int(context._jsc.sc().dagScheduler().nextJobId())
 
     def _peak_memory(self) -> int:
-        """Return the greatest resident size in MiB that the JVM has had."""
+        """Return the peak resident size of the JVM in MiB."""
         status = Path(f"/proc/{self._jvm}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
     def _cpu_seconds(self) -> float:
-        """Return the CPU time of this process and the JVM; other work on the machine hardly changes it."""
+        """Return the CPU time of this process and the JVM, which hardly depends on other load."""
         fields = Path(f"/proc/{self._jvm}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
@@ -123,13 +123,13 @@ class Worker:
 
 
 def _bytes(place: Path) -> dict[str, int]:
-    """Size of each file of a table, its log left out."""
+    """Return the size of each file of a table, except for its log."""
     files = (f for f in place.rglob("*") if f.suffix in {".parquet", ".bin"} and "_delta_log" not in f.parts)
     return {str(file): file.stat().st_size for file in files}
 
 
 def _default_session(folder: Path) -> SparkSession:
-    """Return a session with Spark's and Delta's own settings, but for as much memory as the others have."""
+    """Return a session with Spark's and Delta's default settings, and as much memory as the others."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("JAVA_HOME", str(java_home_for_spark(find_java(os.environ), os.environ)))
@@ -153,7 +153,7 @@ def _default_session(folder: Path) -> SparkSession:
 def main() -> None:
     """Answer requests until there are no more."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what Spark prints is no answer
+    os.dup2(2, 1)  # output of Spark is not an answer
     os.environ["TZ"] = UTC.tzname(None)
     time.tzset()
     worker = Worker(sys.argv[1], Path(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Writes the pages of the reference that are made from the code: `python -m scripts.reference`."""
+"""Writes the reference pages that are generated from the code: `python -m scripts.reference`."""
 
 from __future__ import annotations
 

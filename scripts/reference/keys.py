@@ -1,4 +1,4 @@
-"""The keys of a declared class, as rows of a table."""
+"""The keys of a declared class as rows of a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGES = {
     "hook": "project.md#hooks",
     "measure": "targets.md#measures",
 }
-"""Page on which a category's kinds are."""
+"""The page that documents each category's kinds."""
 
 NAMES: dict[Any, str] = {
     str: "text",
@@ -55,12 +55,12 @@ UNUSED = {
     "Mapping": ("metadata",),
     "Relation": ("metadata",),
 }
-"""Keys that are read, for files that have them, but that nothing uses so far."""
+"""Keys that are accepted for compatibility but have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row: a key as it is written, what it takes, and what it is for."""
+    """One row: a key, the values it takes, and its meaning."""
 
     name: str
     type: str
@@ -74,12 +74,12 @@ def keys_of(model: type[Model], *, without: type[Model] | None = None, before: s
 
     Args:
         model: The class.
-        without: A base whose keys stand elsewhere.
+        without: A base class whose keys are documented elsewhere.
         before: Path of the map.
     """
     for name, field in model.model_fields.items():
         is_elsewhere = without is not None and name in without.model_fields
-        # What every definition has, unless a class says more of it.
+        # Keys of every definition, unless a class describes them differently
         is_bare = name in Named.model_fields and not field.description
         if is_elsewhere or is_bare:
             continue
@@ -92,18 +92,24 @@ def keys_of(model: type[Model], *, without: type[Model] | None = None, before: s
 
 
 def table(keys: Sequence[Key]) -> str:
-    """Return the keys as a table of Markdown, and a sentence about those that nothing uses."""
+    """Return the keys as a Markdown table, with a sentence about those that have no effect."""
     rows = [
         f"| `{key.name}` | {key.type} | {key.default} | {_cell(key.meaning)} |" for key in keys if key.is_used
     ]
     head = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     text = "\n".join([*head, *rows]) if rows else "No keys of its own."
     unused = ", ".join(f"`{key.name}`" for key in keys if not key.is_used)
-    return f"{text}\n\nRead, but without effect so far: {unused}." if unused else text
+    return (
+        f"{text}\
+\
+Accepted, but without effect: {unused}."
+        if unused
+        else text
+    )
 
 
 def summary(model: type[Model]) -> str:
-    """Return what a class says of itself, for readers of its pages."""
+    """Return a class's docstring for readers of the reference."""
     text = inspect.cleandoc(model.__doc__ or "").partition("\n\nAttributes:")[0]
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
@@ -147,7 +153,7 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
 
 
 def _marked(mark: Any) -> str | None:
-    """Return what a mark beside a type says that the type doesn't."""
+    """Return what an annotation says in addition to the type."""
     if isinstance(mark, KindOf):
         return f"[{mark.category}]({PAGES[mark.category]})"
     is_pairs = isinstance(mark, BeforeValidator) and mark.func is read_settings
@@ -175,7 +181,7 @@ def _plural(inner: str) -> str:
 
 
 def _inner(annotation: Any, suffix: str = "") -> tuple[type[Model] | None, str]:
-    """Return the class of the maps in a field, and what leads to one: `[]` in a list, `.<name>` in a map."""
+    """Return the class of the maps in a field, and the path to one: `[]` in a list, `.<name>` in a map."""
     if inspect.isclass(annotation) and issubclass(annotation, Model):
         return annotation, suffix
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -195,4 +201,4 @@ _SHAPES: Mapping[Any, Callable[[Sequence[Any]], str]] = {
     list: _list_of,
     tuple: _list_of,
 }
-"""What to say of a type with arguments."""
+"""How to describe a type with arguments."""
