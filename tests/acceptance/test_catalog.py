@@ -45,7 +45,7 @@ def test_tables_and_views_of_the_catalog_outlive_their_session(tmp_path: Path) -
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
 
     plan = lake.process.run("plan", "gold", "verify", **state)
-    assert "is made in BUILD, once there is" in plan.out, plan.all
+    assert "is created in BUILD, when" in plan.out, plan.all
     lake.slice("customers", "1", [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}])
     first = lake.process.run("job", "gold", "verify", **state)
     assert first.code == 0, first.all

@@ -1,4 +1,4 @@
-"""Targets: what a job takes through the phases, one module a kind."""
+"""Targets: the units that a job takes through the phases, one module for each kind."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ KINDS = {
     "validate": "lakewright.targets.validate:ValidateTarget",
     "verify": "lakewright.targets.verify:VerifyTarget",
 }
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
 NOT_OFFERED = {
     "blackhole": "Use a relation target with a relation of kind: empty.",
     "copyFile": "Use a copy target.",
     "deleteFile": "Use a truncate or drop target.",
-    "deltaVacuum": "Vacuum tables beside the runs.",
+    "deltaVacuum": "Vacuum tables outside of runs.",
     "getFile": "Use a copy target.",
-    "hiveDatabase": "Leave it out: tables and views make their database.",
+    "hiveDatabase": "Leave it out: creating a table or view creates its database.",
     "local": "Use a file target.",
     "mergeFiles": "Use a file target with parallelism: 1.",
     "null": "Use a relation target with a relation of kind: empty.",
     "putFile": "Use a copy target.",
-    "sftpUpload": "Copy the files beside the runs.",
-    "stream": "Streams aren't offered.",
+    "sftpUpload": "Copy the files outside of runs.",
+    "stream": "Streams are not supported.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Kinds of Flowman that are not supported, with what to use instead."""

@@ -1,4 +1,4 @@
-"""What `validate` and `verify` targets have in common: assertions, and what follows when one fails."""
+"""The base class of `validate` and `verify` targets: it checks assertions and acts on failed ones."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ __all__ = ["AssertionTarget", "ErrorMode", "ErrorModeText"]
 
 
 class ErrorMode(StrEnum):
-    """What a failed assertion does to the rest, and to the target."""
+    """Whether a failed assertion skips the remaining ones, and whether it fails the target."""
 
     FAIL_FAST = "failFast"
     FAIL_AT_END = "failAtEnd"
     FAIL_NEVER = "failNever"
 
 
-def _mode(declared: object) -> object:
+def _parse_mode(declared: object) -> object:
     if not isinstance(declared, str):
         return declared
     wanted = declared.replace("_", "").lower()
     return next((mode for mode in ErrorMode if mode.lower() == wanted), declared)
 
 
-def _by_name(declared: Any) -> Any:
+def _with_names(declared: Any) -> Any:
     if isinstance(declared, (list, tuple)):
         return {f"assertion {index}": each for index, each in enumerate(declared, 1)}
     return declared
 
 
-ErrorModeText = Annotated[ErrorMode, BeforeValidator(_mode)]
-Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_by_name)]
+ErrorModeText = Annotated[ErrorMode, BeforeValidator(_parse_mode)]
+Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_with_names)]
 
 
 class AssertionTarget(Target):
-    """Checks assertions, in the order written."""
+    """Checks assertions in the order of their declaration."""
 
-    assertions: Assertions = Declared(default_factory=dict, description="What must hold, by name.")
+    assertions: Assertions = Declared(default_factory=dict, description="Assertions to check, by name.")
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_AT_END,
-        description="Whether a failed one ends the rest, fails the target, or is only noted.",
+        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -76,8 +76,8 @@ class AssertionTarget(Target):
         """Check the assertions.
 
         Raises:
-            VerificationError: One doesn't hold, and the mode isn't failNever. What goes wrong while checking
-                is raised in every mode.
+            VerificationError: An assertion fails, and the mode is not failNever. An error while checking is
+                raised in every mode.
         """
         del phase
         failures: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""The `compare` target: two datasets that must hold the same rows."""
+"""The `compare` target: checks that two datasets hold the same rows."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _SHOWN = 10
 
 
 class CompareTarget(Target):
-    """Compares in VERIFY; rows may come in any order, and as often in the one as in the other."""
+    """Compares two datasets in VERIFY: each row must occur equally often in both, in any order."""
 
     actual: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to check.")
-    expected: Annotated[Dataset, KindOf("dataset")] = Declared(description="What it must hold.")
-    compare_schema: bool = Declared(default=False, description="Compare columns first, by the rules below.")
-    ignore_types: bool = Declared(default=False, description="Compare names only.")
-    ignore_nullability: bool = Declared(default=False, description="Leave out whether columns may be null.")
-    ignore_case: bool = Declared(default=False, description="Let names match in any case.")
-    ignore_order: bool = Declared(default=False, description="Let columns come in any order.")
+    expected: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset with the expected rows.")
+    compare_schema: bool = Declared(default=False, description="Compare columns too, by the rules below.")
+    ignore_types: bool = Declared(default=False, description="Compare column names only.")
+    ignore_nullability: bool = Declared(default=False, description="Ignore whether columns may be null.")
+    ignore_case: bool = Declared(default=False, description="Ignore the case of column names.")
+    ignore_order: bool = Declared(default=False, description="Ignore the order of columns.")
 
     def references(self) -> Iterable[Reference]:
-        """Return what the datasets name."""
+        """Return what the datasets refer to."""
         return [
             Reference(each.category, each.name, (side, *each.path))
             for side, dataset in (("actual", self.actual), ("expected", self.expected))
@@ -52,7 +52,7 @@ class CompareTarget(Target):
         return frozenset({Phase.VERIFY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the datasets are made of."""
+        """Return the resources that the datasets read."""
         del phase
         return self.actual.requires(workspace) | self.expected.requires(workspace)
 
@@ -60,7 +60,7 @@ class CompareTarget(Target):
         """Compare the datasets.
 
         Raises:
-            VerificationError: They differ; some of the rows are shown.
+            VerificationError: The datasets differ; the message shows some of the rows.
         """
         del phase
         actual, expected = (side.read(context.workspace) for side in (self.actual, self.expected))
@@ -72,7 +72,7 @@ class CompareTarget(Target):
         return Outcome()
 
     def _schema_differences(self, actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:
-        """Return differences of the columns; of names alone where only rows are to be compared."""
+        """Return the differences of columns; only their names count unless `compareSchema` is set."""
         rules = SchemaRules(
             types=self.compare_schema and not self.ignore_types,
             nullability=self.compare_schema and not (self.ignore_nullability or self.ignore_types),
@@ -87,7 +87,7 @@ def _row_differences(actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:
     surplus, missing = actual.exceptAll(expected), expected.exceptAll(actual)
     return tuple(
         f"{word}: {shown}"
-        for word, rows in (("not expected", surplus), ("missing", missing))
+        for word, rows in (("unexpected", surplus), ("missing", missing))
         if (shown := _sample(rows))
     )
 

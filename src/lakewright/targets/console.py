@@ -1,4 +1,4 @@
-"""The `console` target: some rows, shown to whoever runs the job."""
+"""The `console` target: prints some rows of a dataset."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ _WIDEST = 60
 
 
 class ConsoleTarget(Target):
-    """Shows rows in BUILD, as a table."""
+    """Prints rows as a table in BUILD."""
 
-    input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(description="Dataset to show.")
-    limit: int = Declared(default=100, ge=0, description="Rows to show at most.")
-    columns: Texts = Declared(default=(), description="Columns to show; all unless given.")
+    input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(
+        description="Dataset to print."
+    )
+    limit: int = Declared(default=100, ge=0, description="Largest number of rows to print.")
+    columns: Texts = Declared(default=(), description="Columns to print; by default all.")
 
     def references(self) -> Iterable[Reference]:
-        """Return what the dataset names."""
+        """Return what the dataset refers to."""
         return [
             Reference(each.category, each.name, ("input", *each.path)) for each in self.input.references()
         ]
@@ -45,17 +47,17 @@ class ConsoleTarget(Target):
         return frozenset({Phase.BUILD})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the dataset is made of."""
+        """Return the resources that the dataset reads."""
         del phase
         return self.input.requires(workspace)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that it must run."""
+        """Return that the target always runs."""
         del observation, defaults
-        return Dirtiness.yes("showing always runs")
+        return Dirtiness.yes("a console target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Show the rows."""
+        """Print the rows."""
         del phase
         frame = self.input.read(context.workspace)
         names = list(self.columns) or frame.columns
@@ -66,7 +68,7 @@ class ConsoleTarget(Target):
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    """Yield lines in which columns stand below each other; long texts are cut."""
+    """Yield lines with aligned columns; long values are cut."""
     cells = [[_cut(value) for value in row] for row in rows]
     widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))]
     for row in cells:

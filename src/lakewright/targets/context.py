@@ -1,4 +1,4 @@
-"""What a target is given to work with: the workspace, the stores and what the run was asked for."""
+"""The context that targets work in: workspace, manifest, leases and the options of the run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Context", "RunOptions"]
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the run was asked for.
+    """Options of a run.
 
     Attributes:
         permissions: What the run may do that is refused by default.
-        wait: Leases of others are waited for.
-        preview: Looking counts the deletes that the next slices imply.
+        wait: Whether to wait for leases and locks of other runs.
+        preview: Whether observing counts the deletes that the next slice implies.
     """
 
     permissions: Permissions = field(default_factory=Permissions)
@@ -36,16 +36,17 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What targets of one instance share.
+    """What the targets of one instance share.
 
     Attributes:
-        clock: The time now, with a zone.
-        say: Prints a line of a target's own output.
-        warn: Takes a warning.
-        redact: Takes the project's secrets out of a text.
+        clock: Returns the present instant, with a time zone.
+        say: Prints a line of a target's output.
+        defaults: Values for what a target does not declare.
+        warn: Reports a warning.
+        redact: Replaces the project's secrets in a text.
         takeover: Who may take over a stale lock.
-        is_stopping: Tells whether the run is to stop: what is begun is finished, nothing more is begun.
-        is_cut_off: Tells whether what is begun was made to end at once, so that it is no failure.
+        is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
+        is_cut_off: Returns whether work in progress was cancelled; its errors then count as no failure.
     """
 
     workspace: Workspace

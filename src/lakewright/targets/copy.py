@@ -1,4 +1,4 @@
-"""The `copy` target: one dataset's rows in another."""
+"""The `copy` target: copies the rows of one dataset to another."""
 
 from __future__ import annotations
 
@@ -41,32 +41,34 @@ def _lower(declared: object) -> object:
 
 
 class SchemaFile(Model):
-    """A file that describes the columns of what was copied."""
+    """A file that describes the columns of the copied rows."""
 
     format: Annotated[Literal["spark"], BeforeValidator(_lower)] = Declared(
-        default="spark", description="Form of the description."
+        default="spark", description="Format of the description."
     )
-    file: str = Declared(description="The file, below the project's folder.")
+    file: str = Declared(description="Path of the file, relative to the project's folder.")
 
 
 class CopyTarget(Target):
-    """Copies in BUILD; TRUNCATE and DESTROY remove what was copied."""
+    """Copies rows in BUILD; TRUNCATE and DESTROY remove them."""
 
     source: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to copy.")
     target: Annotated[Dataset, KindOf("dataset")] = Declared(
         description="Dataset to copy to: file or relation."
     )
-    mode: OutputModeText | None = Declared(default=None, description="What happens to rows that are there.")
+    mode: OutputModeText | None = Declared(
+        default=None, description="What happens to rows that the target already holds."
+    )
     schema_file: SchemaFile | None = Declared(
         default=None, alias="schema", description="File to write a description of the columns to."
     )
     parallelism: int | None = Declared(
-        default=None, description="Files to write at most; 0 leaves it to Spark."
+        default=None, description="Largest number of files to write; 0 leaves it to Spark."
     )
-    rebalance: bool | None = Declared(default=None, description="Spread the rows evenly over the files.")
+    rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
 
     def references(self) -> Iterable[Reference]:
-        """Return what the datasets name."""
+        """Return what the datasets refer to."""
         return [
             Reference(each.category, each.name, (side, *each.path))
             for side, dataset in (("source", self.source), ("target", self.target))
@@ -78,33 +80,33 @@ class CopyTarget(Target):
         return frozenset({Phase.BUILD, Phase.VERIFY, Phase.TRUNCATE, Phase.DESTROY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the source is made of, or in VERIFY the target."""
+        """Return the resources that the source reads; in VERIFY, those of the target."""
         return (self.target if phase is Phase.VERIFY else self.source).requires(workspace)
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return where the target's rows are."""
+        """Return the resources that hold the target's rows."""
         if phase is Phase.VERIFY:
             return frozenset()
         relation, partition = self.target.stored(workspace)
         return relation.resources(workspace, partition)
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the target is there and filled."""
+        """Return whether the target exists and holds rows."""
         relation, partition = self.target.stored(context.workspace)
         return relation.observe(context.workspace, partition)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in BUILD, by its policy."""
+        """Return whether the target must run in BUILD, by its build policy."""
         mode = self.mode or defaults.output_mode
         policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Copy, see that it is there, or remove it."""
+        """Copy the rows, check that the target exists, or remove the rows."""
         if phase is Phase.VERIFY:
             found = self.observe(context)
             if found.exists is Answer.NO:
-                raise VerificationError(f"{self.label}: {found.subject} doesn't exist", remedy="Run BUILD.")
+                raise VerificationError(f"{self.label}: {found.subject} does not exist", remedy="Run BUILD.")
             return Outcome()
         workspace, resources = context.workspace, self.provides(context.workspace, phase)
         with hold_leases(context, resources):
@@ -115,23 +117,23 @@ class CopyTarget(Target):
     def _build(self, context: Context) -> Outcome:
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
-        mode, refused = effective_mode(
+        mode, skipped = effective_mode(
             self.label,
             relation,
             workspace,
             partition=partition,
             mode=self.mode or context.defaults.output_mode,
         )
-        if refused is not None:
-            return refused
+        if skipped is not None:
+            return skipped
         frame = self.source.read(workspace)
         if self.schema_file is not None:
-            self._describe(workspace, frame)
+            self._write_schema(workspace, frame)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         summary = relation.write(workspace, frame, partition=partition, mode=mode)
         return Outcome(metrics={"target_records": summary.rows})
 
-    def _describe(self, workspace: Workspace, frame: DataFrame) -> None:
+    def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:
         file = Path(workspace.storage(self.schema_file.file if self.schema_file else ""))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""The `count` target: how many rows a mapping gives."""
+"""The `count` target: counts the rows of a mapping."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["CountTarget"]
 
 
 class CountTarget(Target):
-    """Counts in BUILD, and says the number."""
+    """Counts the rows in BUILD, and prints the number."""
 
-    mapping: Input = Declared(description="Mapping whose rows are counted.")
+    mapping: Input = Declared(description="Mapping whose rows to count.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mapping."""
@@ -38,17 +38,17 @@ class CountTarget(Target):
         return frozenset({Phase.BUILD})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the mapping is made of."""
+        """Return the resources that the mapping reads."""
         del phase
         return workspace.required(self.mapping)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that it must run."""
+        """Return that the target always runs."""
         del observation, defaults
-        return Dirtiness.yes("counting always runs")
+        return Dirtiness.yes("a count target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Count the rows."""
+        """Count the rows and print the number."""
         del phase
         rows = context.workspace.frame(self.mapping).count()
         context.say(f"{self.mapping}: {rows} rows")

@@ -1,4 +1,4 @@
-"""What holds for every target that doesn't say otherwise, from the project's configuration."""
+"""Default values for targets, from the project's configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class VerifyPolicy(StrEnum):
-    """What an empty relation means in VERIFY; one that isn't there always fails."""
+    """Whether VERIFY accepts an empty relation; a missing one always fails."""
 
     EMPTY_AS_FAILURE = "EMPTY_AS_FAILURE"
     EMPTY_AS_SUCCESS = "EMPTY_AS_SUCCESS"
@@ -25,25 +25,25 @@ class VerifyPolicy(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> VerifyPolicy:
-        """Return the policy that a text names; case and underscores don't matter.
+        """Return the policy of that name; case and underscores are ignored.
 
         Raises:
-            ValueError: There is no such policy.
+            ValueError: No policy has that name.
         """
         wanted = text.replace("_", "").upper()
         for policy in cls:
             if policy.replace("_", "") == wanted:
                 return policy
-        raise ValueError(f"no verify policy {text!r}; there are {', '.join(cls)}")
+        raise ValueError(f"{text!r} is not a verify policy; choose one of {', '.join(cls)}")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetDefaults:
-    """Defaults of targets.
+    """Default values for what targets do not declare.
 
     Attributes:
-        parallelism: Files that a write makes at most; None leaves that to Spark.
-        rebalance: Whether rows are spread evenly over those files.
+        parallelism: Largest number of files of one write; None leaves it to Spark.
+        rebalance: Whether rows are distributed evenly over those files.
     """
 
     build_policy: BuildPolicy = BuildPolicy.COMPAT
@@ -57,7 +57,7 @@ class TargetDefaults:
         """Return the defaults that a project's configuration declares.
 
         Raises:
-            SpecError: A value is none that the key can have.
+            SpecError: A key has an invalid value.
         """
         return cls(
             build_policy=_read(config, "buildPolicy", BuildPolicy.parse, BuildPolicy.COMPAT),

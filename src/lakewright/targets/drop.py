@@ -1,4 +1,4 @@
-"""The `drop` target: a relation that isn't used any more, removed."""
+"""The `drop` target: removes a relation that is no longer used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPPOSITE = {Answer.YES: Answer.NO, Answer.NO: Answer.YES, Answer.UNKNOWN: Answe
 
 
 class DropTarget(Target):
-    """Removes a relation in CREATE and in DESTROY; VERIFY fails while it is there."""
+    """Removes a relation in CREATE and in DESTROY; VERIFY fails if it still exists."""
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
@@ -48,21 +48,22 @@ class DropTarget(Target):
         """Return the relation.
 
         Raises:
-            SpecError: It is of a kind that can only be read.
+            SpecError: The relation can only be read.
         """
         relation = Relation.named(workspace, self.relation)
         if not isinstance(relation, ManagedRelation):
-            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} can't be removed")
+            raise SpecError.of(f"{self.label}: a relation of kind {relation.kind!r} cannot be removed")
         return relation
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the relation, where it is removed."""
+        """Return the relation in the phases that remove it."""
         return frozenset() if phase is Phase.VERIFY else self.managed(workspace).resources(workspace)
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the relation is gone: `exists` says so, as this target wants it.
+        """Return whether the relation has been removed.
 
-        `filled` says whether it is there, which is what DESTROY leaves as no.
+        `exists` is inverted: it is YES once the relation is gone, as that is what CREATE achieves. `filled`
+        says whether the relation exists, and DESTROY leaves it as NO.
         """
         found = self.managed(context.workspace).observe(context.workspace)
         if found.error is not None:
@@ -70,7 +71,7 @@ class DropTarget(Target):
         return Observation(f"drop {found.subject}", exists=_OPPOSITE[found.exists], filled=found.exists)
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether there is anything to remove."""
+        """Return whether the relation exists and must be removed."""
         if phase is Phase.VERIFY:
             return super().dirtiness(phase, observation, defaults)
         if observation.error is not None:
@@ -79,16 +80,16 @@ class DropTarget(Target):
         if is_there is Answer.UNKNOWN:
             return Dirtiness.unknown("whether it exists is unknown")
         return (
-            Dirtiness.yes("exists, and is to be removed")
+            Dirtiness.yes("exists, and must be removed")
             if is_there is Answer.YES
-            else Dirtiness.no("is gone")
+            else Dirtiness.no("has been removed")
         )
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Remove the relation, or see that it is gone.
+        """Remove the relation, or in VERIFY check that it does not exist.
 
         Raises:
-            DataLossError: It holds rows, and CREATE has no leave to lose them.
+            DataLossError: The relation holds rows, and CREATE is not allowed to lose them.
         """
         workspace = context.workspace
         relation = self.managed(workspace)

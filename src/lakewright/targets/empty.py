@@ -14,14 +14,14 @@ __all__ = ["EmptyTarget"]
 
 
 class EmptyTarget(Target):
-    """Stands for a target in an order; it is never dirty."""
+    """Does nothing and is never dirty; `before` and `after` of other targets can refer to it."""
 
     def phases(self) -> frozenset[Phase]:
-        """Return all but VALIDATE."""
+        """Return all phases except VALIDATE."""
         return frozenset(Phase) - {Phase.VALIDATE}
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that there is nothing to do."""
+        """Return that the target never runs."""
         del phase, observation, defaults
         return Dirtiness.no("is never dirty")
 

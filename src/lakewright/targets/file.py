@@ -1,4 +1,4 @@
-"""The `file` target: a mapping's rows in files that no relation describes."""
+"""The `file` target: writes a mapping's rows to files that no relation describes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["FileTarget"]
 
 
 class FileTarget(WritingTarget):
-    """Writes files to a location, in a folder named after the partition where one is given."""
+    """Writes files to a location; with a partition, to a folder named after it."""
 
-    location: str = Declared(description="Folder; relative to the project's.")
+    location: str = Declared(description="Folder, relative to the project's folder.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
-    options: TextMap = Declared(default_factory=dict, description="Spark's options of the format.")
+    options: TextMap = Declared(default_factory=dict, description="Options of Spark for the format.")
 
     def output(self, workspace: Workspace) -> FileRelation:
         """Return the files as a relation."""

@@ -1,4 +1,4 @@
-"""The `jdbcCommand` target: statements that a database runs, a list of them for each phase."""
+"""The `jdbcCommand` target: runs SQL statements in a database, a list of them for each phase."""
 
 from __future__ import annotations
 
@@ -30,56 +30,59 @@ __all__ = ["CommandAction", "JdbcCommandTarget"]
 
 
 class CommandAction(Model):
-    """What is run in a phase."""
+    """The statements to run in a phase."""
 
-    sql: Texts = Declared(min_length=1, description="Statements, in the database's own SQL.")
+    sql: Texts = Declared(min_length=1, description="Statements in the SQL of the database.")
     condition: str | None = Declared(
         default=None,
         description="Query whose first value must be 1 or more for them to run; no row counts as 0.",
     )
     transactional: bool = Declared(
-        default=False, description="Whether they run in one transaction; else each runs in its own."
+        default=False,
+        description="Whether to run the statements in one transaction; otherwise each runs in its own.",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Observation):
-    """What a target's conditions said; the error of one that couldn't be asked is its reason."""
+class ConditionObservation(Observation):
+    """The results of a target's conditions; a query that fails gives an unknown result with its error."""
 
     conditions: Mapping[Phase, Dirtiness] = field(default_factory=dict)
 
     def after(self, phase: Phase) -> Observation:
-        """Return what is expected once a phase has run: conditions may then hold or not."""
+        """Return what is expected once a phase has run: every condition is then unknown."""
         del phase
-        return replace(self, conditions=dict.fromkeys(self.conditions, _OPEN))
+        return replace(self, conditions=dict.fromkeys(self.conditions, _UNKNOWN_LATER))
 
 
-_OPEN = Dirtiness.unknown("its condition may be another once what comes before has run")
+_UNKNOWN_LATER = Dirtiness.unknown("its condition may change when earlier steps have run")
 
 
 class JdbcCommandTarget(Target):
-    """Runs statements in a database: in each phase those of its action, where its condition holds.
+    """Runs statements in a database, in each phase those of its action if the condition holds.
 
-    What they do is theirs: nothing is known of what they make, so say by `after` and `before` when they run.
+    The effects of the statements are not known, so declare with `after` and `before` when they run.
     """
 
-    connection: ConnectionReference = Declared(description="Name of the connection, or the connection.")
+    connection: ConnectionReference = Declared(
+        description="Name of the connection, or the connection itself."
+    )
     properties: TextMap = Declared(
-        default_factory=dict, description="Properties for the driver, over the connection's."
+        default_factory=dict, description="Properties for the driver; they override those of the connection."
     )
     validate_: CommandAction | None = Declared(
-        default=None, alias="validate", description="What is run in VALIDATE."
+        default=None, alias="validate", description="Statements to run in VALIDATE."
     )
-    create: CommandAction | None = Declared(default=None, description="What is run in CREATE.")
-    build: CommandAction | None = Declared(default=None, description="What is run in BUILD.")
-    verify: CommandAction | None = Declared(default=None, description="What is run in VERIFY.")
-    truncate: CommandAction | None = Declared(default=None, description="What is run in TRUNCATE.")
-    destroy: CommandAction | None = Declared(default=None, description="What is run in DESTROY.")
+    create: CommandAction | None = Declared(default=None, description="Statements to run in CREATE.")
+    build: CommandAction | None = Declared(default=None, description="Statements to run in BUILD.")
+    verify: CommandAction | None = Declared(default=None, description="Statements to run in VERIFY.")
+    truncate: CommandAction | None = Declared(default=None, description="Statements to run in TRUNCATE.")
+    destroy: CommandAction | None = Declared(default=None, description="Statements to run in DESTROY.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.actions():
-            raise ValueError("a jdbcCommand target has an action for one phase at least: create, build, …")
+            raise ValueError("a jdbcCommand target needs an action for at least one phase: create, build, …")
         return self
 
     def references(self) -> Iterable[Reference]:
@@ -106,44 +109,44 @@ class JdbcCommandTarget(Target):
         return jdbc_connection(workspace, self.connection, self.label).open(workspace.lake, self.properties)
 
     def observe(self, context: Context) -> Observation:
-        """Return what the conditions say now."""
+        """Return the present results of the conditions."""
         digest = sha256(self.model_dump_json().encode()).hexdigest()[:12]
         answers = {
-            phase: self._asked(context, action)
+            phase: self._evaluate(context, action)
             for phase, action in self.actions().items()
             if action.condition is not None
         }
-        return Held(f"commands:{self.name} {digest}", conditions=answers)
+        return ConditionObservation(f"commands:{self.name} {digest}", conditions=answers)
 
-    def _asked(self, context: Context, action: CommandAction) -> Dirtiness:
+    def _evaluate(self, context: Context, action: CommandAction) -> Dirtiness:
         try:
             rows = self._dialect(context.workspace).database.query(action.condition or "", most=1)
         except LakewrightError as error:
-            return Dirtiness.unknown(f"its condition can't be asked: {error.message}")
+            return Dirtiness.unknown(f"its condition cannot be evaluated: {error.message}")
         value = rows[0][0] if rows else None
         try:
             holds = value is not None and int(value) >= 1
         except (TypeError, ValueError):
-            return Dirtiness.unknown(f"its condition gives {value!r}, which is no number")
-        return Dirtiness.yes("its condition holds") if holds else Dirtiness.no("its condition doesn't hold")
+            return Dirtiness.unknown(f"its condition returns {value!r}, which is not a number")
+        return Dirtiness.yes("its condition holds") if holds else Dirtiness.no("its condition does not hold")
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the phase's condition holds; without one it always runs."""
+        """Return whether the phase's condition holds; without a condition the target always runs."""
         del defaults
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
-        conditions = observation.conditions if isinstance(observation, Held) else {}
+        conditions = observation.conditions if isinstance(observation, ConditionObservation) else {}
         return conditions.get(phase, Dirtiness.yes("has no condition"))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Run the phase's statements, unless its condition says now that there is nothing to do.
+        """Run the phase's statements, unless its condition no longer holds.
 
         Raises:
-            TargetError: The database refuses a statement.
+            TargetError: The database rejects a statement.
         """
         action = self.actions()[phase]
         if action.condition is not None:
-            answer = self._asked(context, action)
+            answer = self._evaluate(context, action)
             if answer.verdict is Answer.NO:
                 return Outcome(reasons=(f"nothing was run: {answer.reasons[0]}",))
         database = self._dialect(context.workspace).database

@@ -1,4 +1,4 @@
-"""The `measure` target: numbers about what was built, as metrics of the run."""
+"""The `measure` target: measures what was built, and records the numbers as metrics of the run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ __all__ = ["MeasureTarget"]
 
 
 class MeasureTarget(Target):
-    """Takes measures in VERIFY; each gives metrics."""
+    """Takes measures in VERIFY; each measure returns metrics."""
 
-    measures: NamedMap[Annotated[Measure, KindOf("measure")]] = Declared(description="The measures, by name.")
+    measures: NamedMap[Annotated[Measure, KindOf("measure")]] = Declared(
+        description="Measures to take, by name."
+    )
 
     def references(self) -> Iterable[Reference]:
-        """Return what the measures read."""
+        """Return what the measures refer to."""
         return [
             Reference(each.category, each.name, ("measures", name, *each.path))
             for name, measure in self.measures.items()
@@ -39,7 +41,7 @@ class MeasureTarget(Target):
         return frozenset({Phase.VERIFY})
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the measures read."""
+        """Return the resources that the measures read."""
         del phase
         return frozenset().union(*(measure.requires(workspace) for measure in self.measures.values()))
 
@@ -55,7 +57,7 @@ class MeasureTarget(Target):
 
 
 def _metrics(taken: list[tuple[str, Measurement]]) -> dict[str, Any]:
-    """Return a number for a metric that is there once and has no labels, else a list with labels."""
+    """Return a number for a metric that occurs once and has no labels, otherwise a list with labels."""
     metrics: dict[str, Any] = {}
     for name in dict.fromkeys(found.name for _, found in taken):
         same = [(measure, found) for measure, found in taken if found.name == name]

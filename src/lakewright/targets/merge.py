@@ -1,4 +1,4 @@
-"""The `merge` target: a mapping's rows merged into a Delta table, clause by clause."""
+"""The `merge` target: merges a mapping's rows into a Delta table, by a list of clauses."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def _lower(declared: object) -> object:
 
 
 class MergeClause(Model):
-    """What is done with rows that meet a condition."""
+    """An action on the rows that meet a condition."""
 
     action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(_lower)] = Declared(
-        description="insert rows without a match; update or delete matched ones."
+        description="insert rows without a match; update or delete matched rows."
     )
     condition: str | None = Declared(
-        default=None, description="SQL condition on `source` and `target`; all rows unless given."
+        default=None, description="SQL condition on `source` and `target`; by default all rows."
     )
     columns: TextMap = Declared(
         default_factory=dict,
-        description="SQL expression for each column to set; columns of the same name unless given.",
+        description="SQL expression for each column to set; by default the source column of the same name.",
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.action == "delete" and self.columns:
-            raise ValueError("a clause that deletes sets no `columns`")
+            raise ValueError("a delete clause cannot have `columns`")
         return self
 
 
@@ -54,39 +54,39 @@ class MergeTarget(RelationTarget):
     """Merges a mapping's rows, `source`, into a Delta relation, `target`, in one commit."""
 
     merge_key: Texts = Declared(
-        default=(), description="Columns by which rows match; the relation's unless given."
+        default=(), description="Columns by which rows match; by default the merge key of the relation."
     )
     condition: str | None = Declared(
-        default=None, description="SQL condition by which rows match, in place of a key."
+        default=None, description="SQL condition by which rows match, instead of a key."
     )
     clauses: Listed[MergeClause] = Declared(
-        min_length=1, description="What is done with the rows, first match first."
+        min_length=1, description="Actions on the rows; the first clause that matches a row applies."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.mapping is None:
-            raise ValueError("a merge target has a `mapping`")
+            raise ValueError("a merge target needs a `mapping`")
         if self.merge_key and self.condition is not None:
-            raise ValueError("a merge target has one of `mergeKey` and `condition`")
+            raise ValueError("a merge target cannot have both `mergeKey` and `condition`")
         return self
 
     def output(self, workspace: Workspace) -> DeltaRelation:
         """Return the relation.
 
         Raises:
-            SpecError: It isn't a Delta relation.
+            SpecError: The relation is not a Delta table.
         """
         relation = super().output(workspace)
         if not isinstance(relation, DeltaRelation):
             raise SpecError.of(
-                f"{self.label}: rows can't be merged into a relation of kind {relation.kind!r}",
-                remedy="Name one of kind delta.",
+                f"{self.label}: rows cannot be merged into a relation of kind {relation.kind!r}",
+                remedy="Name a relation of kind delta.",
             )
         return relation
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that the target must run: what is merged is only known then."""
+        """Return that the target always runs, as only the merge itself shows what changes."""
         del observation, defaults
         return Dirtiness.yes("a merge always runs")
 

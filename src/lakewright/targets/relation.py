@@ -1,4 +1,4 @@
-"""The `relation` target: a mapping's rows in a relation, or a relation by itself."""
+"""The `relation` target: creates a relation, and writes a mapping's rows into it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["RelationTarget"]
 
 
 class RelationTarget(WritingTarget):
-    """Creates or migrates a relation, writes a mapping's rows into it, and sees that they are there.
+    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
 
-    Without a mapping it only creates, checks and removes the relation.
+    Without a mapping the target only creates, checks and removes the relation.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
@@ -46,24 +46,24 @@ class RelationTarget(WritingTarget):
         return Relation.named(workspace, self.relation)
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
-        """Return the phases; a view is made in BUILD if what it reads isn't there before."""
+        """Return the phases; a view also has BUILD, which creates it if CREATE came before its inputs."""
         return self.phases() | ({Phase.BUILD} if self._is_view(workspace) else frozenset())
 
     def _is_view(self, workspace: Workspace) -> bool:
         return self.mapping is None and isinstance(self.output(workspace), ViewRelation)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the relation's creation, or the mapping, is made of."""
+        """Return what creating the relation, or the mapping, reads."""
         found = super().requires(workspace, phase)
         if phase is Phase.BUILD and self._is_view(workspace):
             found |= self.managed(workspace).requires(workspace)
         return found
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run; a view waits for what it reads."""
+        """Return whether the target must run; a view waits until its inputs exist."""
         if isinstance(observation, WaitingView) and observation.inputs and phase is Phase.CREATE:
             if observation.exists is Answer.NO:
-                return Dirtiness.no(f"is made in BUILD, once there is {', '.join(observation.inputs)}")
+                return Dirtiness.no(f"is created in BUILD, when {', '.join(observation.inputs)} exists")
         elif self.mapping is None and phase is Phase.BUILD:
             return create_dirtiness(observation)
         return super().dirtiness(phase, observation, defaults)
@@ -74,7 +74,7 @@ class RelationTarget(WritingTarget):
         if isinstance(relation, ViewRelation) and relation.observe(workspace).exists is Answer.NO:
             inputs = relation.missing(workspace)
             if inputs:
-                return Outcome(Status.SKIPPED, reasons=(f"there is no {', '.join(inputs)} yet",))
+                return Outcome(Status.SKIPPED, reasons=(f"{', '.join(inputs)} does not exist yet",))
         return super()._create(context)
 
     def _build(self, context: Context) -> Outcome:

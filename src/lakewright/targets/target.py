@@ -1,4 +1,4 @@
-"""What every target is: work in some phases, with what it requires, provides, finds and does there."""
+"""The base class of targets: the phases, dependencies, observation and work of a target."""
 
 from __future__ import annotations
 
@@ -46,91 +46,97 @@ DurationText = Annotated[
 
 
 class Target(Named):
-    """A target as declared."""
+    """A unit of work that a job takes through the phases."""
 
-    description: str | None = Declared(default=None, description="What it makes, for people.")
+    description: str | None = Declared(default=None, description="Description for people.")
     before: Texts = Declared(default=(), description="Targets that run after this one.")
-    after: Texts = Declared(default=(), description="Targets that run before this one, and taint it.")
-    enabled: bool = Declared(default=True, description="Whether it takes part at all.")
-    build_policy: BuildPolicyText | None = Declared(default=None, description="When it is dirty in BUILD.")
-    verify_policy: VerifyPolicyText | None = Declared(
-        default=None, description="What emptiness means in VERIFY."
+    after: Texts = Declared(
+        default=(), description="Targets that run before this one, and taint it when they run."
     )
-    retries: int = Declared(default=0, ge=0, description="Further attempts where trying again may succeed.")
+    enabled: bool = Declared(default=True, description="Whether the target takes part in runs.")
+    build_policy: BuildPolicyText | None = Declared(
+        default=None, description="When the target is dirty in BUILD."
+    )
+    verify_policy: VerifyPolicyText | None = Declared(
+        default=None, description="Whether VERIFY accepts an empty result."
+    )
+    retries: int = Declared(
+        default=0, ge=0, description="Number of further attempts after an error that a retry may cure."
+    )
     timeout: DurationText | None = Declared(
-        default=None, description="Longest time a phase may take, PT1H for one."
+        default=None, description="Longest time that a phase may take, such as PT1H."
     )
     documentation: Documentation | None = Declared(
-        default=None, exclude=True, description="What the documentation shows; checks."
+        default=None, exclude=True, description="Descriptions and checks for the documentation."
     )
-    metadata: Any = Declared(default=None, description="Labels of the author's own.")
+    metadata: Any = Declared(default=None, description="Labels for selecting targets.")
 
     @field_validator("timeout")
     @classmethod
-    def _fixed(cls, timeout: Duration | None) -> Duration | None:
+    def _check_timeout(cls, timeout: Duration | None) -> Duration | None:
         if timeout is not None and timeout.exact <= timedelta(0):
-            raise ValueError("the time must be longer than nothing")
+            raise ValueError("the timeout must be longer than zero")
         return timeout
 
     @classmethod
     def named(cls, workspace: Workspace, name: str) -> Target:
-        """Return a target of the project.
+        """Return the project's target of that name.
 
         Raises:
-            SpecError: There is none of that name.
+            SpecError: No target has that name.
         """
         found = workspace.target(name)
         if not isinstance(found, Target):
-            raise SpecError.of(f"{name!r} is no target")
+            raise SpecError.of(f"{name!r} is not a target")
         return found
 
     def links(self) -> Iterable[Reference]:
-        """Return the targets of `before` and `after`."""
+        """Return references to the targets in `before` and `after`."""
         for field, names in (("before", self.before), ("after", self.after)):
             for index, name in enumerate(names):
                 yield Reference("target", name, (field, index))
 
     def mentions(self) -> Iterable[Reference]:
-        """Return what its checks refer to."""
+        """Return what the documentation checks refer to."""
         return () if self.documentation is None else self.documentation.references()
 
     @property
     def label(self) -> str:
-        """The target in messages."""
+        """The target as messages name it."""
         return f"target {self.name!r}"
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
-        """Return the labels by which it can be chosen: `key` and `key=value` of each."""
+        """Return the labels that select the target: `key` and `key=value` of each."""
         del workspace
         labels = (self.metadata or {}).get("labels") or {}
         return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
 
     @abstractmethod
     def phases(self) -> frozenset[Phase]:
-        """Return the phases in which there is something to do."""
+        """Return the phases in which the target has work, judged by its definition alone."""
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
-        """Return these phases, and those that what it names brings along."""
+        """Return the phases in which the target has work, given the relations that it names."""
         del workspace
         return self.phases()
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what must be there before the target runs in a phase."""
+        """Return the resources that must exist before the target runs in a phase."""
         del workspace, phase
         return frozenset()
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what is there once the target has run in a phase, or in TRUNCATE and DESTROY isn't."""
+        """Return the resources that the target writes in a phase, or removes in TRUNCATE and DESTROY."""
         del workspace, phase
         return frozenset()
 
     def observe(self, context: Context) -> Observation:
-        """Return what is found before anything runs; nothing is changed by asking."""
+        """Return the present state of what the target writes; nothing is changed."""
         del context
         return Observation(f"target:{self.name}")
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in a phase, given what is found; pure.
+        """Return whether the target must run in a phase, given its observation; does no I/O.
 
         Source: `lifecycles-and-phases.md`, "Dirtiness".
         """
@@ -145,7 +151,7 @@ class Target(Named):
         return Dirtiness.yes(f"{phase} always runs")
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in BUILD."""
+        """Return whether the target must run in BUILD, by its build policy or the default one."""
         policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
 
@@ -154,5 +160,5 @@ class Target(Named):
         """Do the target's work in a phase.
 
         Raises:
-            LakewrightError: It could not be done; nothing is half done for readers.
+            LakewrightError: The work failed; readers see all of what was there before, or all of the new.
         """

@@ -1,4 +1,4 @@
-"""The `truncate` target: a relation, or partitions of it, emptied."""
+"""The `truncate` target: empties a relation, or some of its partitions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ __all__ = ["TruncateTarget"]
 
 
 class TruncateTarget(Target):
-    """Empties in BUILD and in TRUNCATE what it names; VERIFY fails if any of it is filled."""
+    """Empties a relation or partitions in BUILD and in TRUNCATE; VERIFY fails if any rows are left."""
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
     partitions: Selection = Declared(
-        default_factory=dict, description="Values, lists or ranges (both ends included); all unless given."
+        default_factory=dict,
+        description="Values, lists or ranges (both ends included); by default all partitions.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -50,7 +51,7 @@ class TruncateTarget(Target):
         """Return the relation.
 
         Raises:
-            SpecError: It holds no rows.
+            SpecError: The relation holds no rows of its own.
         """
         relation = Relation.named(workspace, self.relation)
         if not isinstance(relation, StoredRelation):
@@ -61,14 +62,14 @@ class TruncateTarget(Target):
         return expand_selection(self.stored(workspace).partitions, self.partitions) or ({},)
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the partitions that are emptied, or the whole."""
+        """Return the partitions that are emptied, or the whole relation."""
         if phase is Phase.VERIFY:
             return frozenset()
         relation = self.stored(workspace)
         return frozenset().union(*(relation.resources(workspace, each) for each in self._selected(workspace)))
 
     def observe(self, context: Context) -> Observation:
-        """Return whether there are rows left; `filled` says that there are none, as this target wants it."""
+        """Return whether rows are left; `filled` is inverted: YES if there are none, as BUILD leaves it."""
         found = self._filled(context.workspace)
         subject = f"truncate {self.name}: {', '.join(sorted(found))}"
         if Answer.YES in found.values():
@@ -82,19 +83,19 @@ class TruncateTarget(Target):
         return {each.subject: each.filled for each in observations}
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether there is anything to empty."""
+        """Return whether there are rows to remove."""
         if phase is Phase.VERIFY:
             return super().dirtiness(phase, observation, defaults)
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         if observation.filled is Answer.UNKNOWN:
-            return Dirtiness.unknown("whether it is filled is unknown")
+            return Dirtiness.unknown("whether it holds rows is unknown")
         if observation.filled is Answer.YES:
             return Dirtiness.no("is empty")
-        return Dirtiness.yes("is filled")
+        return Dirtiness.yes("holds rows")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Remove the rows, or see that there are none."""
+        """Remove the rows, or in VERIFY check that there are none."""
         workspace = context.workspace
         if phase is Phase.VERIFY:
             filled = [subject for subject, answer in self._filled(workspace).items() if answer is Answer.YES]

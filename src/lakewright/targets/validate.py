@@ -1,4 +1,4 @@
-"""The `validate` target: what must hold before anything is created or built."""
+"""The `validate` target: assertions that must hold before anything is created or built."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["ValidateTarget"]
 
 
 class ValidateTarget(AssertionTarget):
-    """Checks assertions in VALIDATE, and stops at the first that fails unless told otherwise."""
+    """Checks assertions in VALIDATE, and by default stops at the first one that fails."""
 
     mode: ErrorModeText = Declared(
         default=ErrorMode.FAIL_FAST,
-        description="Whether a failed one ends the rest, fails the target, or is only noted.",
+        description="Whether a failed assertion stops the target, fails it at the end, or only warns.",
     )
 
     def phases(self) -> frozenset[Phase]:

@@ -1,4 +1,4 @@
-"""The `verify` target: what must hold after everything is built."""
+"""The `verify` target: assertions that must hold after everything is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["VerifyTarget"]
 
 
 class VerifyTarget(AssertionTarget):
-    """Checks assertions in VERIFY, all of them unless told otherwise."""
+    """Checks assertions in VERIFY, and by default all of them even if one fails."""
 
     def phases(self) -> frozenset[Phase]:
         """Return VERIFY."""

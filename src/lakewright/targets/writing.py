@@ -1,4 +1,4 @@
-"""What targets have in common that write a mapping's rows into a relation."""
+"""The base class of targets that write a mapping's rows into a relation."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ OutputModeText = Annotated[
     OutputMode, BeforeValidator(lambda text: OutputMode.parse(text) if isinstance(text, str) else text)
 ]
 
-_ALONE = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+_WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 
 
 def repartition(
     frame: DataFrame, parallelism: int | None, rebalance: bool | None, defaults: TargetDefaults
 ) -> DataFrame:
-    """Return the rows in so many parts at most, one file each; 0 or less leaves that to Spark."""
+    """Return the rows in at most `parallelism` partitions, one file each; 0 or less leaves it to Spark."""
     wanted = defaults.parallelism if parallelism is None else parallelism
     if not wanted or wanted < 0:
         return frame
@@ -56,16 +56,16 @@ def repartition(
 def effective_mode(
     label: str, relation: StoredRelation, workspace: Workspace, *, partition: Partition, mode: OutputMode
 ) -> tuple[OutputMode, Outcome | None]:
-    """Return the mode in which to write; with an outcome where what is there isn't to be written.
+    """Return the mode to write in, and the outcome if the mode says to skip a relation that holds rows.
 
     Raises:
-        SpecError: The relation can't be written so.
-        TargetError: There are rows where there may be none.
+        SpecError: The relation does not support the mode.
+        TargetError: The relation holds rows, and the mode is ERROR_IF_EXISTS.
     """
     if mode not in relation.modes:
         raise SpecError.of(
-            f"{label}: {relation.label} can't be written with mode {mode}",
-            remedy=f"Choose another: {', '.join(sorted(relation.modes))}.",
+            f"{label}: {relation.label} cannot be written with mode {mode}",
+            remedy=f"Choose another mode: {', '.join(sorted(relation.modes))}.",
         )
     if mode not in (OutputMode.IGNORE_IF_EXISTS, OutputMode.ERROR_IF_EXISTS):
         return mode, None
@@ -74,27 +74,30 @@ def effective_mode(
         return OutputMode.APPEND, None
     if mode is OutputMode.ERROR_IF_EXISTS:
         raise TargetError(
-            f"{label}: {present.subject} holds rows already",
+            f"{label}: {present.subject} already holds rows",
             remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
         )
-    return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} holds rows already ({mode})",))
+    return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} already holds rows ({mode})",))
 
 
 class WritingTarget(Target):
-    """Creates or migrates a relation, writes a mapping's rows into it, and sees that they are there.
+    """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
 
-    Without a mapping it only creates, checks and removes the relation.
+    Without a mapping the target only creates, checks and removes the relation.
     """
 
-    mapping: Input | None = Declared(default=None, description="Mapping whose rows are written.")
-    mode: OutputModeText | None = Declared(default=None, description="What happens to rows that are there.")
+    mapping: Input | None = Declared(default=None, description="Mapping whose rows to write.")
+    mode: OutputModeText | None = Declared(
+        default=None, description="What happens to rows that the relation already holds."
+    )
     partition: TextMap = Declared(
-        default_factory=dict, description="Value of each partition column to write to."
+        default_factory=dict,
+        description="Value of each partition column; by default the whole relation is written.",
     )
     parallelism: int | None = Declared(
-        default=None, description="Files to write at most; 0 leaves it to Spark."
+        default=None, description="Largest number of files to write; 0 leaves it to Spark."
     )
-    rebalance: bool | None = Declared(default=None, description="Spread the rows evenly over the files.")
+    rebalance: bool | None = Declared(default=None, description="Distribute the rows evenly over the files.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mapping."""
@@ -102,23 +105,23 @@ class WritingTarget(Target):
 
     @abstractmethod
     def output(self, workspace: Workspace) -> Relation:
-        """Return the relation that is written."""
+        """Return the relation to write."""
 
     def phases(self) -> frozenset[Phase]:
-        """Return all but VALIDATE; without a mapping CREATE, VERIFY and DESTROY."""
-        return _ALONE if self.mapping is None else frozenset(Phase) - {Phase.VALIDATE}
+        """Return all phases except VALIDATE; without a mapping, CREATE, VERIFY and DESTROY."""
+        return _WITHOUT_MAPPING if self.mapping is None else frozenset(Phase) - {Phase.VALIDATE}
 
     def managed(self, workspace: Workspace) -> ManagedRelation:
         """Return the relation.
 
         Raises:
-            SpecError: It is of a kind that can only be read.
+            SpecError: The relation can only be read.
         """
         relation = self.output(workspace)
         if not isinstance(relation, ManagedRelation):
             raise SpecError.of(
-                f"{self.label}: a relation of kind {relation.kind!r} can't be written",
-                remedy="Name one that can: file, delta or table.",
+                f"{self.label}: a relation of kind {relation.kind!r} cannot be written",
+                remedy="Name a relation that can be written: file, delta or table.",
             )
         return relation
 
@@ -126,7 +129,7 @@ class WritingTarget(Target):
         """Return the relation.
 
         Raises:
-            SpecError: It is of a kind that holds no rows.
+            SpecError: The relation holds no rows of its own.
         """
         relation = self.managed(workspace)
         if not isinstance(relation, StoredRelation):
@@ -137,7 +140,7 @@ class WritingTarget(Target):
         return relation
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the relation's creation, or the mapping, is made of; to clean up, both."""
+        """Return what creating the relation reads, or the mapping; in TRUNCATE and DESTROY, both."""
         found: frozenset[Resource] = frozenset()
         relation = self.managed(workspace)
         if phase is Phase.CREATE or phase in _CLEANUP:
@@ -149,14 +152,14 @@ class WritingTarget(Target):
         return found
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the relation in CREATE and DESTROY, and what is written in BUILD and emptied in TRUNCATE."""
+        """Return the relation in CREATE and DESTROY, and the partition in BUILD and TRUNCATE."""
         if phase is Phase.VERIFY:
             return frozenset()
         is_part = phase in (Phase.BUILD, Phase.TRUNCATE)
         return self.managed(workspace).resources(workspace, self.partition if is_part else None)
 
     def observe(self, context: Context) -> Observation:
-        """Return what the relation, or the partition, is like; with IF_CHANGED also what it is made of."""
+        """Return the state of the relation or partition; for IF_CHANGED with the fingerprints."""
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
@@ -165,15 +168,15 @@ class WritingTarget(Target):
         return with_fingerprints(context, self, self.mapping, observation)
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run; a difference that `NEVER` leaves alone is only named."""
+        """Return whether the target must run; differences that `NEVER` tolerates do not make it dirty."""
         changes = observation.changes
         if phase is Phase.CREATE and changes and all(isinstance(change, Tolerated) for change in changes):
-            named = (f"{change.description}: left as it is (migrationStrategy NEVER)" for change in changes)
+            named = (f"{change.description}: left unchanged (migrationStrategy NEVER)" for change in changes)
             return Dirtiness.no("exists", *named)
         return super().dirtiness(phase, observation, defaults)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return whether the target must run in BUILD, by its policy."""
+        """Return whether the target must run in BUILD, by its build policy."""
         return build_dirtiness(
             self._policy(defaults),
             observation,
@@ -182,7 +185,7 @@ class WritingTarget(Target):
         )
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Create or migrate, write, check, empty or remove."""
+        """Create or migrate the relation, write its rows, check, empty or remove it."""
         if phase is Phase.VERIFY:
             return self._verify(context)
         with hold_leases(context, self.provides(context.workspace, phase)):
@@ -209,11 +212,11 @@ class WritingTarget(Target):
     def _build(self, context: Context) -> Outcome:
         relation, workspace = self.stored(context.workspace), context.workspace
         partition = canonical_partition(relation.partitions, self.partition)
-        mode, refused = effective_mode(
+        mode, skipped = effective_mode(
             self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
         )
-        if refused is not None:
-            return refused
+        if skipped is not None:
+            return skipped
         mapping = self.mapping or ""  # BUILD is a phase of targets that have a mapping only
         is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
@@ -235,13 +238,13 @@ class WritingTarget(Target):
             raise VerificationError(f"{self.label}: {found.error}")
         if found.exists is Answer.NO:
             raise VerificationError(
-                f"{self.label}: {found.subject} doesn't exist", remedy="Run the phase that creates it."
+                f"{self.label}: {found.subject} does not exist", remedy="Run the phase that creates it."
             )
         if self.mapping is None or found.filled is not Answer.NO:
             return Outcome()
-        return self._judge_empty(found, self.verify_policy or context.defaults.verify_policy)
+        return self._check_empty(found, self.verify_policy or context.defaults.verify_policy)
 
-    def _judge_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
+    def _check_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
         message = f"{found.subject} is empty"
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
             raise VerificationError(

@@ -470,7 +470,7 @@ def test_commands_run_where_their_condition_holds(postgres_server: str, schema: 
         assert answers() == {Phase.CREATE: Answer.NO, Phase.BUILD: Answer.YES, **always}
         again = target.execute(context, Phase.CREATE)
         assert again.status is Status.SUCCESS
-        assert again.reasons == ("nothing was run: its condition doesn't hold",)
+        assert again.reasons == ("nothing was run: its condition does not hold",)
         with pytest.raises(TargetError, match=r"target 'role': .*invalid input syntax"):
             target.execute(context, Phase.BUILD)
         count = connection.execute(f"SELECT count(*) FROM {schema}.t".encode()).fetchone()

@@ -148,7 +148,7 @@ def test_a_failed_assertion_shows_rows_and_one_that_breaks_off_ends_the_rest(
 
     first, small, broken, left = result.assertions
     assert first.failures == ("SELECT * FROM read: unexpected (3, 2); missing (3, 3)",)
-    assert small.failures == ("1 row misses price < 3: id=1, price=5.0",)
+    assert small.failures == ("1 row fails price < 3: id=1, price=5.0",)
     assert broken.error is not None
     assert "`nothing` cannot be resolved" in broken.error.message
     assert str(broken.error.location).startswith("module.yml:")

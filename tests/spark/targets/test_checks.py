@@ -117,11 +117,11 @@ def test_assertions_that_fail_say_what_is_wrong(workspace: Workspace) -> None:
     assert caught.value.details["failures"] == {
         "rows (Three sales)": ("SELECT count(*) FROM sales: unexpected (3); missing (4)",),
         "positive": (
-            "1 row misses id > 1: id=1, team=red, price=2.50",
-            "2 rows miss nullif(team, 'red') <> 'x': id=1, team=red, price=2.50; id=2, team=red, price=4.00",
+            "1 row fails id > 1: id=1, team=red, price=2.50",
+            "2 rows fail nullif(team, 'red') <> 'x': id=1, team=red, price=2.50; id=2, team=red, price=4.00",
         ),
-        "key": ("team=red is there 2 times",),
-        "columns": ("column id is there", "column x is not there", "column team is of type string, not int"),
+        "key": ("team=red occurs 2 times",),
+        "columns": ("column id exists", "column x does not exist", "column team is of type string, not int"),
         "schema": (
             "column other is missing",
             "column team is not expected",
@@ -136,6 +136,6 @@ def test_the_mode_says_what_follows(workspace: Workspace) -> None:
         run(workspace, "first")
     never = run(workspace, "never")
     assert never.status is Status.SUCCESS_WITH_ERRORS
-    assert never.reasons == ("one: team=red is there 2 times",)
+    assert never.reasons == ("one: team=red occurs 2 times",)
     with pytest.raises(Exception, match="no_column"):
         run(workspace, "broken")

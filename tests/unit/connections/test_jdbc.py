@@ -122,7 +122,10 @@ def test_a_password_is_a_secret_wherever_it_stands(tmp_path: Path) -> None:
         ("relations: {a: {kind: jdbcTable, connection: shop, table: t}}", "there is no connection 'shop'"),
         (CONNECTION % ("x", ", pasword: y"), "unknown key 'pasword'"),
         ("connections: {a: {kind: sftp}}", "kind 'sftp' of connection is known but not offered"),
-        ("targets: {a: {kind: jdbcCommand, connection: {kind: jdbc, url: x}}}", "an action for one phase"),
+        (
+            "targets: {a: {kind: jdbcCommand, connection: {kind: jdbc, url: x}}}",
+            "an action for at least one phase",
+        ),
         ("relations: {a: {kind: jdbcQuery, connection: {kind: jdbc, url: x}}}", "either `sql` or `file`"),
     ],
 )

@@ -60,7 +60,7 @@ def test_declaring_needs_no_engine() -> None:
         ("targets: {a: {kind: merge, relation: r, mapping: m, clauses: []}}", "clauses"),
         (
             "targets: {a: {kind: verify, assertions: {x: {kind: columns, mapping: m, expected: y IS}}}}",
-            "'y IS' is no rule",
+            "'y IS' is not a rule",
         ),
         (
             "targets: {a: {kind: measure, measures: {x: {kind: sql, query: SELECT * FROM m}}}}",

@@ -32,7 +32,7 @@ def test_a_view_waits_for_what_it_reads_and_is_made_in_build(tmp_path: Path) -> 
     assert isinstance(found, WaitingView)
     assert found.inputs == (str(tmp_path / "table"),)
     create = target.dirtiness(Phase.CREATE, found, context.defaults)
-    assert create.reasons == (f"is made in BUILD, once there is {tmp_path / 'table'}",)
+    assert create.reasons == (f"is created in BUILD, when {tmp_path / 'table'} exists",)
     assert target.dirtiness(Phase.BUILD, found, context.defaults).is_to_run
     assert not target.dirtiness(Phase.BUILD, found.after(Phase.CREATE), context.defaults).is_to_run
     assert target.requires(workspace, Phase.BUILD) == workspace.relation("table").resources(workspace)

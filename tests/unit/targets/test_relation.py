@@ -83,7 +83,7 @@ def test_without_a_mapping_there_is_nothing_to_build(workspace: Workspace) -> No
 
 
 def test_what_can_only_be_read_is_no_output(workspace: Workspace) -> None:
-    with pytest.raises(SpecError, match="kind 'values' can't be written"):
+    with pytest.raises(SpecError, match="kind 'values' cannot be written"):
         Target.named(workspace, "unwritable").provides(workspace, Phase.BUILD)
 
 
@@ -128,7 +128,7 @@ def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None
     left = Observation("x", exists=Answer.YES, changes=(Tolerated("add column b int"),))
     dirtiness = Target.named(workspace, "build").dirtiness(Phase.CREATE, left, TargetDefaults())
     assert dirtiness.verdict is Answer.NO
-    assert dirtiness.reasons[1] == "add column b int: left as it is (migrationStrategy NEVER)"
+    assert dirtiness.reasons[1] == "add column b int: left unchanged (migrationStrategy NEVER)"
     missing = Observation("x", exists=Answer.YES, changes=(TableChange("add column b int"),))
     assert Target.named(workspace, "build").dirtiness(Phase.CREATE, missing, TargetDefaults()).is_to_run
 

@@ -1,4 +1,4 @@
-"""Assertions: what `validate` and `verify` targets, and tests, check; one module a kind."""
+"""Assertions: conditions that `validate` and `verify` targets and tests check; one module for each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = {
     "sql": "lakewright.targets.assertions.sql:SqlAssertion",
     "uniqueKey": "lakewright.targets.assertions.unique_key:UniqueKeyAssertion",
 }
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
-NOT_OFFERED = {"template": "Write the assertion out, with expressions where it differs."}
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+NOT_OFFERED = {"template": "Declare the assertion in full, with expressions where it differs."}
+"""Kinds of Flowman that are not supported, with what to use instead."""

@@ -1,4 +1,4 @@
-"""What every assertion is: something that must hold of mappings."""
+"""The base class of assertions: conditions that must hold for mappings."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an assertion holds.
+    """The result of an assertion.
 
     Attributes:
-        failures: What doesn't hold, one text each; none where it holds.
+        failures: A text for each condition that does not hold.
     """
 
     failures: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether nothing fails."""
+        """Whether every condition holds."""
         return not self.failures
 
 
 def shown_rows(frame: DataFrame) -> str:
-    """Return some of a frame's rows as a text: `id=1, name=null; …`; long values are cut."""
+    """Return some of a frame's rows as text: `id=1, name=null; …`. Long values are cut."""
     from lakewright.lake.columns import column
 
     texts = frame.select(*(column(name).cast("string").alias(name) for name in dict.fromkeys(frame.columns)))
@@ -58,26 +58,26 @@ def _cut(value: str | None) -> str:
 
 
 class Assertion(Named):
-    """A check as declared."""
+    """A condition that must hold."""
 
-    description: str | None = Declared(default=None, description="What must hold, for people.")
+    description: str | None = Declared(default=None, description="Description for people.")
 
     @property
     def label(self) -> str:
-        """The assertion in messages."""
+        """The assertion as messages name it."""
         return f"{self.name} ({self.description})" if self.description else self.name
 
     @abstractmethod
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what is read to check it."""
+        """Return the resources that checking reads."""
 
     @abstractmethod
     def check(self, workspace: Workspace) -> Verdict:
-        """Return whether it holds; what goes wrong while finding out is raised."""
+        """Return whether the assertion holds; an error while checking is raised."""
 
 
 class MappingAssertion(Assertion):
-    """A check of one mapping."""
+    """An assertion about one mapping."""
 
     mapping: str = Declared(description="Name of the mapping.")
 
@@ -86,5 +86,5 @@ class MappingAssertion(Assertion):
         return [Reference("mapping", self.mapping, ("mapping",))]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the mapping is made of."""
+        """Return the resources that the mapping reads."""
         return workspace.required(self.mapping)

@@ -1,4 +1,4 @@
-"""The `columns` assertion: columns that are there, or aren't, or have a type."""
+"""The `columns` assertion: checks that columns exist, do not exist, or have a type."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _RULE = re.compile(
 
 
 class ColumnsAssertion(MappingAssertion):
-    """Holds if each rule does: `x IS PRESENT`, `IS ABSENT`, `IS OF TYPE int`, `IS OF TYPE (int, bigint)`."""
+    """Holds if all rules hold: `x IS PRESENT`, `IS ABSENT`, `IS OF TYPE int`, `IS OF TYPE (int, bigint)`."""
 
-    expected: Texts = Declared(description="Rules about columns; names match in any case.")
+    expected: Texts = Declared(description="Rules about columns; the case of names is ignored.")
 
     @field_validator("expected")
     @classmethod
@@ -37,14 +37,14 @@ class ColumnsAssertion(MappingAssertion):
             found = _RULE.fullmatch(rule)
             if found is None and not has_expression(rule):
                 raise ValueError(
-                    f"{rule!r} is no rule: write `x IS PRESENT`, `IS ABSENT` or `IS OF TYPE int`"
+                    f"{rule!r} is not a rule: write `x IS PRESENT`, `IS ABSENT` or `IS OF TYPE int`"
                 )
             if found is not None and found["types"] and not has_expression(rule):
                 _types(found["types"])
         return rules
 
     def check(self, workspace: Workspace) -> Verdict:
-        """Return the rules that don't hold."""
+        """Return the rules that do not hold."""
         present = {field.name.lower(): field.type for field in workspace.fields(self.mapping)}
         return Verdict(tuple(failure for rule in self.expected if (failure := _failure(rule, present))))
 
@@ -52,13 +52,13 @@ class ColumnsAssertion(MappingAssertion):
 def _failure(rule: str, present: dict[str, Type]) -> str | None:
     found = _RULE.fullmatch(rule)
     if found is None:
-        return f"{rule!r} is no rule"
+        return f"{rule!r} is not a rule"
     name = found["name"].strip("`")
     actual = present.get(name.lower())
     if found["absent"]:
-        return f"column {name} is there" if actual is not None else None
+        return f"column {name} exists" if actual is not None else None
     if actual is None:
-        return f"column {name} is not there"
+        return f"column {name} does not exist"
     if found["types"] and actual not in _types(found["types"]):
         return f"column {name} is of type {actual.ddl}, not {found['types'].strip('()')}"
     return None
@@ -67,6 +67,6 @@ def _failure(rule: str, present: dict[str, Type]) -> str | None:
 def _types(text: str) -> list[Type]:
     if not (text.startswith("(") and text.endswith(")")):
         return [parse_type(text)]
-    # A comma inside of brackets belongs to a type, as in decimal(10,2).
+    # A comma inside brackets belongs to a type, as in decimal(10,2).
     parts = re.split(r",(?![^(<]*[)>])", text[1:-1])
     return [parse_type(part) for part in parts]

@@ -1,4 +1,4 @@
-"""The `expression` assertion: conditions that every row meets."""
+"""The `expression` assertion: checks that every row meets some conditions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["ExpressionAssertion"]
 
 
 class ExpressionAssertion(MappingAssertion):
-    """Holds if every row meets every condition; a condition that comes to null isn't met."""
+    """Holds if every row meets every condition; a condition that is null is not met."""
 
     expected: Texts = Declared(description="SQL conditions, as in WHERE.")
 
     def check(self, workspace: Workspace) -> Verdict:
-        """Return for each condition how many rows miss it, counted in one pass."""
+        """Return for each condition the number of rows that do not meet it, counted in one pass."""
         from pyspark.sql import functions
 
         if not self.expected:
@@ -34,7 +34,7 @@ class ExpressionAssertion(MappingAssertion):
         counts = frame.agg(*map(functions.count_if, missed)).collect()[0]
         return Verdict(
             tuple(
-                f"{count} {'row misses' if count == 1 else 'rows miss'} {text}: {rows}"
+                f"{count} {'row fails' if count == 1 else 'rows fail'} {text}: {rows}"
                 for text, miss, count in zip(self.expected, missed, counts, strict=True)
                 if count and (rows := shown_rows(frame.where(miss)))
             )

@@ -1,4 +1,4 @@
-"""The `schema` assertion: a mapping has exactly the declared columns."""
+"""The `schema` assertion: checks that a mapping has exactly the declared columns."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ __all__ = ["SchemaAssertion"]
 
 
 class SchemaAssertion(MappingAssertion):
-    """Holds if names, types, nullability and order are as declared, but for what it is told to ignore."""
+    """Holds if names, types, nullability and order are as declared, except for what is to be ignored."""
 
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns, in place of `columns`."
+        default=None, alias="schema", description="Columns, instead of `columns`."
     )
-    ignore_types: bool = Declared(default=False, description="Compare names only.")
-    ignore_nullability: bool = Declared(default=False, description="Leave out whether columns may be null.")
-    ignore_case: bool = Declared(default=False, description="Let names match in any case.")
-    ignore_order: bool = Declared(default=False, description="Let columns come in any order.")
+    ignore_types: bool = Declared(default=False, description="Compare column names only.")
+    ignore_nullability: bool = Declared(default=False, description="Ignore whether columns may be null.")
+    ignore_case: bool = Declared(default=False, description="Ignore the case of column names.")
+    ignore_order: bool = Declared(default=False, description="Ignore the order of columns.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.columns is None) == (self.declared_schema is None):
-            raise ValueError("a schema assertion has one of `columns` and `schema`")
+            raise ValueError("a schema assertion needs either `columns` or `schema`")
         return self
 
     def check(self, workspace: Workspace) -> Verdict:
-        """Return the differences."""
+        """Return the differences between the mapping's columns and the declared ones."""
         rules = SchemaRules(
             types=not self.ignore_types,
             # A map of names to types says nothing about nulls.

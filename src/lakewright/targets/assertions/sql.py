@@ -1,4 +1,4 @@
-"""The `sql` assertion: queries whose results are known."""
+"""The `sql` assertion: checks that queries return the expected rows."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ Row: TypeAlias = tuple[str | None, ...]
 
 
 class SqlTest(Model):
-    """One query and its result: rows as lists of values, or single values; in any order."""
+    """A query and its expected rows: lists of values or single values, in any order."""
 
-    query: str = Declared(description="The query; its tables are mappings.")
-    expected: Listed[Any] = Declared(default=(), description="The rows that it must give.")
+    query: str = Declared(description="Query; its tables are mappings.")
+    expected: Listed[Any] = Declared(default=(), description="Rows that the query must return.")
 
 
 class SqlAssertion(Assertion):
-    """Holds if each query gives exactly the expected rows."""
+    """Holds if each query returns exactly the expected rows."""
 
-    query: str | None = Declared(default=None, description="The query; its tables are mappings.")
+    query: str | None = Declared(default=None, description="Query; its tables are mappings.")
     expected: Listed[Any] = Declared(
-        default=(), description="The rows that it must give; none for an empty result."
+        default=(), description="Rows that the query must return; none for an empty result."
     )
     tests: Listed[SqlTest] = Declared(default=(), description="More queries, each with its expected rows.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.query is None and not self.tests:
-            raise ValueError("a sql assertion has a `query`, or `tests`")
+            raise ValueError("a sql assertion needs a `query` or `tests`")
         return self
 
     def all_tests(self) -> tuple[SqlTest, ...]:
-        """Return the tests of the list and the one written beside it."""
+        """Return the test of `query`, if there is one, and those of `tests`."""
         own = () if self.query is None else (SqlTest(query=self.query, expected=self.expected),)
         return (*own, *self.tests)
 
     def references(self) -> Iterable[Reference]:
-        """Return the mappings in the queries that hold no expression."""
+        """Return the mappings in the queries that contain no expression."""
         texts = [test.query for test in self.all_tests() if not has_expression(test.query)]
         return [Reference("mapping", name) for text in texts for name in mapping_names(text)]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the queries read."""
+        """Return the resources that the queries read."""
         return frozenset().union(*(query_requires(workspace, test.query) for test in self.all_tests()))
 
     def check(self, workspace: Workspace) -> Verdict:
-        """Return for each query how its rows differ from those expected."""
+        """Return for each query how its rows differ from the expected ones."""
         return Verdict(
             tuple(failure for test in self.all_tests() if (failure := _failure(workspace, test)) is not None)
         )
@@ -96,7 +96,7 @@ def _text(value: Any) -> str | None:
 
 
 def _comparable(row: Row) -> Row:
-    """Return the row with numbers in one form, so that 2, 2.0 and 2.00 are the same."""
+    """Return the row with numbers in canonical form, so that 2, 2.0 and 2.00 are equal."""
     return tuple(None if value is None else _canonical(value) for value in row)
 
 

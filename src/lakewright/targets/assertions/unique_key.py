@@ -1,4 +1,4 @@
-"""The `uniqueKey` assertion: no two rows have the same key."""
+"""The `uniqueKey` assertion: checks that no two rows have the same key."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SHOWN = 5
 
 
 class UniqueKeyAssertion(MappingAssertion):
-    """Holds if each combination of values in the key's columns is there once; null is a value like others."""
+    """Holds if each combination of values in the key columns occurs once; null counts as a value."""
 
     key: Texts = Declared(min_length=1, description="Columns that identify a row.")
 
     def check(self, workspace: Workspace) -> Verdict:
-        """Return the keys that are there more than once, some of them shown."""
+        """Return some of the keys that occur more than once."""
         counted = workspace.frame(self.mapping).groupBy(*map(column, self.key)).count()
         repeated = counted.where(column(counted.columns[-1]) > 1).limit(_SHOWN).collect()
         return Verdict(
-            tuple(f"{_shown(self.key, tuple(row)[:-1])} is there {tuple(row)[-1]} times" for row in repeated)
+            tuple(f"{_shown(self.key, tuple(row)[:-1])} occurs {tuple(row)[-1]} times" for row in repeated)
         )
 
 

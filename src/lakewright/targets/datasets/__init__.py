@@ -1,4 +1,4 @@
-"""Datasets: rows that targets copy, compare and show; one module a kind."""
+"""Datasets: the rows that targets copy, compare and print; one module for each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = {
     "relation": "lakewright.targets.datasets.relation:RelationDataset",
     "values": "lakewright.targets.datasets.values:ValuesDataset",
 }
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
 NOT_OFFERED: dict[str, str] = {}
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Kinds of Flowman that are not supported, with what to use instead."""

@@ -1,4 +1,4 @@
-"""What every dataset is: rows, from wherever they come."""
+"""The base classes of datasets: rows of a mapping, a relation, files or the project itself."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ __all__ = ["Dataset", "RelationLike"]
 
 
 class Dataset(Named):
-    """A dataset as declared."""
+    """Rows that a target reads or writes."""
 
     @abstractmethod
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what its rows are made of."""
+        """Return the resources that the rows are read from."""
 
     @abstractmethod
     def read(self, workspace: Workspace) -> DataFrame:
-        """Return its rows."""
+        """Return the rows."""
 
     def stored(self, workspace: Workspace) -> tuple[StoredRelation, Partition]:
-        """Return the relation, and the partition of it, that rows can be written to.
+        """Return the relation and the partition to write rows to.
 
         Raises:
-            SpecError: This dataset can only be read.
+            SpecError: The dataset can only be read.
         """
         del workspace
         raise SpecError.of(
-            f"a dataset of kind {self.kind!r} can't be written",
-            remedy="Write to one of kind file or relation.",
+            f"a dataset of kind {self.kind!r} cannot be written",
+            remedy="Write to a dataset of kind file or relation.",
         )
 
 
 class RelationLike(Dataset):
-    """A dataset that is a relation, or a partition of it."""
+    """A dataset that reads and writes a relation, or a partition of it."""
 
     @abstractmethod
     def source(self, workspace: Workspace) -> Relation:
         """Return the relation."""
 
     def chosen(self) -> Partition:
-        """Return the partition that is meant; an empty one for the whole."""
+        """Return the partition; an empty one stands for the whole relation."""
         return {}
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return the relation's storage, or the partition's."""
+        """Return the resources of the relation, or of the partition."""
         return self.source(workspace).resources(workspace, self.chosen())
 
     def read(self, workspace: Workspace) -> DataFrame:
-        """Return the relation's rows, or the partition's."""
+        """Return the rows of the relation, or of the partition."""
         chosen = self.chosen()
         return self.source(workspace).read(workspace, [chosen] if chosen else [])
 

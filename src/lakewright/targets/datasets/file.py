@@ -19,17 +19,17 @@ __all__ = ["FileDataset"]
 
 
 class FileDataset(RelationLike):
-    """Gives what files hold."""
+    """Reads and writes files."""
 
-    location: str = Declared(description="Folder or file; relative to the project's folder.")
+    location: str = Declared(description="Folder or file, relative to the project's folder.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
-    options: TextMap = Declared(default_factory=dict, description="Spark's options of the format.")
+    options: TextMap = Declared(default_factory=dict, description="Options of Spark for the format.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Its columns; found in the files unless given."
+        default=None, alias="schema", description="Columns; by default they are read from the files."
     )
 
     def references(self) -> Iterable[Reference]:
-        """Return what its schema names."""
+        """Return what the schema refers to."""
         inner = () if self.declared_schema is None else self.declared_schema.references()
         return [Reference(each.category, each.name, ("schema", *each.path)) for each in inner]
 

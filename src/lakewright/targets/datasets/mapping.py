@@ -21,7 +21,7 @@ __all__ = ["MappingDataset"]
 
 
 class MappingDataset(Dataset):
-    """Gives what a mapping gives."""
+    """Reads the rows of a mapping."""
 
     mapping: Input = Declared(description="Name of the mapping.")
 
@@ -30,7 +30,7 @@ class MappingDataset(Dataset):
         return [Reference("mapping", self.mapping, ("mapping",))]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the mapping is made of."""
+        """Return the resources that the mapping reads."""
         return workspace.required(self.mapping)
 
     def read(self, workspace: Workspace) -> DataFrame:

@@ -20,13 +20,13 @@ __all__ = ["RelationDataset"]
 
 
 class RelationDataset(RelationLike):
-    """Gives what a relation holds."""
+    """Reads and writes a relation, or a partition of it."""
 
     deferred: ClassVar[frozenset[str]] = frozenset({"relation.pattern"})
 
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
     partition: TextMap = Declared(
-        default_factory=dict, description="Value of each partition column; all unless given."
+        default_factory=dict, description="Value of each partition column; by default the whole relation."
     )
 
     def references(self) -> Iterable[Reference]:

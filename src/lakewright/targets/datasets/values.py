@@ -1,4 +1,4 @@
-"""The `values` dataset: rows written in the project."""
+"""The `values` dataset: rows that the project declares."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["ValuesDataset"]
 
 
 class ValuesDataset(RelationLike):
-    """Gives its records, with the columns of `columns` or of `schema`."""
+    """Returns the declared records, with the columns of `columns` or of `schema`."""
 
     records: list[list[Any] | dict[str, Any]] = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
-        default=None, alias="schema", description="Columns, in place of `columns`."
+        default=None, alias="schema", description="Columns, instead of `columns`."
     )
 
     def source(self, workspace: Workspace) -> ValuesRelation:

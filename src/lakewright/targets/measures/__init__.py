@@ -1,11 +1,11 @@
-"""Measures: what a `measure` target takes; one module a kind."""
+"""Measures: the numbers that a `measure` target takes; one module for each kind."""
 
 from __future__ import annotations
 
 __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {"sql": "lakewright.targets.measures.sql:SqlMeasure"}
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
-NOT_OFFERED = {"template": "Write the measure out, with expressions where it differs."}
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+NOT_OFFERED = {"template": "Declare the measure in full, with expressions where it differs."}
+"""Kinds of Flowman that are not supported, with what to use instead."""

@@ -1,4 +1,4 @@
-"""What every measure is: something that gives metrics."""
+"""The base class of measures, which return metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Measure", "Measurement"]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number, with the labels that tell it from others of its name."""
+    """A number, with labels that distinguish it from others of the same name."""
 
     name: str
     value: int | float | None
@@ -28,14 +28,14 @@ class Measurement:
 
 
 class Measure(Named):
-    """A measure as declared."""
+    """A measure that returns metrics."""
 
-    description: str | None = Declared(default=None, description="What is measured, for people.")
+    description: str | None = Declared(default=None, description="Description for people.")
 
     @abstractmethod
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what is read to take it."""
+        """Return the resources that taking the measure reads."""
 
     @abstractmethod
     def take(self, workspace: Workspace) -> tuple[Measurement, ...]:
-        """Return what is measured."""
+        """Return the measured numbers."""

@@ -1,4 +1,4 @@
-"""The `sql` measure: numbers that a query gives."""
+"""The `sql` measure: numbers that a query returns."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 __all__ = ["SqlMeasure"]
 
 MOST_ROWS = 1_000
-"""More rows than this aren't metrics any more."""
+"""Largest number of rows that a measure may return, as every row becomes a metric of the run."""
 
 
 class SqlMeasure(Measure):
-    """Gives a metric for each numeric column and row; the other columns are its labels."""
+    """Returns a metric for each numeric column of each row; the other columns are its labels."""
 
-    query: str = Declared(description="The query; its tables are mappings.")
+    query: str = Declared(description="Query; its tables are mappings.")
 
     def references(self) -> Iterable[Reference]:
-        """Return the mappings in the query, if it holds no expression."""
+        """Return the mappings in the query, if it contains no expression."""
         if has_expression(self.query):
             return []
         return [Reference("mapping", name, ("query",)) for name in mapping_names(self.query)]
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return what the query reads."""
+        """Return the resources that the query reads."""
         return query_requires(workspace, self.query)
 
     def take(self, workspace: Workspace) -> tuple[Measurement, ...]:
         """Return the numbers of all rows.
 
         Raises:
-            TargetError: There are too many rows.
+            TargetError: The query returns too many rows.
         """
         frame = run_query(workspace, self.query)
         rows = frame.limit(MOST_ROWS + 1).collect()
         if len(rows) > MOST_ROWS:
             raise TargetError(
-                f"measure {self.name!r} gives more than {MOST_ROWS} rows",
-                remedy="Group by columns of fewer values.",
+                f"measure {self.name!r} returns more than {MOST_ROWS} rows",
+                remedy="Group by columns with fewer distinct values.",
             )
         numeric = {name for name, kind in frame.dtypes if _is_number(kind)}
         return tuple(found for row in rows for found in _measurements(row.asDict(), numeric))
