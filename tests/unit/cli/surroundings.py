@@ -110,7 +110,7 @@ class FakeApp:
             destination="orders",
             enabled=True,
             strategy=Strategy.MERGE,
-            late_slices="refuse",
+            settings=SimpleNamespace(late_slices="refuse"),
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,
             places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),

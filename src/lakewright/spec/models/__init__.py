@@ -1,1 +1,1 @@
-"""What users declare: one model for each kind of declaration."""
+"""Models: what users declare in project files, one pydantic model for each."""

@@ -1,6 +1,6 @@
-"""Adoption: what the columns of a table that something else made are to the entity that goes on from it.
+"""Adoption: the roles of the columns of an existing Delta table that becomes an entity's silver table.
 
-The names of presets' columns are those that dbt's snapshots and Datalake Foundation give them.
+The column names of the presets are those of dbt's snapshots and of Datalake Foundation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakewright.spec.models.base import SnakeModel, TextMap, Texts, lower
 __all__ = ["ROLES", "Adoption", "AdoptionValue"]
 
 ROLES = ("valid_from", "valid_to", "is_current", "deleted", "last_seen")
-"""What a column of the table can be."""
+"""The roles that a column of the adopted table can have."""
 
 DBT, FOUNDATION = "dbt_snapshot", "datalake_foundation"
 
@@ -34,11 +34,11 @@ _LIKE: Mapping[str, Mapping[str, str]] = {
         "last_seen": "{prefix}lastSeen",
     },
 }
-"""Roles of the columns in tables of a known make, where the table has them."""
+"""Names of the columns by role, for each preset. A table may lack some of them."""
 
 
 def _short(declared: Any) -> Any:
-    """`adopt: dbt_snapshot` is short for `adopt: {like: dbt_snapshot}`; `adopt: true` says nothing more."""
+    """Return the map that a short form stands for: `adopt: dbt_snapshot` is `adopt: {like: dbt_snapshot}`."""
     if not isinstance(declared, (str, bool)):
         return declared
     word = str(declared).strip().lower()
@@ -48,39 +48,45 @@ def _short(declared: Any) -> Any:
 
 
 class Adoption(SnakeModel):
-    """How the rows of a table that something else made become rows of this entity, once."""
+    """How the rows of an existing table become rows of this entity, once."""
 
     like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(lower)] = Field(
-        default=None, description="Made by a tool whose names of columns are known; keys here win over them."
+        default=None,
+        description="Tool that made the table; presets the column names. Keys here override the preset.",
     )
-    valid_from: str | None = Field(default=None, description="Column with the instant a version begins at.")
-    valid_to: str | None = Field(default=None, description="Column with the instant it ends at.")
-    is_current: str | None = Field(default=None, description="Column that tells current versions.")
-    deleted: str | None = Field(default=None, description="Column that tells deleted records.")
-    last_seen: str | None = Field(default=None, description="Column with the instant a row was last seen.")
+    valid_from: str | None = Field(default=None, description="Column with the start of a version.")
+    valid_to: str | None = Field(default=None, description="Column with the end of a version.")
+    is_current: str | None = Field(default=None, description="Column that marks current versions.")
+    deleted: str | None = Field(default=None, description="Column that marks deleted records.")
+    last_seen: str | None = Field(
+        default=None, description="Column with the time at which a row was last seen."
+    )
     sentinel: Texts = Field(
-        default=(), description="Values of valid_to that mean it has no end, 9999-12-31 for one."
+        default=(),
+        description="Values of valid_to that mean that the version has no end, such as 9999-12-31.",
     )
     ends: Annotated[Literal["exclusive", "inclusive"], BeforeValidator(lower)] = Field(
-        default="exclusive", description="inclusive: valid_to is the last instant, or day, of a version."
+        default="exclusive",
+        description="inclusive: valid_to is the last instant, or the last day, of a version. "
+        "exclusive: it is the first one after.",
     )
     deletes: Annotated[Literal["flag", "row"] | None, BeforeValidator(lower)] = Field(
         default=None,
-        description="flag: a deleted version is the last one before the delete; row: one that begins with "
-        "it, as for dbt's hard_deletes: new_record.",
+        description="flag: the last version before the delete is marked as deleted. row: a version that "
+        "begins with the delete is, as for dbt's hard_deletes: new_record.",
     )
     columns: TextMap = Field(
-        default_factory=dict, description="Name in silver to the table's column, where they differ."
+        default_factory=dict, description="Column of the table by its name in silver, where they differ."
     )
-    drop: Texts = Field(default=(), description="Columns of the table that aren't kept.")
+    drop: Texts = Field(default=(), description="Columns of the table that are dropped.")
 
     def roles(self, names: Iterable[str], *, prefix: str, with_times: bool) -> dict[str, str]:
-        """Return what columns of a table are: role to name as declared.
+        """Return the column names of a table by role.
 
         Args:
-            names: Columns of the table; those that a preset only supposes count where they are there.
-            prefix: Of the lake's system columns.
-            with_times: Whether rows are versions; presets' columns about time count only then.
+            names: Columns of the table. Columns of the preset count only if the table has them.
+            prefix: Prefix of the lake's system columns.
+            with_times: Whether rows are versions. Otherwise the preset's time columns do not count.
         """
         present = {name.lower() for name in names}
         supposed = {
@@ -93,27 +99,27 @@ class Adoption(SnakeModel):
 
     @property
     def sentinels(self) -> tuple[str, ...]:
-        """Values of valid_to that mean it has no end."""
+        """Values of valid_to that mean that a version has no end."""
         return self.sentinel or (("2999-12-31",) if self.like == FOUNDATION else ())
 
     @property
     def are_deletes_rows(self) -> bool:
-        """Whether a deleted version begins with the delete."""
+        """Whether a delete is a version of its own, in contrast to a flag on the last version."""
         return self.deletes == "row" or (self.deletes is None and self.like == DBT)
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Columns that aren't kept; of a dbt snapshot also the id that it gives its rows."""
+        """Columns that are dropped. For a dbt snapshot they include its row id."""
         return (*self.drop, "dbt_scd_id") if self.like == DBT else self.drop
 
     def problems(self, *, is_historic: bool) -> Iterator[str]:
-        """Yield what is wrong with it for a strategy."""
+        """Yield the problems of this adoption for a strategy."""
         times = [role for role in ("valid_from", "valid_to", "is_current") if getattr(self, role)]
         if is_historic and not self.like and not self.valid_from:
-            yield "adopt needs valid_from: the column with the instant from which a row holds"
+            yield "adopt needs valid_from, the column with the start of each version"
         if not is_historic and times:
-            yield f"adopt: {times[0]} is for historic; a table of merge has one row a key"
+            yield f"adopt: {times[0]} is for the strategy historic; a merge table has one row per key"
 
 
 AdoptionValue = Annotated[Adoption | None, BeforeValidator(_short)]
-"""Keys of an adoption, or the make of the table alone."""
+"""An adoption, written as a map or as the name of a preset."""

@@ -1,8 +1,9 @@
-"""The base of everything that users declare, and the shapes their fields take.
+"""Base classes of everything that users declare, and the types of their fields.
 
-Scalars arrive as the text that was written, and a field's type reads it: `"4"` where a number is declared
-is 4, `NO` where a text is declared is `NO`. Source: the project files' rules, "YAML values keep their text
-until a declared type reads them".
+Scalars arrive as the text that the user wrote, and the field's type converts them: `4` in a number field is
+4, and `NO` in a text field is `NO`.
+
+Source: the project files' rules, "YAML values keep their text until a declared type reads them".
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ __all__ = [
 T = TypeVar("T")
 
 ALSO = "x-also"
-"""Key in a class's JSON schema under which other forms stand that its validators read."""
+"""Key in a model's JSON schema that lists the other forms its validators accept."""
 
 KIND_MARK = "x-kind-of"
-"""Key in a JSON schema under which a category stands, and the kind where none is written."""
+"""Key in a JSON schema that holds a category and its default kind."""
 
 
 class Model(BaseModel):
-    """What a user declares: frozen, with no unknown keys; YAML names are the camelCase ones.
+    """Base of all models: frozen, without unknown keys, with camelCase keys in YAML.
 
-    An entry without a value (`description:`) counts as not given. A field that would hide one of pydantic's
-    own names (`schema`, `copy`, `json`) gets another name and that one as its alias.
+    A key without a value (`description:`) counts as not given. A field whose key is also a name of pydantic's
+    (`schema`, `copy`, `json`) has another name, and the key as its alias.
     """
 
     model_config = ConfigDict(
@@ -77,12 +78,12 @@ class Model(BaseModel):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """Return the keys that may be written, as documented."""
+        """Return the keys that a user may write, as documented."""
         return tuple(field.alias or name for name, field in cls.model_fields.items())
 
 
 class SnakeModel(Model):
-    """What is declared with Datalake Foundation's names."""
+    """Base of models whose keys are Datalake Foundation's, in snake_case."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -118,21 +119,21 @@ def _custom(
 
 
 def inconsistent(message: str, *, remedy: str | None = None) -> PydanticCustomError:
-    """Return the error for fields that don't go together, which holds before expressions are evaluated too.
+    """Return an error for fields that contradict each other, whatever their expressions evaluate to.
 
-    A plain `ValueError` of a whole model counts only once no expression is left in it.
+    A plain `ValueError` of a model validator counts only if the model contains no expressions.
     """
     return PydanticCustomError("inconsistent", "{text}", {"text": message, "remedy": remedy})
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Another definition that a definition names, checked when the project is loaded.
+    """A reference to another definition, which the loader checks.
 
     Attributes:
-        category: Of the definition that must exist, `"relation"` for example.
-        name: As written; one that holds an expression is only checked when it is used.
-        path: Where in the naming definition it stands.
+        category: Category of the definition that must exist, such as `"relation"`.
+        name: Its name as written. A name with an expression is checked only when it is used.
+        path: Position of the reference inside of the referring definition.
     """
 
     category: str
@@ -141,13 +142,14 @@ class Reference:
 
 
 class Named(Model):
-    """A definition of a kind, with the name under which its section lists it.
+    """Base of definitions, which have a kind, and a name under which their section lists them.
 
     Attributes:
-        name: Put in from the section's key, never typed inside.
-        deferred: Keys whose expressions are left as written when the definition is resolved, because the
-            names in them are only known later (`pattern: "${year}"`, the partition's value); `a.b` is the
-            key `b` inside of `a`.
+        name: The key in the section. Users do not write it inside of the definition.
+        kind: The kind as written, or as its default.
+        deferred: Keys whose expressions stay unevaluated when the definition is resolved, because their
+            names are known only later (`pattern: "${year}"`, the value of a partition). `a.b` is the key `b`
+            inside of `a`.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset()
@@ -156,15 +158,15 @@ class Named(Model):
     kind: str = ""
 
     def references(self) -> Iterable[Reference]:
-        """Return the definitions that this one is made of."""
+        """Return the definitions that this one is built from."""
         return ()
 
     def links(self) -> Iterable[Reference]:
-        """Return the definitions of its own category that it only says to come before or after."""
+        """Return the definitions of its category that it only orders: those in `before` and `after`."""
         return ()
 
     def mentions(self) -> Iterable[Reference]:
-        """Return the definitions that what it tells of itself refers to: it isn't made of them."""
+        """Return the definitions that its documentation refers to. It is not built from them."""
         return ()
 
 
@@ -180,18 +182,21 @@ def _listed(declared: Any) -> Any:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Texts in order; a single one needs no list."""
+"""A list of texts. A single text needs no list."""
 
 Listed = Annotated[tuple[T, ...], BeforeValidator(_listed)]
-"""`Listed[Model]`: maps in order; a single one needs no list."""
+"""`Listed[Model]`: a list of maps. A single map needs no list."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindOf:
-    """Marks a field as one more definition, told apart by its `kind`: `Annotated[Named, KindOf("schema")]`.
+    """Marks a field as a nested definition with a `kind`: `Annotated[Named, KindOf("schema")]`.
 
-    The class comes from the registry with which the project is loaded. `default` is the kind where none is
-    written; `scalar` the key that a bare text stands for, so that `relation: x` can mean `{name: x}`.
+    The registry of the project provides the class of the kind.
+
+    Attributes:
+        category: Category of the nested definition.
+        default: The kind if none is written, or None if a kind is required.
     """
 
     category: str
@@ -200,15 +205,15 @@ class KindOf:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Return a schema that finds the class by `kind` and lets it read the map."""
+        """Return a schema that finds the class by its `kind` and validates the map with it."""
         return core_schema.with_info_plain_validator_function(self._read)
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return a mark in place of which the project's own JSON schema refers to the kinds.
+        """Return a mark that `json_schema` replaces with a reference to the kinds.
 
-        A reference would be looked up by pydantic, which doesn't know them.
+        A reference cannot stand here, because pydantic would look it up and does not know the kinds.
         """
         return {KIND_MARK: [self.category, self.default]}
 
@@ -216,13 +221,13 @@ class KindOf:
         if isinstance(declared, Named):
             return declared
         if not isinstance(declared, Mapping):
-            raise PydanticCustomError("kind_of", "a map with a `kind` is expected here")
+            raise PydanticCustomError("kind_of", "must be a map with a `kind`")
         kind = declared.get("kind") or self.default
         if not isinstance(kind, str):
             raise PydanticCustomError("missing", "'kind' is missing")
         registry = (info.context or {}).get("registry")
         if registry is None:
-            raise PydanticCustomError("kind_of", "no registry of kinds was given with which to read this")
+            raise PydanticCustomError("kind_of", "cannot be read without a registry of kinds")
         model = registry.find_or_none(self.category, kind)
         if model is None:
             raise PydanticCustomError(
@@ -247,14 +252,14 @@ def _with_names(declared: Any) -> Any:
 
 
 NamedMap = Annotated[dict[str, T], BeforeValidator(_with_names)]
-"""`NamedMap[...]`: a map name -> definition, each of which is given its name."""
+"""`NamedMap[...]`: a map from name to definition. Each definition receives its name."""
 
 
 def read_settings(declared: Any) -> Any:
-    """Return entries given as `key=value` texts, or as a map, as a map.
+    """Return entries, given as `key=value` texts or as a map, as a map.
 
     Raises:
-        ValueError: A text has no `=`, or a key is there twice.
+        ValueError: A text has no `=`, or a key occurs twice.
     """
     if declared is None:
         return {}
@@ -266,7 +271,7 @@ def read_settings(declared: Any) -> Any:
         if not separator or not key.strip():
             raise ValueError(f"{line!r} is not key=value")
         if key.strip() in entries:
-            raise ValueError(f"the key {key.strip()!r} is there twice")
+            raise ValueError(f"the key {key.strip()!r} occurs twice")
         entries[key.strip()] = value.strip()
     return entries
 
@@ -281,4 +286,4 @@ _ENTRIES = {
 }
 
 TextMap = Annotated[dict[str, str], BeforeValidator(read_settings), WithJsonSchema(_ENTRIES)]
-"""Names with texts that may hold expressions; written as a list of `key=value`, or as a map."""
+"""Texts by name, which may contain expressions; written as a list of `key=value` or as a map."""

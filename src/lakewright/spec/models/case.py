@@ -1,4 +1,4 @@
-"""The project's own tests: targets built over made-up inputs, and what must then hold.
+"""Tests of a project: targets that are built over mocked inputs, and assertions about the result.
 
 Source: the project files' rules, `tests`.
 """
@@ -20,39 +20,39 @@ CASE_SECTIONS = {
     "overrideRelations": "relation",
     "assertions": "assertion",
 }
-"""Sections of a test, with the category of what they hold."""
+"""Sections of a test, with the category of their definitions."""
 
 
 class Case(Named):
     """One test of a project."""
 
-    description: str | None = Field(default=None, description="What it shows.")
-    extends: Texts = Field(default=(), description="Tests whose parts it takes over.")
+    description: str | None = Field(default=None, description="What the test checks.")
+    extends: Texts = Field(default=(), description="Tests that it inherits from.")
     environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
-    targets: Texts = Field(default=(), description="Targets of the project that are built.")
+    targets: Texts = Field(default=(), description="Targets of the project that the test builds.")
     fixtures: NamedMap[Annotated[Named, KindOf("target")]] = Field(
-        default_factory=dict, description="Further targets, built for this test."
+        default_factory=dict, description="Additional targets that only this test builds."
     )
     override_mappings: NamedMap[Annotated[Named, KindOf("mapping")]] = Field(
-        default_factory=dict, description="Mappings in place of the project's."
+        default_factory=dict, description="Mappings that replace the project's."
     )
     override_relations: NamedMap[Annotated[Named, KindOf("relation")]] = Field(
-        default_factory=dict, description="Relations in place of the project's."
+        default_factory=dict, description="Relations that replace the project's."
     )
     assertions: NamedMap[Annotated[Named, KindOf("assertion")]] = Field(
-        default_factory=dict, description="What must hold at the end."
+        default_factory=dict, description="What must hold after the build."
     )
     metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
 
     def references(self) -> Iterable[Reference]:
-        """Return the targets that it builds, and its parents."""
+        """Return the targets that it builds, and the tests that it extends."""
         for index, target in enumerate(self.targets):
             yield Reference("target", target, ("targets", index))
         for index, parent in enumerate(self.extends):
             yield Reference("test", parent, ("extends", index))
 
     def extending(self, parents: Iterable[Case]) -> Case:
-        """Return the test with what it takes over; what it has itself wins."""
+        """Return the test with what it inherits from its parents. Its own entries override theirs."""
         whole = [*parents, self]
         return self.model_copy(
             update={

@@ -1,6 +1,6 @@
-"""Columns of an entity, and the transformations that come before them.
+"""Columns of entities, and the transformations that are applied before them.
 
-Source: `processing-strategies.md`, "Common Processing Pipeline"; names are Datalake Foundation's.
+Source: `processing-strategies.md`, "Common Processing Pipeline". Names are Datalake Foundation's.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lakewright.spec.models.types import Type
 __all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
 
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
-"""Characters that a table's column names can't hold."""
+"""Characters that column names of a table cannot contain."""
 
 
 class Role(StrEnum):
-    """What a column is for."""
+    """The role of a column."""
 
     BUSINESS_KEY = "businesskey"
     PARTITION = "partition"
@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 
 def normal_name(name: str) -> str:
-    """Return a column's name as a table can hold it.
+    """Return a column's name without the characters that a table does not allow.
 
     Example:
         >>> normal_name("net price (EUR)")
@@ -49,20 +49,21 @@ def _lower_all(declared: Any) -> Any:
 
 
 class Column(SnakeModel):
-    """One declared column; columns of the slice that aren't declared are kept as they are."""
+    """One declared column. Undeclared columns of a slice are kept unchanged."""
 
-    name: str = Field(default="", description="Name in the source; may be empty where it is calculated.")
+    name: str = Field(default="", description="Name in the source. May be empty for a calculated column.")
     newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Name in silver, where it differs."
+        default=None, description="Name in silver, if it differs."
     )
     datatype: Annotated[TypeText | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Type in silver: string, integer, long, decimal(10,2), date, timestamp …"
     )
     fieldroles: Annotated[tuple[Role, ...], BeforeValidator(_lower_all)] = Field(
-        default=(), description="Part of the business key, partition column, made by its expression."
+        default=(),
+        description="Roles: part of the business key, partition column, calculated by its expression.",
     )
     expression: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Spark SQL expression; it makes the column calculated."
+        default=None, description="Spark SQL expression that calculates the column."
     )
 
     @model_validator(mode="after")
@@ -79,54 +80,52 @@ class Column(SnakeModel):
 
     @property
     def type(self) -> Type | None:
-        """Its declared type."""
+        """The declared type."""
         return self.datatype
 
     @property
     def source(self) -> str:
-        """Its name before columns are renamed: in the slice, or where it is calculated its own."""
+        """The name before columns are renamed: the name in the slice, or that of the calculated column."""
         return self.name if self.name.strip() else self.newname or ""
 
     @property
     def result(self) -> str:
-        """Its name after columns are renamed, as written."""
+        """The name after columns are renamed, as written."""
         return self.newname or self.name
 
     @property
     def silver(self) -> str:
-        """Its name in the silver table."""
+        """The name in the silver table."""
         return normal_name(self.result)
 
     @property
     def is_calculated(self) -> bool:
-        """Whether an expression makes it."""
+        """Whether an expression calculates the column."""
         return self.expression is not None
 
     @property
     def is_business_key(self) -> bool:
-        """Whether it is part of the business key."""
+        """Whether the column is part of the business key."""
         return Role.BUSINESS_KEY in self.fieldroles
 
     @property
     def is_partition(self) -> bool:
-        """Whether silver is partitioned by it."""
+        """Whether the silver table is partitioned by the column."""
         return Role.PARTITION in self.fieldroles
 
 
 class Injection(Model):
-    """One step of the transformations: what a slice's columns become."""
+    """One transformation of the slice's columns."""
 
     model_config = ConfigDict(
         json_schema_extra={ALSO: [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     )
 
     select: tuple[str, ...] = Field(
-        default=(), description="Spark SQL expressions that make the columns; * keeps all that are there."
+        default=(), description="Spark SQL expressions that select the columns; * keeps all existing ones."
     )
-    column: str | None = Field(
-        default=None, description="In place of those: one column to be added or replaced."
-    )
-    expression: str | None = Field(default=None, description="Its Spark SQL expression.")
+    column: str | None = Field(default=None, description="Alternatively, one column to add or replace.")
+    expression: str | None = Field(default=None, description="Spark SQL expression of that column.")
 
     @model_validator(mode="before")
     @classmethod
@@ -143,11 +142,11 @@ class Injection(Model):
 
 
 def _injections(declared: Any) -> Any:
-    """A single step needs no list around it, but a list of texts is one step, not several."""
+    """Return a list of transformations. A list of texts is one transformation, not several."""
     if isinstance(declared, (str, Mapping)):
         return [declared]
     return declared
 
 
 Injections = Annotated[tuple[Injection, ...], BeforeValidator(_injections)]
-"""Steps in order: lists of expressions, single expressions, or column and expression."""
+"""Transformations in order: lists of expressions, single expressions, or column and expression."""

@@ -1,4 +1,4 @@
-"""What definitions tell of themselves to readers, and the file `documentation.yml`.
+"""Documentation of definitions, and the file `documentation.yml`.
 
 Source: Flowman's `documentation` blocks, `documentation.yml` and `documentation` target.
 """
@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
-"""What can be collected; all of it unless some are named."""
+"""What can be collected. By default, all of it is."""
 
 DEFAULT_LOCATION = "generated-documentation"
 
 
 class Template(StrEnum):
-    """What the documentation is written as."""
+    """Output format of the documentation."""
 
     HTML = "html"
     HTML_CSS = "html+css"
@@ -44,22 +44,24 @@ Checks = Listed[Annotated[Named, KindOf("check")]]
 
 
 class ColumnDocumentation(Model):
-    """What is told of one column."""
+    """Documentation of one column."""
 
-    name: str = Field(min_length=1, description="Name of the column, in any case.")
-    description: str | None = Field(default=None, description="What it holds.")
-    checks: Checks = Field(default=(), description="What must hold of its values.")
+    name: str = Field(min_length=1, description="Name of the column; case does not matter.")
+    description: str | None = Field(default=None, description="What the column contains.")
+    checks: Checks = Field(default=(), description="Checks of its values.")
 
 
 class Documentation(Model):
-    """What is told of a relation, mapping or target."""
+    """Documentation of a relation, mapping or target."""
 
-    description: str | None = Field(default=None, description="What it is, in place of its own description.")
-    columns: Listed[ColumnDocumentation] = Field(default=(), description="What is told of its columns.")
-    checks: Checks = Field(default=(), description="What must hold of its rows.")
+    description: str | None = Field(
+        default=None, description="Description, which replaces the definition's own."
+    )
+    columns: Listed[ColumnDocumentation] = Field(default=(), description="Documentation of its columns.")
+    checks: Checks = Field(default=(), description="Checks of its rows.")
 
     def references(self) -> Iterable[Reference]:
-        """Return the relations and mappings to which its checks refer."""
+        """Return the relations and mappings that its checks refer to."""
         for index, check in enumerate(self.checks):
             yield from _placed(check, "documentation", "checks", index)
         for number, column in enumerate(self.columns):
@@ -73,10 +75,10 @@ def _placed(check: Named, *path: str | int) -> Iterable[Reference]:
 
 
 class Collector(Model):
-    """One thing that is collected."""
+    """One part of the documentation that is collected."""
 
     kind: Literal["relations", "mappings", "targets", "entities", "lineage", "checks", "tests"] = Field(
-        description="relations, mappings, targets, entities, lineage (of columns), or checks (run them)."
+        description="relations, mappings, targets, entities, lineage (of columns), or checks (runs them)."
     )
 
 
@@ -85,25 +87,25 @@ def _template(declared: Any) -> Any:
 
 
 def _patterns(meaning: str) -> Any:
-    return Field(default=(), description=f"Regular expressions of whole names {meaning}.")
+    return Field(default=(), description=f"Regular expressions that match the names {meaning}.")
 
 
 class Generator(Model):
-    """One documentation that is written."""
+    """One output of the documentation."""
 
     kind: Literal["file"] = Field(default="file", description="file.")
     location: str = Field(
-        default=DEFAULT_LOCATION, description="Folder; a relative one is below the project's folder."
+        default=DEFAULT_LOCATION, description="Output folder. A relative path starts at the project's folder."
     )
     template: Annotated[Template, BeforeValidator(_template)] = Field(
         default=Template.HTML, description="html, html+css, markdown or json."
     )
-    include_relations: Texts = _patterns("of relations that are shown; all unless given")
-    exclude_relations: Texts = _patterns("of relations that aren't")
-    include_mappings: Texts = _patterns("of mappings that are shown; all unless given")
-    exclude_mappings: Texts = _patterns("of mappings that aren't")
-    include_targets: Texts = _patterns("of targets that are shown; all unless given")
-    exclude_targets: Texts = _patterns("of targets that aren't")
+    include_relations: Texts = _patterns("of the relations to include; default all")
+    exclude_relations: Texts = _patterns("of the relations to leave out")
+    include_mappings: Texts = _patterns("of the mappings to include; default all")
+    exclude_mappings: Texts = _patterns("of the mappings to leave out")
+    include_targets: Texts = _patterns("of the targets to include; default all")
+    exclude_targets: Texts = _patterns("of the targets to leave out")
 
     @field_validator(
         *(
@@ -123,7 +125,7 @@ class Generator(Model):
         return texts
 
     def shows(self, category: str, name: str, project: str) -> bool:
-        """Return whether something is shown; names are matched with and without the project's before them."""
+        """Return whether a definition is included. Patterns match its name with and without `project/`."""
         included: tuple[str, ...] = getattr(self, f"include_{category}s", ())
         excluded: tuple[str, ...] = getattr(self, f"exclude_{category}s", ())
         names = (name, f"{project}/{name}")
@@ -135,15 +137,15 @@ class Generator(Model):
 
 
 class DocumentationFile(Model):
-    """The file `documentation.yml` beside `project.yml`."""
+    """The file `documentation.yml`, which lies beside `project.yml`."""
 
-    collectors: Listed[Collector] = Field(default=(), description="What is collected; all unless given.")
+    collectors: Listed[Collector] = Field(default=(), description="What is collected; default all.")
     generators: Listed[Generator] = Field(
-        default=(), description="What is written; a page in generated-documentation unless given."
+        default=(), description="What is written; default an HTML page in generated-documentation."
     )
 
     @property
     def collected(self) -> frozenset[str]:
-        """What is collected; `tests` is another name of `checks`."""
+        """The parts to collect. `tests` is another name for `checks`."""
         kinds = frozenset("checks" if each.kind == "tests" else each.kind for each in self.collectors)
         return kinds or frozenset(COLLECTORS)

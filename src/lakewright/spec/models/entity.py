@@ -1,6 +1,6 @@
-"""Entities: one silver table each, with the strategy that fills it from bronze slices.
+"""Entities: a silver table, and the strategy that fills it from bronze slices.
 
-Source: `processing-strategies.md`; names and shapes are Datalake Foundation's.
+Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from lakewright.spec.models.watermark import Watermark
 __all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
-"""System columns, without the lake's prefix; `deleted` may come with the slice."""
+"""System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
 
 
 SETTINGS_PREFIX = "settings_"
-"""What the names of an entity's own settings start with in those."""
+"""Prefix of the names by which templates refer to the entity's settings."""
 
 
 class Strategy(StrEnum):
@@ -41,37 +41,38 @@ class Strategy(StrEnum):
 
 
 class Entity(Named):
-    """One silver table and how it is filled."""
+    """A silver table, and how it is filled."""
 
     model_config = ConfigDict(alias_generator=None)
 
-    id: str = Field(min_length=1, description="Stable identity; a number in Datalake Foundation.")
-    name: str = Field(min_length=1, description="Name in the source; part of the bronze path.")
-    description: str | None = Field(default=None, description="What its rows are.")
+    id: str = Field(min_length=1, description="Stable identity, a number in Datalake Foundation.")
+    name: str = Field(min_length=1, description="Name in the source, which is part of the bronze path.")
+    description: str | None = Field(default=None, description="What a row describes.")
     group: str | None = Field(
-        default=None, description="Entities that belong together: `-t tag:group=NAME` chooses them in a job."
+        default=None, description="Group of entities; `-t tag:group=NAME` selects it in a job."
     )
     connectiongroup: str | None = Field(
-        default=None, description="The same for systems: `-t tag:connectiongroup=NAME`."
+        default=None, description="Group of source systems; `-t tag:connectiongroup=NAME` selects it."
     )
-    destination: str = Field(
-        default="", description="Name of the silver table; the entity's name if not given."
-    )
-    enabled: bool = Field(default=True, description="Whether it is processed.")
+    destination: str = Field(default="", description="Name of the silver table; default the entity's name.")
+    enabled: bool = Field(default=True, description="Whether the entity is processed.")
     secure: bool = Field(
-        default=False, description="Whether it is kept apart, in folders with the lake's suffix."
+        default=False, description="Whether its data lies apart, in folders with the lake's suffix."
     )
-    connection: str = Field(min_length=1, description="The connection that it comes from.")
+    connection: str = Field(min_length=1, description="The connection of its source.")
     processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
-        description="The strategy; delta is merge."
+        description="The strategy; delta is another name for merge."
     )
-    watermark: Listed[Watermark] = Field(default=(), description="How far its slices have come.")
-    columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or another name.")
+    watermark: Listed[Watermark] = Field(
+        default=(), description="Columns that tell how far slices were processed."
+    )
+    columns: Listed[Column] = Field(default=(), description="Columns with a type, a role or a new name.")
     transformations: Injections = Field(
-        default=(), description="Lists of Spark SQL expressions, or column and expression; applied first."
+        default=(),
+        description="Lists of Spark SQL expressions, or column and expression, applied before all else.",
     )
     settings: EntitySettings = Field(
-        default_factory=EntitySettings, description="Settings, over the connection's."
+        default_factory=EntitySettings, description="Settings, which override the connection's."
     )
 
     deferred: ClassVar[frozenset[str]] = frozenset(
@@ -101,7 +102,7 @@ class Entity(Named):
         if infers and not self.watermark and self.settings.delete_scope != "full":
             yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"
         if self.settings.adopt is not None and self.strategy is Strategy.FULL:
-            yield "adopt is for merge and historic: full replaces what is there"
+            yield "adopt is for merge and historic: full replaces the rows of the table"
         elif self.settings.adopt is not None:
             yield from self.settings.adopt.problems(is_historic=self.strategy is Strategy.HISTORIC)
 
@@ -112,70 +113,70 @@ class Entity(Named):
                 continue
             key = column.silver.lower()
             if not key:
-                yield f"the column name {column.result!r} has no character that a table can hold"
+                yield f"the column name {column.result!r} has no character that a table allows"
             elif key in seen:
                 yield f"the columns {seen[key]!r} and {column.result!r} become one column {column.silver!r}"
             seen.setdefault(key, column.result)
         doubled = [mark.column_name for mark in self.watermark]
         for name in sorted({name for name in doubled if doubled.count(name) > 1}):
             if self.settings.delete_missing:
-                yield f"the watermark column {name!r} is there twice"
+                yield f"the watermark column {name!r} is declared twice"
 
     def reserved_name_problems(self, prefix: str) -> Iterator[tuple[int, str]]:
-        """Return the position of each column that takes a system column's name, with what is wrong."""
+        """Yield the position of each column with the name of a system column, and the problem."""
         reserved = {f"{prefix}{name}".lower() for name in FIXED_SYSTEM_NAMES}
         for index, column in enumerate(self.columns):
             if column.silver.lower() in reserved or column.silver.lower() in _DELTA_NAMES:
-                yield index, f"the column {column.result!r} takes the name of a system column"
+                yield index, f"the column {column.result!r} has the name of a system column"
 
     @property
     def strategy(self) -> Strategy:
-        """Its strategy; `delta` is merge."""
+        """The strategy. `delta` is another name for merge."""
         return Strategy.MERGE if self.processtype == "delta" else Strategy(self.processtype)
 
     @property
     def watermarks(self) -> tuple[Watermark, ...]:
-        """Its watermarks."""
+        """The watermarks."""
         return self.watermark
 
     def silver_name(self, name: str) -> str:
-        """Return the name in silver of a column that is given by its name in the source or its new one."""
+        """Return the name in silver of a column, given by its name in the source or its new name."""
         found = (column.silver for column in self.columns if column.source.lower() == name.lower())
         return next(found, normal_name(name))
 
     @cached_property
     def business_keys(self) -> tuple[str, ...]:
-        """Names, before columns are renamed, of the columns of the business key."""
+        """The columns of the business key, by their names before columns are renamed."""
         return tuple(column.source for column in self.columns if column.is_business_key)
 
     @cached_property
     def partition_columns(self) -> tuple[str, ...]:
-        """Names in silver of the columns by which it is partitioned."""
+        """The columns by which the silver table is partitioned, by their names in silver."""
         return tuple(column.silver for column in self.columns if column.is_partition)
 
     @cached_property
     def calculated(self) -> tuple[Column, ...]:
-        """The columns made by an expression, in order."""
+        """The columns that an expression calculates, in order."""
         return tuple(column for column in self.columns if column.is_calculated)
 
     def references(self) -> Iterable[Reference]:
-        """Return its connection."""
+        """Return the entity's connection."""
         yield Reference("connection", self.connection, ("connection",))
 
     def within(self, scope: Scope) -> Entity:
-        """Return the entity with the names that templates of its places may use."""
+        """Return the entity with the names that the templates of its places may use."""
         copy = self.model_copy()
         copy._scope = scope
         return copy
 
     def places(self, lake: LakeSettings) -> Places:
-        """Return where its slices and its table are.
+        """Return the places of the entity's slices and its table.
 
-        An entity's own `silver_table` or `silver_path` decides between catalog and path, else the lake's
-        `silver_output` or `output_method`.
+        The entity's `silver_table` or `silver_path` decides whether the table is found in the catalog or by
+        path. If neither is given, the lake's `silver_output` or `output_method` decides.
 
         Raises:
-            SpecError: A template is wrong, or a path leaves the root folder.
+            SpecError: A template is invalid, or a path leaves the root folder.
         """
         if not lake.root_folder:
             raise SpecError.of("the lake has no root_folder", remedy="Declare it: lake: {root_folder: …}.")
@@ -191,7 +192,7 @@ class Entity(Named):
         )
 
     def templates(self, lake: LakeSettings) -> dict[str, str]:
-        """Return the templates of its places by the keys of `PLACE_TEMPLATES` that are in force."""
+        """Return the templates of its places, by those keys of `PLACE_TEMPLATES` that apply."""
         own = self.settings
         found = {
             "raw_path": own.raw_path or lake.raw_path,
@@ -212,7 +213,7 @@ class Entity(Named):
 
     def _place(self, layer: str, template: str, lake: LakeSettings) -> str:
         what = f"{layer}_path of entity {self.name!r}"
-        # Datalake Foundation writes a leading slash before templates, and means the layer's folder.
+        # Templates of Datalake Foundation start with a slash that stands for the layer's folder.
         relative = template.removeprefix("/") if has_expression(template) else template
         path = self._rendered(relative, what)
         return lake.place(lake.container(layer, is_secure=self.secure), path, what=what)
@@ -222,8 +223,8 @@ class Entity(Named):
         parts = name.split(".")
         if not 1 <= len(parts) <= 3 or not all(part.strip() for part in parts):
             raise SpecError.of(
-                f"{name!r} of entity {self.name!r} is no name of a table",
-                remedy="A table is named table, database.table or catalog.database.table.",
+                f"{name!r} of entity {self.name!r} is not a valid table name",
+                remedy="Write table, database.table or catalog.database.table.",
             )
         return name
 
@@ -237,7 +238,7 @@ class Entity(Named):
             ) from error
 
     def unknown_names(self, lake: LakeSettings, scope: Scope) -> Mapping[str, frozenset[str]]:
-        """Return the names in templates of its places that are not in force yet, by the template's key."""
+        """Return the names in the templates of its places that are still unknown, by the template's key."""
         known = scope.names | frozenset(self.template_names())
         asked = {
             key: names_in(parse_template(template)) - known for key, template in self.templates(lake).items()
@@ -245,7 +246,7 @@ class Entity(Named):
         return {key: names for key, names in asked.items() if names}
 
     def template_names(self) -> dict[str, object]:
-        """Return the names that belong to the entity, for its templates."""
+        """Return the names that the entity itself provides for its templates."""
         given = self.settings.model_dump(exclude_unset=True)
         return {
             "entity": self.name,

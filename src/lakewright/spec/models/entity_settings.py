@@ -1,6 +1,6 @@
 """Settings of entities, and the source connections from which entities inherit settings.
 
-Source: `processing-strategies.md`; names and shapes are Datalake Foundation's.
+Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 """
 
 from __future__ import annotations
@@ -20,77 +20,84 @@ from lakewright.spec.suggestions import nearest
 __all__ = ["PLACE_TEMPLATES", "EntitySettings", "SourceConnection", "nearest_setting"]
 
 PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table")
-"""Settings that are templates, in which an entity's own names may stand."""
+"""Settings whose templates may use the entity's own names."""
 
 
 class EntitySettings(SnakeModel):
-    """Settings of an entity over its connection's; keys without a meaning here are kept for templates."""
+    """Settings of an entity, which override its connection's. Unknown keys are kept for templates."""
 
     model_config = ConfigDict(extra="allow")
 
     raw_path: str | None = Field(
         default=None,
-        description="Template of the path below `raw`, where deliveries lie before they are slices; only for "
-        "what lands them.",
+        description="Template of the path below `raw`, where deliveries lie before they become slices. Only "
+        "loaders use it.",
     )
     bronze_path: str | None = Field(default=None, description="Template of the path below `bronze`.")
     silver_path: str | None = Field(default=None, description="Template of the path below `silver`.")
     bronze_table: str | None = Field(
-        default=None, description="Accepted with a warning: slices are files or folders, never a table."
+        default=None,
+        description="Accepted with a warning, without effect: slices are files or folders, never a table.",
     )
     silver_table: str | None = Field(default=None, description="Template of the catalog table.")
     output_method: OutputText | None = Field(
-        default=None, description="Where its table is found, over the lake's."
+        default=None, description="How its table is found: by path or in the catalog. Overrides the lake's."
     )
     delete_missing: bool = Field(
-        default=False, description="Whether records missing from a slice are soft-deleted."
+        default=False, description="Whether records that are missing from a slice are soft-deleted."
     )
     delete_scope: Annotated[Literal["closed", "open", "full"], BeforeValidator(lower)] = Field(
         default="closed",
-        description="Window of delete_missing: closed, open (without its lower end), or full: a slice is "
-        "the whole source.",
+        description="Window of delete_missing: closed, open (without its lower end), or full (each slice is "
+        "the whole source).",
     )
     max_delete_ratio: float = Field(
-        default=0.5, ge=0, le=1, description="More inferred deletes than this part fail the slice."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Largest share of the rows that delete_missing may delete; more fail the slice.",
     )
     last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
-        default="column", description="Whether lastSeen of unchanged rows is written too."
+        default="column",
+        description="column: lastSeen of unchanged rows is updated too. on_change: it is not.",
     )
     null_keys: Annotated[Literal["error", "allow"], BeforeValidator(lower)] = Field(
-        default="error", description="Whether null is a value of the business key."
+        default="error", description="Whether null is a valid value in the business key."
     )
     schema_drift: Annotated[Literal["evolve", "ignore", "fail"], BeforeValidator(lower)] = Field(
-        default="evolve", description="What columns that come, go or change do."
+        default="evolve", description="What happens when columns are added, removed or changed."
     )
-    allow_empty: bool = Field(default=False, description="Whether an empty slice may empty a table (full).")
+    allow_empty: bool = Field(
+        default=False, description="Whether an empty slice may empty the table (strategy full)."
+    )
     late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
-        default="refuse", description="What happens to a slice older than one already processed."
+        default="refuse", description="What happens to a slice that is older than one already processed."
     )
     partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
         default="allow",
-        description="never: a record keeps its partition, so that a merge may look only there.",
+        description="never: records keep their partition, so that a merge needs to search only that.",
     )
-    hash_exclude: Texts = Field(default=(), description="Columns that don't count as a change.")
+    hash_exclude: Texts = Field(default=(), description="Columns whose changes do not count.")
     bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
         Field(default="parquet", description="Format of the slices.")
     )
     adopt: AdoptionValue = Field(
-        default=None, description="What columns are in a table that something else made, to go on from it."
+        default=None, description="Roles of the columns of an existing table that the entity adopts."
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
     maintenance: Maintenance = Field(
-        default_factory=Maintenance, description="When its table's files are brought together."
+        default_factory=Maintenance, description="When the files of its table are compacted."
     )
 
     @property
     def free(self) -> Mapping[str, Any]:
-        """The keys without a meaning here."""
+        """The keys that Lakewright does not know."""
         return self.model_extra or {}
 
 
 @lru_cache(maxsize=1024)
 def nearest_setting(key: str) -> str | None:
-    """Return the setting with a meaning that a free key is nearly the name of, or None.
+    """Return the known setting whose name is nearly that of an unknown key, or None.
 
     Example:
         >>> nearest_setting("null_key"), nearest_setting("raw_data")
@@ -119,7 +126,7 @@ def _distance(one: str, other: str) -> int:
 
 
 class SourceConnection(Named):
-    """A source system, as Datalake Foundation declares it: settings that its entities share."""
+    """A source system as Datalake Foundation declares it: settings that its entities inherit."""
 
     model_config = ConfigDict(alias_generator=None)
 

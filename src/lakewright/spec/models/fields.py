@@ -32,7 +32,7 @@ __all__ = ["Field", "PartitionField", "TypeText", "parse_type"]
 
 
 def parse_type(declared: object) -> Type:
-    """Return the type that a text (`decimal(10,2)`, `array<struct<a: int>>`) or a map describes.
+    """Return the type that a text (`decimal(10,2)`, `array<struct<a: int>>`) or a map declares.
 
     Maps are Flowman's: `{kind: struct, fields: [...]}`, `{kind: array, elementType: ...}`,
     `{kind: map, keyType: ..., valueType: ...}`.
@@ -69,7 +69,7 @@ def _from_map(declared: Mapping[str, Any], depth: int) -> Type:
         "struct": {"fields"},
     }
     if kind not in known:
-        raise ValueError(f"no type of kind {declared.get('kind')!r}; there are array, map and struct")
+        raise ValueError(f"no type of kind {declared.get('kind')!r}; the kinds are array, map and struct")
     if unknown := sorted(set(declared) - known[kind] - {"kind"}):
         raise ValueError(f"unknown key {unknown[0]!r} in a type of kind {kind!r}")
     if kind == "array":
@@ -93,31 +93,31 @@ class _TypeSchema:
 TypeText = Annotated[
     Type, PlainValidator(parse_type), PlainSerializer(lambda found: found.ddl), _TypeSchema()
 ]
-"""A field that holds a type, read from its text or map."""
+"""A type, written as text or as a map."""
 
 
 class Field(Model):
     """One column of a declared schema."""
 
     name: str = Declared(min_length=1, description="Name of the column.")
-    type: TypeText = Declared(description="Its type, such as bigint or decimal(10,2).")
-    nullable: bool = Declared(default=True, description="Whether it may be null.")
-    description: str | None = Declared(default=None, description="What it holds; the table's column comment.")
-    default: str | None = Declared(default=None, description="Value where rows lack the column.")
+    type: TypeText = Declared(description="Type, such as bigint or decimal(10,2).")
+    nullable: bool = Declared(default=True, description="Whether the column may be null.")
+    description: str | None = Declared(
+        default=None, description="What the column contains; becomes the comment of the table's column."
+    )
+    default: str | None = Declared(default=None, description="Value of the column in rows that lack it.")
     format: str | None = Declared(
-        default=None, description="How values are written in files, for formats that need it."
+        default=None, description="Format of the values in files, for file formats that need it."
     )
-    size: int | None = Declared(default=None, description="Width in formats of fixed width.")
-    charset: str | None = Declared(
-        default=None, description="Character set, for databases that have several."
-    )
-    collation: str | None = Declared(default=None, description="Collation of a database's column.")
+    size: int | None = Declared(default=None, description="Width of the column in fixed-width formats.")
+    charset: str | None = Declared(default=None, description="Character set, for databases with several.")
+    collation: str | None = Declared(default=None, description="Collation of the column in a database.")
     renamed_from: str | None = Declared(
-        default=None, description="Former name: a migration renames that column."
+        default=None, description="Former name; a migration renames that column."
     )
 
     def as_struct_field(self) -> StructField:
-        """Return the field as part of a struct."""
+        """Return the field as a field of a struct."""
         return StructField(self.name, self.type, self.nullable, self.description)
 
     @property
@@ -131,15 +131,17 @@ class PartitionField(Model):
     """One partition column of a relation."""
 
     name: str = Declared(min_length=1, description="Name of the column.")
-    type: TypeText = Declared(description="Its type.")
-    description: str | None = Declared(default=None, description="What it holds.")
-    granularity: str | None = Declared(default=None, description="Step of its values, such as P1D or 1.")
+    type: TypeText = Declared(description="Type.")
+    description: str | None = Declared(default=None, description="What the column contains.")
+    granularity: str | None = Declared(
+        default=None, description="Distance between its values, such as P1D or 1."
+    )
 
     @property
     def value_type(self) -> ValueType:
-        """The type by which values of it are read."""
+        """The type in which its values are parsed."""
         return ValueType.parse(self.type.ddl)
 
     def as_field(self) -> Field:
-        """Return the column as one of the relation's schema; partition values are never null."""
+        """Return the column as a field of the relation's schema. Partition values are never null."""
         return Field(name=self.name, type=self.type, nullable=False, description=self.description)

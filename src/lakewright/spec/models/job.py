@@ -1,4 +1,4 @@
-"""Jobs, their parameters and the environments of both jobs and tests.
+"""Jobs: their parameters, executions and metrics.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -28,8 +28,9 @@ from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference,
 __all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "StepSize"]
 
 StepSize = int | Decimal | Duration
-"""Distance between two values of a parameter."""
+"""The distance between two values of a parameter."""
 
+# `plan.phase` has the enumeration; `spec` lies below `plan` and may not import it.
 PHASES = ("VALIDATE", "CREATE", "BUILD", "VERIFY", "TRUNCATE", "DESTROY")
 
 
@@ -44,9 +45,9 @@ class Parameter(Model):
     )
     granularity: str | None = Field(
         default=None,
-        description="Values are floored to it and ranges step by it: P1D, PT15M, P1M or a number.",
+        description="Values are rounded down to its multiples, ranges step by it: P1D, PT15M or a number.",
     )
-    default: str | None = Field(default=None, description="Value where none is given.")
+    default: str | None = Field(default=None, description="Value if none is given.")
     description: str | None = Field(default=None, description="What it is for.")
 
     @model_validator(mode="after")
@@ -58,18 +59,18 @@ class Parameter(Model):
         return self
 
     def parse(self, text: str) -> Value:
-        """Return the value that a text is for this parameter, not floored.
+        """Return the value of a text in the parameter's type, not rounded to the granularity.
 
         Raises:
-            ValueError: It isn't a value of the parameter's type.
+            ValueError: The text is not a value of that type.
         """
         return parse_value(self.type, text)
 
     def default_value(self, scope: Scope) -> Value:
-        """Return the value where none is given.
+        """Return the default value.
 
         Raises:
-            SpecError: There is no default, or it isn't a value of the parameter's type.
+            SpecError: There is no default, or it is not a value of the parameter's type.
         """
         if self.default is None:
             raise SpecError.of(f"parameter {self.name!r} has no default", remedy=f"Give {self.name}=….")
@@ -79,10 +80,10 @@ class Parameter(Model):
             raise SpecError.of(f"default of parameter {self.name!r}: {error}") from None
 
     def step(self, scope: Scope) -> StepSize | None:
-        """Return the granularity, or None where there is none.
+        """Return the granularity, or None if there is none.
 
         Raises:
-            SpecError: It doesn't suit the parameter's type.
+            SpecError: The granularity does not fit the parameter's type.
         """
         if self.granularity is None:
             return None
@@ -92,13 +93,13 @@ class Parameter(Model):
             raise SpecError.of(f"granularity of parameter {self.name!r}: {error}") from None
 
     def parse_step(self, text: str) -> StepSize:
-        """Return the step that a text is for this parameter, which may be negative.
+        """Return the step that a text means for this parameter. It may be negative.
 
         Raises:
-            ValueError: It doesn't suit the parameter's type, or is zero.
+            ValueError: The step does not fit the parameter's type, or is zero.
         """
         if self.type in (ValueType.DATE, ValueType.TIMESTAMP, ValueType.DURATION):
-            # Flowman's documents write 1 for a date, and mean a day.
+            # In Flowman's documentation, the step 1 of a date parameter means one day.
             is_days = self.type is ValueType.DATE and re.fullmatch(r"\d{1,6}", text.strip())
             duration = Duration(days=int(text)) if is_days else Duration.parse(text)
             if duration.is_zero:
@@ -126,7 +127,7 @@ class Parameter(Model):
 
 
 class Execution(Model):
-    """One entry of a job's `executions`: in which instances a phase is active, and for which targets."""
+    """One entry of a job's `executions`: a phase, and the instances and targets for which it is active."""
 
     phase: Annotated[
         str, BeforeValidator(lambda text: text.strip().upper() if isinstance(text, str) else text)
@@ -134,8 +135,13 @@ class Execution(Model):
     cycle: Annotated[
         Literal["always", "first", "last", "never"],
         BeforeValidator(lower),
-    ] = Field(default="always", description="In which instances of a range the phase is active.")
-    targets: Texts = Field(default=(".*",), description="Regular expressions of whole target names.")
+    ] = Field(
+        default="always",
+        description="Instances of a range in which the phase is active: always, first, last or never.",
+    )
+    targets: Texts = Field(
+        default=(".*",), description="Regular expressions that match whole names of targets."
+    )
 
     @field_validator("phase")
     @classmethod
@@ -157,76 +163,82 @@ class Execution(Model):
 
 
 class MetricSelector(Model):
-    """Which metrics are meant: patterns of the name and of label values."""
+    """A selection of metrics, by patterns of the name and of label values."""
 
     name: str | None = Field(default=None, description="Regular expression of the metric's name.")
     labels: dict[str, str] = Field(default_factory=dict, description="Regular expressions of label values.")
 
 
 class Metric(Model):
-    """One metric of a board."""
+    """One published metric."""
 
-    name: str | None = Field(default=None, description="Name under which it is published.")
+    name: str | None = Field(default=None, description="Name under which the metric is published.")
     labels: dict[str, str] = Field(
-        default_factory=dict, description="Labels; $category, $kind, $name and ${phase} are the metric's."
+        default_factory=dict,
+        description="Labels; $category, $kind, $name and ${phase} are those of the selected metric.",
     )
-    selector: MetricSelector = Field(default_factory=MetricSelector, description="Which metrics are taken.")
+    selector: MetricSelector = Field(default_factory=MetricSelector, description="The metrics to publish.")
 
 
 class MetricBoard(Model):
     """The metrics that a job publishes."""
 
-    labels: dict[str, str] = Field(default_factory=dict, description="Labels of all its metrics.")
-    metrics: Listed[Metric] = Field(default=(), description="Its metrics.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels of all metrics.")
+    metrics: Listed[Metric] = Field(default=(), description="The metrics.")
 
 
 class Job(Named):
-    """A job: targets that are taken through the phases together.
+    """A job: targets that go through the phases together.
 
-    Texts keep their expressions; `target_names` and the parameters' methods evaluate them.
+    Texts keep their expressions. `target_names` and the methods of the parameters evaluate them.
     """
 
     description: str | None = Field(default=None, description="What it is for.")
     extends: Texts = Field(
-        default=(), description="Jobs whose parameters, environment, targets and so on it takes over."
+        default=(),
+        description="Jobs from which it inherits parameters, environment, targets and so on.",
     )
-    parameters: Listed[Parameter] = Field(default=(), description="Values that each run is given.")
+    parameters: Listed[Parameter] = Field(
+        default=(), description="Parameters, whose values each run is given."
+    )
     environment: TextMap = Field(default_factory=dict, description="Names for expressions.")
     targets: Texts = Field(default=(), description="Names of its targets.")
-    executions: Listed[Execution] = Field(default=(), description="When which phase is active.")
-    hooks: Listed[Annotated[Named, KindOf("hook")]] = Field(
-        default=(), description="What is told of its progress."
+    executions: Listed[Execution] = Field(
+        default=(), description="Which phases are active in which instances."
     )
-    metrics: MetricBoard | None = Field(default=None, description="What it publishes.")
+    hooks: Listed[Annotated[Named, KindOf("hook")]] = Field(
+        default=(), description="Commands and URLs that are notified of its progress."
+    )
+    metrics: MetricBoard | None = Field(default=None, description="Metrics that it publishes.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Labels.")
-    parallelism: int | None = Field(default=None, ge=1, description="How many targets run side by side.")
+    parallelism: int | None = Field(default=None, ge=1, description="Number of targets that run in parallel.")
 
     @model_validator(mode="after")
     def _distinct(self) -> Job:
         names = [parameter.name for parameter in self.parameters]
         if doubled := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"parameter {doubled[0]!r} is there twice")
+            raise ValueError(f"parameter {doubled[0]!r} is declared twice")
         return self
 
     def references(self) -> Iterable[Reference]:
-        """Return its targets and parents."""
+        """Return the job's targets, and the jobs that it extends."""
         for index, target in enumerate(self.targets):
             yield Reference("target", target, ("targets", index))
         for index, parent in enumerate(self.extends):
             yield Reference("job", parent, ("extends", index))
 
     def target_names(self, scope: Scope) -> tuple[str, ...]:
-        """Return the names of its targets, in the order written.
+        """Return the names of the job's targets, in declared order.
 
         Raises:
-            SpecError: An expression is wrong.
+            SpecError: An expression is invalid.
         """
         return tuple(dict.fromkeys(scope.render(target) for target in self.targets))
 
     def extending(self, parents: Iterable[Job]) -> Job:
-        """Return the job with what it takes over: its parents' targets first; what it has itself wins.
+        """Return the job with what it inherits. Parents' targets come first; own entries override parents'.
 
-        A parent's parameter to which an environment entry gives a value is no parameter any more.
+        An environment entry with the name of a parent's parameter replaces that parameter.
         Source: Flowman's jobs, `extends`.
         """
         parameters: dict[str, Parameter] = {}

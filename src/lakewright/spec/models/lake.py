@@ -1,6 +1,6 @@
-"""The `lake:` section: where bronze and silver are, and what all entities have in common.
+"""The `lake:` section: where bronze and silver lie, and the settings that all entities share.
 
-Source: `processing-strategies.md`; the names are those of Datalake Foundation's `environment`.
+Source: `processing-strategies.md`. The names are those of Datalake Foundation's `environment`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["PATH_TEMPLATES", "LakeSettings", "Output", "OutputText"]
 
 
 PATH_TEMPLATES = ("raw_path", "bronze_path", "silver_path")
-"""Keys in which an entity's own names may stand."""
+"""Keys whose templates may use the names of an entity."""
 
 
 class Output(StrEnum):
-    """How silver tables are found."""
+    """How silver tables are found: by path or in the catalog."""
 
     PATHS = "paths"
     CATALOG = "catalog"
@@ -34,39 +34,42 @@ OutputText = Annotated[Output, BeforeValidator(lower)]
 
 
 class LakeSettings(SnakeModel):
-    """Where the lake is and how it is laid out; paths are templates, resolved for each entity."""
+    """The location and layout of the lake. Paths are templates, which are evaluated for each entity."""
 
     name: str = Field(default="", description="Name of the environment, for people.")
     root_folder: str = Field(
         default="",
-        description="Folder or URI below which the lake lies; a relative one starts at the project.",
+        description="Folder or URI of the lake. A relative path starts at the project's folder.",
     )
     timezone: str = Field(
         default="UTC",
-        description="IANA name of the zone of processing times without offset, and of such times in adopted "
-        "tables; those in slices are UTC.",
+        description="IANA name of the time zone for processing times without offset, and for times without "
+        "offset in adopted tables. Times without offset in slices are UTC.",
     )
     raw_path: str = Field(
         default="${connection}/${entity}",
-        description="Below `raw`: what was delivered, before it is a slice; only for what lands slices.",
+        description="Path below `raw` of deliveries before they become slices. Only loaders use it.",
     )
     bronze_path: str = Field(
-        default="${connection}/${entity}", description="Below `bronze`: an entity's slices."
+        default="${connection}/${entity}", description="Path below `bronze` of an entity's slices."
     )
     silver_path: str = Field(
-        default="${connection}/${destination}", description="Below `silver`: an entity's table."
+        default="${connection}/${destination}", description="Path below `silver` of an entity's table."
     )
     secure_container_suffix: str = Field(
-        default="", description="Added to `bronze` and `silver` for secure entities."
+        default="", description="Suffix of `bronze` and `silver` for secure entities."
     )
-    systemfield_prefix: str = Field(
-        default="dlf_", description="What the names of system columns start with."
+    systemfield_prefix: str = Field(default="dlf_", description="Prefix of the names of system columns.")
+    output_method: OutputText = Field(
+        default=Output.PATHS, description="How tables are found: paths or catalog."
     )
-    output_method: OutputText = Field(default=Output.PATHS, description="Tables by path, or in the catalog.")
     bronze_output: OutputText | None = Field(
-        default=None, description="`catalog` is accepted with a warning: slices are files or folders."
+        default=None,
+        description="`catalog` is accepted with a warning, without effect: slices are files or folders.",
     )
-    silver_output: OutputText | None = Field(default=None, description="As output_method, for silver alone.")
+    silver_output: OutputText | None = Field(
+        default=None, description="The same for silver tables alone; overrides output_method."
+    )
 
     @field_validator("timezone")
     @classmethod
@@ -76,7 +79,7 @@ class LakeSettings(SnakeModel):
         known = available_timezones()
         if zone not in known:
             raise ValueError(
-                f"unknown time zone {zone!r}; {suggestion(zone, known, shown=0) or 'IANA names are known'}"
+                f"unknown time zone {zone!r}; {suggestion(zone, known, shown=0) or 'use an IANA name'}"
             )
         return zone
 
@@ -84,7 +87,7 @@ class LakeSettings(SnakeModel):
     @classmethod
     def _one_name(cls, text: str) -> str:
         if not has_expression(text) and any(sign in text for sign in "/\\. ,;{}()=+\t\n`"):
-            raise ValueError(f"{text!r} can't be part of a folder's or column's name")
+            raise ValueError(f"{text!r} cannot be part of the name of a folder or column")
         return text
 
     @property
@@ -93,13 +96,13 @@ class LakeSettings(SnakeModel):
         return ZoneInfo(self.timezone)
 
     def container(self, layer: str, *, is_secure: bool) -> str:
-        """Return the name of a layer's folder: `bronze`, or with the suffix for secure entities."""
+        """Return the name of a layer's folder, such as `bronze`, with the suffix for secure entities."""
         return f"{layer}{self.secure_container_suffix}" if is_secure else layer
 
     def place(self, *parts: str, what: str = "path") -> str:
-        """Return a place below the root folder.
+        """Return a path below the root folder.
 
         Raises:
-            SpecError: It would be outside.
+            SpecError: The path leaves the root folder.
         """
         return place_within(self.root_folder, *parts, what=what)

@@ -1,7 +1,7 @@
-"""How an entity's silver table is kept in shape between slices.
+"""Settings for the maintenance of silver tables: compaction and vacuum.
 
-Source: Delta's documentation, "Optimizations" (compaction) and "Remove unused data files" (vacuum); when each
-is worth its while is Lakewright's own.
+Source: Delta's documentation, "Optimizations" (compaction) and "Remove unused data files" (vacuum). The
+thresholds are Lakewright's own.
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ MIB = 1 << 20
 
 
 class Maintenance(SnakeModel):
-    """When files of a silver table are brought together, after slices were processed.
+    """When the files of a silver table are compacted after slices were processed.
 
-    A file as large as `file_mib` is only rewritten for its marked rows, so that versions which ended long ago
-    stay where they are.
+    A file of at least `file_mib` is rewritten only to clear out its marked rows, so that versions that ended
+    long ago stay where they are.
     """
 
-    enabled: bool = Field(default=True, description="Whether runs do it; `lakewright maintain` always does.")
+    enabled: bool = Field(
+        default=True, description="Whether runs do maintenance. `lakewright maintain` always does."
+    )
     small_files: int = Field(
-        default=20, ge=2, description="So many small files in one partition are brought together."
+        default=20, ge=2, description="Number of small files in a partition from which they are compacted."
     )
     file_mib: int = Field(
-        default=64, ge=1, description="Size in MiB from which a file isn't small, and which new ones aim at."
+        default=64, ge=1, description="Files below this size in MiB are small; compaction aims at this size."
     )
     marked_rows: float = Field(
         default=0.2,
         gt=0,
         lt=1,
-        description="More rows than this part marked as replaced, in place of removed, are cleared out.",
+        description="Share of rows marked as deleted by deletion vectors above which they are cleared out.",
     )
     vacuum: bool = Field(
         default=False,
-        description="Whether files that no version of the last week needs are removed then "
-        "(`delta.deletedFileRetentionDuration` among the table's properties sets another time).",
+        description="Whether files that no version of the last week needs are removed after a compaction "
+        "(the table property `delta.deletedFileRetentionDuration` sets another time).",
     )
 
     @property
     def file_bytes(self) -> int:
-        """Size from which a file isn't small."""
+        """Size in bytes below which a file is small."""
         return self.file_mib * MIB

@@ -1,6 +1,6 @@
-"""Where an entity's slices and its silver table are.
+"""Places: the locations of an entity's slices and its silver table.
 
-Source: `processing-strategies.md`; places as Datalake Foundation lays them out.
+Source: `processing-strategies.md`. The layout is Datalake Foundation's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOCAL = re.compile(r"^file:(//)?(?=/)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a Delta table is: at a location or, by its name, in the catalog; exactly one of the two.
+    """The address of a Delta table: either a location or a name in the catalog.
 
     Attributes:
         location: A local path without scheme, or a URI.
@@ -30,7 +30,7 @@ class Address:
 
     @property
     def sql(self) -> str:
-        """The table in SQL, quoted.
+        """The table as quoted SQL.
 
         Example:
             >>> Address(name="silver_shop.orders").sql
@@ -49,10 +49,10 @@ class Places:
     """The places of one entity.
 
     Attributes:
-        bronze: Folder of its slices: a local path without scheme, or a URI; no slash at the end.
+        bronze: Folder of its slices: a local path without scheme, or a URI, without a trailing slash.
         silver: Its table.
-        raw: Folder of what was delivered.
-        bronze_table: Catalog table of its slices, where one is declared in place of the folder.
+        raw: Folder of deliveries that are not slices yet.
+        bronze_table: Catalog table of its slices, if one is declared instead of the folder.
     """
 
     bronze: str
@@ -66,10 +66,10 @@ def _quoted(part: str) -> str:
 
 
 def place_within(root: str, *parts: str, what: str = "path") -> str:
-    """Return `parts` joined to `root`, without dots, doubled slashes or a slash at the end.
+    """Return `parts` joined to `root`, without dots, repeated slashes or a trailing slash.
 
     Raises:
-        SpecError: A part is absolute, names another file system or climbs out of the root.
+        SpecError: A part is absolute, names another file system or leaves the root.
 
     Example:
         >>> place_within("s3a://lake/", "bronze", "shop//orders/")
@@ -86,7 +86,7 @@ def place_within(root: str, *parts: str, what: str = "path") -> str:
 
 
 def canonical_root(root: str) -> str:
-    """Return a root folder without a slash at the end; `file:` URIs become local paths."""
+    """Return a root folder without a trailing slash. `file:` URIs become local paths."""
     return LOCAL.sub("", root).rstrip("/")
 
 

@@ -31,7 +31,7 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type without parameters, named as in Spark's SQL (`bigint`)."""
+    """A type without parameters, with its name in Spark SQL, such as `bigint`."""
 
     name: str
 
@@ -43,7 +43,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """Exact numbers of `precision` digits, `scale` of them after the point."""
+    """Exact numbers with `precision` digits, `scale` of them after the decimal point."""
 
     precision: int = 38
     scale: int = 18
@@ -56,7 +56,7 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """Text of a bounded length; Spark keeps it as `string` outside of tables."""
+    """Text of limited length. Outside of tables, Spark treats it as `string`."""
 
     length: int
     is_fixed: bool = False
@@ -81,7 +81,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """Keys with a value each."""
+    """A map from keys to values."""
 
     key: Type
     value: Type
@@ -110,7 +110,7 @@ class StructField:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named fields in order."""
+    """Named fields, in order."""
 
     fields: tuple[StructField, ...]
 
@@ -163,7 +163,7 @@ def parse_sql_type(text: str) -> Type:
 
 
 class _Reader:
-    """Reads the SQL text of a type, one token after the other."""
+    """Recursive-descent parser for the SQL text of a type."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Watermarks: how far an entity's slices have come, and the expression that opens the next window.
+"""Watermarks: how far an entity's slices were processed, and where the next window starts.
 
 Source: `processing-strategies.md`, "Merge Strategy", Configuration; Datalake Foundation's watermarks.
 """
@@ -31,33 +31,35 @@ from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 __all__ = ["Operation", "Watermark"]
 
 LAST_VALUES = ("last_value", "watermark")
-"""Names of the last value in an expression."""
+"""Names by which an expression refers to the last value."""
 
-_WORLDLY = frozenset(("System", "File", "JSON"))
+_EXCLUDED_HELPERS = frozenset(("System", "File", "JSON"))
 
 
 class Operation(StrEnum):
-    """How conditions of several watermarks are joined."""
+    """How the conditions of several watermarks are combined."""
 
     AND = "and"
     OR = "or"
 
 
-_READ = "${last_value} and calls of date helpers are read"
+_ALLOWED = "only ${last_value} and calls of date helpers are allowed"
 
 
 class Watermark(SnakeModel):
     """One watermark column of an entity."""
 
-    column_name: str = Field(min_length=1, description="Column of the source, or its new name.")
+    column_name: str = Field(min_length=1, description="Name of the column in the source, or its new name.")
     operation: Annotated[Operation, BeforeValidator(lower)] = Field(
-        default=Operation.AND, description="How its condition is joined to those before it: and, or."
+        default=Operation.AND, description="How its condition is combined with the previous ones: and, or."
     )
     operation_group: int = Field(
-        default=0, description="Neighbours of one group stand in brackets together, joined by their first's."
+        default=0,
+        description="Consecutive watermarks of one group are put in parentheses, which are combined by the "
+        "operation of the first one.",
     )
     expression: str = Field(
-        description="Lower end of the next window: ${last_value}, or date helpers applied to it, such as "
+        description="Lower end of the next window: ${last_value}, or a date helper applied to it, such as "
         "${LocalDate.addDays(${last_value}, -3)}."
     )
 
@@ -67,14 +69,14 @@ class Watermark(SnakeModel):
         try:
             node = parse_expression(text)
         except SpecError as error:
-            raise inconsistent(f"{error.message}; {_READ}") from None
+            raise inconsistent(f"{error.message}; {_ALLOWED}") from None
         if why := _refusal(node):
-            raise inconsistent(f"{text!r} {why}; {_READ}")
+            raise inconsistent(f"{text!r} {why}; {_ALLOWED}")
         return text
 
     @cached_property
     def node(self) -> Node:
-        """The expression as a tree; the names in it are the last value's and helpers'."""
+        """The parsed expression. Its names are those of the last value and of helpers."""
         return parse_expression(self.expression)
 
     @property
@@ -83,31 +85,31 @@ class Watermark(SnakeModel):
         return isinstance(self.node, Name)
 
     def lower_end(self, last_value: Any, context: EvaluationContext | None = None) -> object:
-        """Return the lower end of the window that follows `last_value`, as a typed value, never as SQL text.
+        """Return the lower end of the window after `last_value`, as a typed value, never as SQL text.
 
         Raises:
-            SpecError: A helper can't do with the last value what the expression asks.
+            SpecError: A helper cannot process the last value.
         """
         names = dict.fromkeys(LAST_VALUES, last_value)
         return Scope(names, context=context).evaluate_node(self.node)
 
 
 def _refusal(node: Node) -> str | None:
-    unknown = sorted(names_in(node) - set(LAST_VALUES) - (set(NAMESPACES) - _WORLDLY))
+    unknown = sorted(names_in(node) - set(LAST_VALUES) - (set(NAMESPACES) - _EXCLUDED_HELPERS))
     if unknown:
-        return f"names {unknown[0]!r}"
+        return f"uses {unknown[0]!r}"
     if isinstance(node, (Literal, Template)):
         return "is text, not an expression"
     if isinstance(node, Name) and node.name not in LAST_VALUES:
-        return "is no value"
+        return "is not a value"
     if isinstance(node, Access) and node.arguments is None:
-        return f"asks for the property {node.member!r}"
+        return f"uses the property {node.member!r}"
     why = _wrong_call(node)
-    return why and f"can't be computed: {why}"
+    return why and f"cannot be evaluated: {why}"
 
 
 def _wrong_call(node: Node) -> str | None:
-    """What is wrong with a call in an expression, whatever the last value is."""
+    """Return the problem of a call in an expression that exists for every last value, or None."""
     if isinstance(node, Access) and node.arguments is not None:
         helper = node.target.name if isinstance(node.target, Name) else None
         known = helper if helper in NAMESPACES else None

@@ -271,7 +271,7 @@ class Sections:
         return {}
 
     def _clash(self, what: str, location: Location, first: Location) -> None:
-        self.fault(f"{what} is there twice, first at {first}", location, "Rename or remove one of them.")
+        self.fault(f"{what} is declared twice, first at {first}", location, "Rename or remove one of them.")
 
 
 def _pair(line: Any) -> tuple[Any, Any]:

@@ -217,7 +217,7 @@ class _Builder:
 
     def doubled(self, event: Event, key: str, first: int) -> Fault:
         return Fault(
-            f"the key {key!r} is there twice, first in line {first}",
+            f"the key {key!r} occurs twice, first in line {first}",
             location=self.at(event),
             remedy="Remove or rename one of them.",
         )

@@ -236,7 +236,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
             "a.yml:13: unknown configuration 'lakewright.default.target.buildPolcy'"
             " (did you mean 'lakewright.default.target.buildPolicy'?)",
             "a.yml:14: an entry of config is not key=value (Write it as - key=value.)",
-            "b.yml:3: relation 'two' is there twice, first at a.yml:4 (Rename or remove one of them.)",
+            "b.yml:3: relation 'two' is declared twice, first at a.yml:4 (Rename or remove one of them.)",
             "b.yml:7: target 't': there is no relation 'too' (did you mean 'two'?)",
             "b.yml:8: target 't': there is no mapping 'nix' (Declare it in a module, below `mappings`.)",
             "b.yml:10: target 'v': 'kind' is missing (Give it a kind: relation, validate.)",
@@ -308,7 +308,7 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         ("relations: [a]\n", "m.yml:1: 'relations' is not a map of names"),
         ("relations: {a: b}\n", "m.yml:1: 'a' in relations is not a map"),
         ("environment: {a: [1]}\n", "not key=value"),
-        ("environment: [a=1, a=2]\n", "environment entry 'a' is there twice"),
+        ("environment: [a=1, a=2]\n", "environment entry 'a' is declared twice"),
         ("environment: [{a: 1}]\n", "not key=value"),
         ("config: [spark.x=$nope]\n", "m.yml:1: unknown name 'nope'"),
         ("manifest: {path: $nope}\n", "m.yml:1: unknown name 'nope'"),
@@ -316,7 +316,7 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         ("profiles: {p: {relations: {}}}\n", "unknown key 'relations' of profile 'p'"),
         ("- a\n", "a module is a map of sections"),
         ("jobs: {j: {parallelism: $x}}\n", "an expression stands where a number"),
-        ("jobs: {j: {parameters: [{name: a}, {name: a}]}}\n", "parameter 'a' is there twice"),
+        ("jobs: {j: {parameters: [{name: a}, {name: a}]}}\n", "parameter 'a' is declared twice"),
         (
             "jobs: {j: {parameters: [{name: a, type: date, granularity: PT1H}]}}\n",
             "not a whole number of days",
@@ -349,7 +349,7 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
             "targets: {t: {kind: validate, assertions: {a: {kind: sql}}}}\n",
             "assertions.a: 'query' is missing",
         ),
-        ("targets: {t: {kind: validate, assertions: {a: x}}}\n", "a map with a `kind` is expected"),
+        ("targets: {t: {kind: validate, assertions: {a: x}}}\n", "must be a map with a `kind`"),
         ("relations: {r: {kind: file, location: x, name: y}}\n", "unknown key 'name'"),
     ],
 )

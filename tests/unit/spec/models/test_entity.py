@@ -221,16 +221,16 @@ WRONG = [
         {"columns": [{"name": "Id"}, {"name": "x", "newname": "ID"}]},
         "the columns 'Id' and 'ID' become one column",
     ),
-    ({"columns": [{"name": "--"}]}, "has no character that a table can hold"),
+    ({"columns": [{"name": "--"}]}, "has no character that a table allows"),
     (
         {"processtype": "full", "columns": [{"name": "dlf_ValidTo"}]},
-        "'dlf_ValidTo' takes the name of a system column",
+        "'dlf_ValidTo' has the name of a system column",
     ),
     (
         {"processtype": "full", "columns": [{"name": "a", "newname": "DLF_SourceHash"}]},
-        "takes the name of a system column",
+        "has the name of a system column",
     ),
-    ({"processtype": "full", "columns": [{"name": "_change_type"}]}, "takes the name of a system column"),
+    ({"processtype": "full", "columns": [{"name": "_change_type"}]}, "has the name of a system column"),
     ({"transformations": [{"column": "a"}]}, "has both column and expression"),
     ({"transformations": [[]]}, "has both column and expression"),
     ({"watermark": [{"column_name": "a"}]}, "watermark[0]: 'expression' is missing"),
@@ -243,7 +243,7 @@ WRONG = [
             "settings": {"delete_missing": True},
             "watermark": [{"column_name": "a", "expression": "${last_value}"}] * 2,
         },
-        "the watermark column 'a' is there twice",
+        "the watermark column 'a' is declared twice",
     ),
     ({"settings": {"max_delete_ratio": 2}}, "max_delete_ratio"),
     ({"settings": {"late_slices": "maybe"}}, "'refuse' or 'apply'"),
@@ -257,8 +257,8 @@ WRONG = [
     ({"settings": {"silver_path": "a\\..\\..\\b"}}, "leaves the root folder"),
     ({"settings": {"silver_path": "$System.getenv('NO', '../../x')"}}, "leaves the root folder"),
     ({"destination": "../../../x"}, "leaves the root folder"),
-    ({"settings": {"silver_table": "a.b.c.d"}}, "is no name of a table"),
-    ({"settings": {"silver_table": "a..b"}}, "is no name of a table"),
+    ({"settings": {"silver_table": "a.b.c.d"}}, "is not a valid table name"),
+    ({"settings": {"silver_table": "a..b"}}, "is not a valid table name"),
     ({"settings": {"bronze_path": "${entity"}}, "'}' is missing"),
     (
         {"settings": {"silver_path": "${settings_foo}"}},
@@ -287,7 +287,7 @@ def test_ids_are_distinct_and_names_too(tmp_path: Path) -> None:
     stock = FOUNDATION["entities"][1]
     found = faults(tmp_path, foundation(entities=[stock, stock, {**stock, "name": "other"}]))
     assert [fault.split(": ", 1)[1] for fault in found] == [
-        "entity 'stock' is there twice, first at m.json:24 (Rename or remove one of them.)",
+        "entity 'stock' is declared twice, first at m.json:24 (Rename or remove one of them.)",
         "entity 'other': the id '2' is that of entity 'stock' at m.json:25"
         " (Give each entity an id of its own.)",
     ]
@@ -389,7 +389,7 @@ ADOPTIONS = [
     ("full", True, "adopt is for merge and historic"),
     ("historic", True, "adopt needs valid_from"),
     ("historic", {"valid_to": "x"}, "adopt needs valid_from"),
-    ("merge", {"valid_from": "x"}, "adopt: valid_from is for historic"),
+    ("merge", {"valid_from": "x"}, "adopt: valid_from is for the strategy historic"),
     ("merge", "dbt_snapsot", "'dbt_snapshot' or 'datalake_foundation'"),
     ("merge", {"deletes": "perhaps"}, "'flag' or 'row'"),
     ("merge", {"sentinl": "9999-12-31"}, "unknown key 'sentinl' (did you mean 'sentinel'?)"),

@@ -55,7 +55,7 @@ def test_every_value_has_the_line_of_its_key_or_item() -> None:
         ("", 1, "not JSON"),
         ('{"a":\nNaN}', 2, "NaN"),
         ('{"a": [1,\n-Infinity]}', 2, "Infinity"),
-        ('{"a": 1,\n"b": {"c": 1,\n"c": 2}}', 2, "'c' is there twice"),
+        ('{"a": 1,\n"b": {"c": 1,\n"c": 2}}', 2, "'c' occurs twice"),
         ('{"a": "\t"}', 1, "not JSON"),
     ],
 )
