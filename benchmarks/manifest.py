@@ -27,7 +27,7 @@ from tests.stores.cluster import programs, running_cluster
 from tests.stores.dynamodb_local import REGION, running_dynamodb
 
 from benchmarks.report import Row
-from lakewright.manifest.claim import Discovered
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
@@ -74,8 +74,8 @@ def _ledger(store: Store) -> Ledger:
     return Ledger(store, AUTHOR, ids=lambda: f"{start}-{next(numbers)}")
 
 
-def _found(name: str) -> Discovered:
-    return Discovered(f"file:///lake/bronze/entity/{name}", WHO, "entity", name, {"size": 1})
+def _found(name: str) -> DiscoveredSlice:
+    return DiscoveredSlice(f"file:///lake/bronze/entity/{name}", WHO, "entity", name, {"size": 1})
 
 
 def _pairs(store: Store, number: int) -> float:

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from lakewright.manifest.lease import Holder
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.store import Store

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from lakewright.manifest.claim import Claim, Discovered
+from lakewright.manifest.claim import Claim
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
@@ -87,8 +88,10 @@ def ledger_of(store: Store, **options: Any) -> Ledger:
     return Ledger(store, AUTHOR, **{"ids": numbered(), **options})
 
 
-def found(name: str = "2022-01-01.csv", application: Application = REGIONS, **fingerprint: Any) -> Discovered:
-    return Discovered(
+def found(
+    name: str = "2022-01-01.csv", application: Application = REGIONS, **fingerprint: Any
+) -> DiscoveredSlice:
+    return DiscoveredSlice(
         item_id=f"file:///lake/bronze/regions/{name}",
         application=application,
         entity="regions",

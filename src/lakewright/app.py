@@ -35,7 +35,7 @@ from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.catalog import needs_catalog
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
@@ -418,7 +418,7 @@ class App:
         """Remove what is old from the history; the run that has just ended doesn't fail by that."""
         try:
             for run in self.journal.old_runs(before):
-                self.journal.forget(run)
+                self.journal.delete(run)
         except LakewrightError as error:
             log.warning("old runs could not be removed from the history: %s", error)
 

@@ -18,7 +18,7 @@ from tests.records import AUTHOR, COUNTRIES, ITEM, REGIONS, claim, draft, found,
 from lakewright.errors import IllegalTransition, ItemLocked, LakewrightError, SequenceConflict, UsageError
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.leases import Leases, find_lease
+from lakewright.manifest.lease import Leases, find_lease
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, Application, Record, State
@@ -437,7 +437,7 @@ class TestLocks:
 
     def test_on_other_things_are_leases_alone(self, store: Store) -> None:
         leases = Leases(store, holder(), unique_id)
-        lease = leases.claim("write table:x")
+        lease = leases.acquire("write table:x")
         assert leases.renew(lease).expires >= lease.expires
         leases.release(lease)
         assert find_lease(store, "write table:x") is None

@@ -10,7 +10,7 @@ import pytest
 from tests.records import MINUTE, Clock, holder, numbered
 
 from lakewright.errors import LeaseLost, StoreUnavailable
-from lakewright.manifest.leases import Leases, find_lease
+from lakewright.manifest.lease import Leases, find_lease
 from lakewright.manifest.store import Write, Written
 from lakewright.stores.heartbeat import Heartbeat, seconds_awake
 from lakewright.stores.memory import MemoryStore
@@ -40,7 +40,7 @@ class Stage:
         self.seconds = 0.0
         self.leases = Leases(self.store, holder(), numbered(), MINUTE)
         self.heartbeat = Heartbeat(self.store, MINUTE, clock=lambda: self.seconds)
-        self.lease = self.leases.claim(KEY)
+        self.lease = self.leases.acquire(KEY)
         self.heartbeat.keep(self.lease)
 
     def pass_time(self, seconds: float) -> None:
@@ -74,7 +74,7 @@ def test_a_process_that_stood_still_notices_though_the_stores_clock_did_not_move
 def test_taken_over_it_allows_none(beats: bool) -> None:
     stage = Stage()
     stage.leases.release(stage.lease)
-    Leases(stage.store, holder("run-2", pid=2), numbered("other"), MINUTE).claim(KEY)
+    Leases(stage.store, holder("run-2", pid=2), numbered("other"), MINUTE).acquire(KEY)
     if beats:
         stage.heartbeat.beat()
     with pytest.raises(LeaseLost, match="run-2"):
@@ -149,7 +149,7 @@ def test_a_thread_beats_until_the_block_ends(eventually: Callable[[Callable[[], 
     store = Flaky()
     duration = timedelta(seconds=0.3)
     with Heartbeat(store, duration) as heartbeat:
-        lease = Leases(store, holder(), numbered(), duration).claim(KEY)
+        lease = Leases(store, holder(), numbered(), duration).acquire(KEY)
         heartbeat.keep(lease)
         eventually(lambda: store.writes > 3)
         store.is_away = True

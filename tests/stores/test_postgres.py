@@ -16,7 +16,7 @@ from tests.stores.cluster import Cluster, programs, running_cluster
 
 from lakewright.errors import NotInstalled, StoreUnavailable
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.manifest.store import Append, Write
 from lakewright.stores.postgres import store as module
 from lakewright.stores.postgres.store import PostgresStore
@@ -83,7 +83,7 @@ def test_a_connection_killed_around_the_commit_writes_once(
 
 def test_a_lease_survives_a_killed_connection(store: PostgresStore, postgres_server: str) -> None:
     leases = Leases(store, holder(), numbered())
-    lease = leases.claim("write table:x")
+    lease = leases.acquire("write table:x")
     kill_connections(postgres_server)
     assert leases.renew(lease).token == lease.token
 

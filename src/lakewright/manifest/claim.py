@@ -1,20 +1,18 @@
-"""Claims: an item's lock together with its lease, as one run holds it."""
+"""Claims: an item's lock together with its lease, held by one run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lakewright.errors import LeaseLost, SequenceConflict
+from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.lock import Lock, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application, Draft, State
-from lakewright.manifest.scribe import Scribe
 from lakewright.manifest.store import Put
 
-__all__ = ["Claim", "Discovered", "Discovery", "claim_drafts", "claim_puts", "lost_claim", "refuse_unready"]
+__all__ = ["Claim", "check_ready", "claim_drafts", "claim_puts", "lost_claim_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +20,15 @@ class Claim:
     """An item that this run, and no other, processes.
 
     Attributes:
-        item: As the claim left it.
-        token: The number of the data commit: given to the revision when it is first claimed, the same for
-            every further attempt at it, unless the table went on without it and refuses it for ever.
-        record_id: Of the PROCESSING.
-        processed_id: Of the PROCESSED that may end the claim; fixed, so that a repeated one is known.
-        failed_id: Of the FAILED that may end it.
-        is_repeat: Whether an earlier attempt at this revision had the lock: the table must be asked first
-            whether that one's commit landed.
+        item: The item as the claim left it.
+        token: The number of the data commit. The revision gets it when it is first claimed; every further
+            attempt has the same number, unless the table will never take it.
+        record_id: The id of the PROCESSING record.
+        processed_id: The id of the PROCESSED record that may end the claim; fixed, so that a repeated write
+            is recognised.
+        failed_id: The id of the FAILED record that may end the claim.
+        is_repeat: Whether an earlier attempt at this revision held the lock. The table must then be checked
+            first for that attempt's commit.
     """
 
     item: Item
@@ -52,35 +51,15 @@ class Claim:
         return self.lease.holder.run_id
 
 
-@dataclass(frozen=True, slots=True)
-class Discovered:
-    """A slice as found in the lake.
+def check_ready(item: Item, lock: Lock | None, application: Application, *, may_take_over: bool) -> None:
+    """Raise unless the item is ready for `application`, or is after its stale lock is taken over.
 
-    Attributes:
-        item_id: Its canonical URI.
-        application: The entity target for which it was found.
-        entity: The entity's name.
-        slice: The slice's name below the entity's bronze place.
-        fingerprint: `{"size", "modified" or "etag", "files"}`.
+    Raises:
+        ManifestCorrupt: The item's records are invalid.
+        ItemLocked: Another run holds the item, or its lock is stale and may not be taken over.
+        ItemFailed: The item has an unresolved failure.
+        SequenceConflict: The item has another verdict, such as skipped or processed; `details` names it.
     """
-
-    item_id: str
-    application: Application
-    entity: str
-    slice: str
-    fingerprint: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Discovery:
-    """What the manifest made of slices found: items it didn't know, and items it knew before."""
-
-    new: tuple[Item, ...]
-    known: tuple[Item, ...]
-
-
-def refuse_unready(item: Item, lock: Lock | None, application: Application, *, may_take_over: bool) -> None:
-    """Raise unless the item is ready for `application`, or would be once its stale lock is taken over."""
     if item.problem is not None:
         raise invalid_error(item)
     if lock is not None and not (lock.is_stale and may_take_over):
@@ -96,7 +75,7 @@ def refuse_unready(item: Item, lock: Lock | None, application: Application, *, m
 
 
 def claim_drafts(
-    scribe: Scribe,
+    drafter: RecordDrafter,
     item: Item,
     lock: Lock | None,
     lease: Lease,
@@ -106,44 +85,44 @@ def claim_drafts(
     token: int,
     counter: Put | None,
 ) -> tuple[Draft, ...]:
-    """Return the records of a claim: PROCESSING, after RESOLVED where a stale lock is taken over."""
-    freed = () if lock is None else (_takeover(scribe, lock, lease),)
+    """Return the records of a claim: PROCESSING, preceded by RESOLVED if a stale lock is taken over."""
+    resolved = () if lock is None else (_takeover(drafter, lock, lease),)
     mark = item.resolved or item.new
-    processing = scribe.draft(
+    processing = drafter.draft(
         item.item_id,
         State.PROCESSING,
         application,
         content={"token": token, **({} if counter is None else {"counter": counter.key})},
         run_id=lease.holder.run_id,
-        previous=freed[0].record_id if freed else (mark.record_id if mark else None),
+        previous=resolved[0].record_id if resolved else (mark.record_id if mark else None),
         record_id=record_id,
     )
-    return (*freed, processing)
+    return (*resolved, processing)
 
 
 def claim_puts(lock: Lock | None, lease: Lease, counter: Put | None) -> tuple[Put, ...]:
-    """Return the documents of a claim: its lease, in place of the one last seen, and a counter that moved."""
-    # A lock that seems to have no lease may just be getting it: what was read needn't be of one moment.
+    """Return the puts of a claim: its lease, replacing the last one seen, and a raised counter."""
+    # A lock that seems to have no lease may be getting one: items and documents are not read together.
     seen = None if lock is None else lock.lease.version if lock.lease is not None else 0
     return (lease.put(expected=seen), *(() if counter is None else (counter,)))
 
 
-def _takeover(scribe: Scribe, lock: Lock, lease: Lease) -> Draft:
-    return scribe.draft(
+def _takeover(drafter: RecordDrafter, lock: Lock, lease: Lease) -> Draft:
+    return drafter.draft(
         lock.item_id,
         State.RESOLVED,
         lock.processing.application,
-        content={"reason": f"taken over from {lock.holder}: {lock.stale}", "taken_over": True},
+        content={"reason": f"taken over from {lock.holder}: {lock.stale_reason}", "taken_over": True},
         run_id=lease.holder.run_id,
         previous=lock.processing.record_id,
     )
 
 
-def lost_claim(claim: Claim, lock: Lock | None) -> LeaseLost:
-    """Return the error for a claim that somebody else has, or that was taken away."""
-    now_with = "nobody holds it now" if lock is None else f"{lock.holder} holds it now"
+def lost_claim_error(claim: Claim, lock: Lock | None) -> LeaseLost:
+    """Return the error for a claim that was released or that another run has taken over."""
+    now_with = "no one holds it now" if lock is None else f"{lock.holder} holds it now"
     return LeaseLost(
         f"the lock on {claim.item_id} is lost: {now_with}",
-        remedy="Run again: whether the commit landed is found out then.",
+        remedy="Run again; the next run checks whether the commit landed.",
         details={"item_id": claim.item_id, "run_id": claim.run_id},
     )

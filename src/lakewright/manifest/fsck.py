@@ -1,4 +1,4 @@
-"""Checking what a store answers from against its records."""
+"""Checking a store's derived data against its records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["fsck"]
 
 
 def fsck(store: Store) -> Iterator[Damage]:
-    """Yield what is wrong with a store: illegal records, and answers that don't follow from the records."""
+    """Yield the damage in a store: illegal records, and derived data that does not match the records."""
     listed = store.select(Query())
     answer = next(listed, None)
     tally = _Tally()
@@ -31,7 +31,7 @@ def fsck(store: Store) -> Iterator[Damage]:
             yield Damage(item_id, None, "it has records, but isn't listed")
             continue
         if answer != item:
-            yield Damage(item_id, None, "it is listed as something else than its records come to")
+            yield Damage(item_id, None, "it is listed in another state than its records give")
         answer = next(listed, None)
     for left_over in [] if answer is None else [answer, *listed]:
         yield Damage(left_over.item_id, None, "it is listed, but has no records")
@@ -40,7 +40,7 @@ def fsck(store: Store) -> Iterator[Damage]:
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """How many items have each verdict, for each application and for any."""
+    """How many items have each verdict, by application and overall."""
 
     by_application: Counter[tuple[Application, Verdict]] = field(default_factory=Counter)
     by_verdict: Counter[Verdict] = field(default_factory=Counter)
@@ -52,12 +52,12 @@ class _Tally:
         self.by_verdict.update(set(verdicts.values()))
 
     def compare(self, store: Store) -> Iterator[Damage]:
-        """Yield where the store counts or lists others."""
+        """Yield the differences from the store's counts and lists."""
         if dict(store.counts()) != self.by_application:
-            yield Damage("*", None, "the counts by verdict aren't those of the items")
+            yield Damage("*", None, "the counts by verdict differ from the items")
         for verdict in Verdict:
             listed = sum(1 for _ in store.select(Query(verdicts=frozenset({verdict}))))
             if listed != self.by_verdict[verdict]:
                 yield Damage(
-                    "*", None, f"{listed} items are listed as {verdict}, not {self.by_verdict[verdict]}"
+                    "*", None, f"{listed} items are listed as {verdict} instead of {self.by_verdict[verdict]}"
                 )

@@ -1,7 +1,7 @@
-"""Items: what an item's records come to, by a pure fold, and which record may follow.
+"""Items: the state that an item's records fold to, and the rules for which record may follow.
 
-An item is nothing but its records. `Item.after(record)` is the whole rule book: back ends fold with it on
-every write, `fsck` folds with it again on read. The folded value is small and JSON-able, so that a back end
+An item is nothing but its records. `Item.after(record)` holds all rules: back ends fold with it on every
+write, and `fsck` folds with it again on read. The folded value is small and has a JSON form, so a back end
 can keep it beside the records and answer without reading them.
 
 Source: `processing-manifest.md`, "Item" and "State".
@@ -34,13 +34,18 @@ class Verdict(StrEnum):
 
     @property
     def is_blocking(self) -> bool:
-        """Whether an item in this verdict holds back its successors."""
+        """Whether an item with this verdict holds back its successors."""
         return self in (Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The part of a record that its item's verdicts need."""
+    """The part of a record that an item keeps.
+
+    Attributes:
+        since: The time of the record.
+        note: Some entries of its payload's data.
+    """
 
     record_id: str
     application: Application
@@ -51,7 +56,7 @@ class Mark:
 
     @classmethod
     def of(cls, record: Record, *keys: str) -> Mark:
-        """Return the mark of a record, with those keys of its payload's data as note."""
+        """Return the mark of a record, with the given entries of its payload's data as note."""
         note = {key: record.content[key] for key in keys if key in record.content}
         return cls(
             record.record_id, record.application, record.run_id, record.timestamp, record.sequence, note
@@ -60,22 +65,21 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item as its records, in order, leave it.
+    """The state that an item's records, in order, fold to.
 
     Attributes:
-        sequence: Of the last record; 0 where there is none.
-        revision: Counts the NEW records; 1 also for an item that never had one.
-        state: Of the last record.
-        since: Time of the last record.
-        new: The NEW record of this revision, with the slice's `fingerprint` and entity.
-        processing: The open PROCESSING, if any: the item is locked.
-        failed: The FAILED that nobody resolved, if any. Note: `error`, `holds_back`.
+        sequence: The sequence of the last record; 0 if there is none.
+        revision: The number of NEW records; 1 also for an item that never had one.
+        state: The state of the last record.
+        since: The time of the last record.
+        new: The NEW record of this revision. Note: `fingerprint`, `entity`, `slice`, `allow_late`.
+        processing: The open PROCESSING, if there is one: the item is locked.
+        failed: The unresolved FAILED, if there is one. Note: `error`, `holds_back`.
         resolved: The RESOLVED that freed the item and that a PROCESSING may follow.
-        processed: Applications that processed this revision, by their PROCESSED.
-        skipped: Applications that shall leave this revision alone.
-        tokens: Number of the data commit for each application, the same for every attempt at a revision.
-        applications: Every application that ever had a record here, `*` left out, and those that were never
-            more than skipped.
+        processed: The PROCESSED records of this revision, one for each application that processed it.
+        skipped: The SKIPPED records of this revision, by application.
+        tokens: The number of the data commit for each application, the same for every attempt at a revision.
+        applications: Every application that has had a record other than SKIPPED here, except `*`.
         problem: Why the history is illegal; such an item is never processed.
     """
 
@@ -96,14 +100,14 @@ class Item:
 
     @property
     def fingerprint(self) -> Mapping[str, Any] | None:
-        """What tells the slice's content at its discovery, or as `resolve` adopted it; None where unknown."""
+        """The slice's fingerprint at its discovery, or as `resolve` adopted it; None if unknown."""
         return None if self.new is None else self.new.note.get("fingerprint") or None
 
     @property
     def concerned(self) -> tuple[Application, ...]:
-        """The item's applications, and others that a skip keeps away.
+        """The item's applications, and others for which it is skipped.
 
-        A skip for all instances of a name shows on those that are there.
+        A skip for all instances of a name is not listed by itself if the item has one of those instances.
         """
         others = {
             mark.application.key: mark.application
@@ -114,7 +118,7 @@ class Item:
         return (*self.applications, *others.values())
 
     def verdicts(self) -> Mapping[Application, Verdict]:
-        """Return the verdict for each application that has to do with the item, or else for anyone."""
+        """Return the verdict for each application that concerns the item; for `*` if there is none."""
         return {application: self.verdict(application) for application in self.concerned or (ANYONE,)}
 
     def verdict(self, application: Application) -> Verdict:
@@ -132,18 +136,18 @@ class Item:
         return Verdict.PROCESSED if self.is_processed_by(application) else Verdict.READY
 
     def is_skipped_for(self, application: Application) -> bool:
-        """Return whether a skip keeps `application` away from this revision."""
+        """Return whether this revision is skipped for `application`."""
         return any(mark.application.skips(application) for mark in self.skipped)
 
     def is_processed_by(self, application: Application) -> bool:
-        """Return whether this revision is done for `application`."""
+        """Return whether `application` has processed this revision."""
         return any(mark.application.covers(application) for mark in self.processed)
 
     def holds_back(self, application: Application) -> bool:
         """Return whether later items must wait for this one on behalf of `application`.
 
-        A failed late slice holds nothing back, and neither does what the application has done already. An
-        invalid item, of which that can't be known, does until it is skipped.
+        A failed late slice holds nothing back, and neither does an item that the application has processed.
+        An invalid item, for which that cannot be known, holds back until it is skipped.
         """
         if self.problem is not None:
             return not self.is_skipped_for(application)
@@ -152,9 +156,9 @@ class Item:
         return self.failed is None or bool(self.failed.note.get("holds_back", True))
 
     def has(self, record_id: str, sequence: int | None = None) -> bool:
-        """Return whether the fold still remembers that record, at that place of the history if one is given.
+        """Return whether the item keeps a mark of that record, with that sequence if one is given.
 
-        It remembers the last record, and others of this revision.
+        It keeps marks of the last record and of some others of this revision.
         """
         single = (self.new, self.processing, self.failed, self.resolved)
         marks = (mark for mark in (*single, *self.processed, *self.skipped) if mark is not None)
@@ -164,7 +168,7 @@ class Item:
         """Return the item with `record` appended.
 
         Raises:
-            IllegalTransition: The record may not follow; the message says which rule forbids it.
+            IllegalTransition: The record may not follow; the message names the rule.
         """
         problem = _refusal(self, record)
         if problem is not None:
@@ -175,7 +179,7 @@ class Item:
         return _STEPS[record.state](self._seen(record), record)
 
     def damaged(self, record: Record, problem: str) -> Item:
-        """Return the item marked invalid by `record`, whose place in the history is illegal."""
+        """Return the item marked as invalid, because `record` may not stand there."""
         return replace(self._seen(record), problem=self.problem or problem)
 
     def _seen(self, record: Record) -> Item:
@@ -194,7 +198,7 @@ class Item:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fold as a JSON-able value that `from_json` reads back."""
+        """Return the JSON form of the item."""
         return {
             "itemId": self.item_id,
             "sequence": self.sequence,
@@ -211,7 +215,7 @@ class Item:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Item:
-        """Return the fold that `as_json` wrote."""
+        """Return the item of a value that `as_json` returned."""
         return cls(
             item_id=document["itemId"],
             sequence=document["sequence"],
@@ -237,14 +241,14 @@ def _refusal(item: Item, record: Record) -> str | None:
     if record.item_id != item.item_id:
         return f"it belongs to {record.item_id}"
     if record.sequence != item.sequence + 1:
-        return f"its sequence is {record.sequence} where {item.sequence + 1} comes next"
-    if item.problem is not None and not _goes_on_from_damage(record):
+        return f"its sequence is {record.sequence}, the next one is {item.sequence + 1}"
+    if item.problem is not None and not _may_follow_damage(record):
         return item.problem
     return _REFUSALS[record.state](item, record)
 
 
-def _goes_on_from_damage(record: Record) -> bool:
-    """A damaged history may be skipped, or left behind by a NEW that says so."""
+def _may_follow_damage(record: Record) -> bool:
+    """Return whether a record may follow a damaged history: SKIPPED, or NEW with `mends` in its payload."""
     is_mending = record.state is State.NEW and record.content.get("mends") is True
     return is_mending or record.state is State.SKIPPED
 
@@ -266,7 +270,7 @@ def _refuse_outcome(item: Item, record: Record) -> str | None:
     if item.processing is None or record.previous_record_id != item.processing.record_id:
         return f"{record.state} follows the open PROCESSING"
     if record.run_id != item.processing.run_id:
-        return f"{record.state} is of run {record.run_id}, its PROCESSING of {item.processing.run_id}"
+        return f"{record.state} is of run {record.run_id}, its PROCESSING is of run {item.processing.run_id}"
     return None
 
 
@@ -285,7 +289,7 @@ def _refuse_held(item: Item) -> str | None:
     if item.processing is not None:
         return f"the item is locked by {item.processing.application}"
     if item.failed is not None:
-        return "the item has failed and nobody has resolved it"
+        return "the item has an unresolved failure"
     return None
 
 

@@ -1,8 +1,9 @@
-"""The journal: what ran, how each target ended, and what was left undone, over any back end.
+"""The journal: the history of runs, the results of their targets, and taints, over any back end.
 
-A run is two writes, and one more for each target that did something.
+A run takes two writes, and one more for each target that did something.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; keeping it beside the manifest is Lakewright's own.
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Keeping it beside the manifest is Lakewright's
+    addition.
 """
 
 from __future__ import annotations
@@ -15,22 +16,21 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any
 
-from lakewright.manifest.lease import Holder
-from lakewright.manifest.lock import IsDead, knows_of_no_death
+from lakewright.manifest.lease import Holder, IsDead, assume_alive
 from lakewright.manifest.payload import bounded
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "RUNNING", "Journal", "Place", "Run", "Taint"]
+__all__ = ["ABORTED", "RUNNING", "Journal", "Run", "Taint", "TargetPhase"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
 BUILT = "built"
-"""The kind of the documents that hold what targets were last built from."""
+"""The kind of the documents that record what targets were last built from."""
 
 BATCH = 500
-"""Documents removed in one write."""
+"""Documents deleted in one write."""
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
@@ -41,10 +41,10 @@ class Run:
     """One run of a job.
 
     Attributes:
-        parameters: As given, secrets hidden.
-        status: `RUNNING` until it is finished; `ABORTED` is also told of one whose process has ended.
+        parameters: As given, with secrets hidden.
+        status: `RUNNING` until it is finished; `ABORTED` is also reported for a run whose process has ended.
         finished: None while it runs.
-        facts: Whatever else is to be kept: versions, author, exit code. JSON-able.
+        facts: Further JSON values: versions, author, exit code.
     """
 
     run_id: str
@@ -60,11 +60,11 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The key of its document: runs sort by their start."""
+        """The key of its document, by which runs sort by their start."""
         return f"{format_instant(self.started)} {self.run_id}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the run as JSON holds it."""
+        """Return the JSON form of the run."""
         return {
             **asdict(self),
             "started": format_instant(self.started),
@@ -73,7 +73,7 @@ class Run:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Run:
-        """Return the run that `as_json` wrote."""
+        """Return the run of a value that `as_json` returned."""
         finished = value["finished"]
         return cls(
             **{
@@ -86,8 +86,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A target in one phase, for one set of parameters: what can be tainted."""
+class TargetPhase:
+    """A target in one phase, for one set of parameters: what a taint is about."""
 
     project: str
     target: str
@@ -96,24 +96,24 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The key of the document about it."""
+        """The key of its taint's document."""
         named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
     def tainted(self, reason: str) -> Put:
-        """Return the put that makes the next run do this, whatever it finds."""
+        """Return the put that taints it: it is dirty in the next run, whatever that run observes."""
         return Put(TAINT, self.key, {"place": asdict(self), "reason": reason})
 
     def untainted(self) -> Put:
-        """Return the put that lets the next run decide by what it finds."""
+        """Return the put that removes its taint."""
         return Put(TAINT, self.key, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A place that stays dirty, and why."""
+    """A target in a phase that stays dirty, and why."""
 
-    place: Place
+    place: TargetPhase
     reason: str
 
 
@@ -122,61 +122,61 @@ class Journal:
     """The history of runs in a store.
 
     Attributes:
-        redactor: Takes secrets out of what is kept.
-        is_dead: Tells whether a holder is a process of this host that has ended.
+        redactor: Removes secrets from what is saved.
+        is_dead: Returns whether a holder is a process of this host that has ended.
     """
 
     store: Store
     redactor: Redactor = field(default_factory=Redactor)
-    is_dead: IsDead = knows_of_no_death
+    is_dead: IsDead = assume_alive
 
     def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
-        """Put down that a run has begun, with taints, and return it as it is kept."""
-        run = replace(run, parameters=self.hidden(run.parameters), facts=self._kept(run.facts))
+        """Save the start of a run, with taints, and return the run as it was saved."""
+        run = replace(run, parameters=self.hide_secrets(run.parameters), facts=self._bounded(run.facts))
         pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *map(self._taint, puts))))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
-        """Put down how a run ended, and return it as it is kept."""
-        run = replace(run, status=status, finished=finished, facts={**run.facts, **self._kept(facts)})
+        """Save the end of a run, and return the run as it was saved."""
+        run = replace(run, status=status, finished=finished, facts={**run.facts, **self._bounded(facts)})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
 
-    def targets_done(
+    def record_targets(
         self, run: Run, results: Mapping[int, Mapping[str, Any]], puts: Sequence[Put] = ()
     ) -> None:
-        """Put down how targets ended, in one write with what follows from it.
+        """Save the results of targets, in one write with their taints.
 
         Args:
             run: The run.
-            results: What is to be kept of each, JSON-able, `instance` being its parameters; numbers are the
-                order in which they are shown.
-            puts: Taints, as `Place` makes them.
+            results: A JSON value for each target, in which `instance` holds its parameters; the numbers are
+                the order in which results are shown.
+            puts: Taints, as `TargetPhase` returns them.
         """
         entries = [
-            Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._kept({**result, **self._instance(result)}))
+            Put(RUN_TARGET, f"{run.run_id}/{number:08d}", self._bounded({**result, **self._instance(result)}))
             for number, result in results.items()
         ]
         self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
 
-    def note(self, *puts: Put) -> None:
-        """Put down taints outside of a run."""
+    def save_taints(self, *puts: Put) -> None:
+        """Save taints outside of a run."""
         self.store.write(Write(puts=tuple(map(self._taint, puts))))
 
-    def hidden(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters as they are kept: secrets hidden, so that they tell instances apart no more."""
+    def hide_secrets(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters as they are saved, with secrets hidden; secrets do not tell instances apart."""
         return self.redactor.entries(parameters)
 
     def _taint(self, put: Put) -> Put:
         if put.kind != TAINT or put.value is None:
             return put
         place = put.value["place"]
-        place = {**place, "parameters": self.hidden(place["parameters"])}
+        place = {**place, "parameters": self.hide_secrets(place["parameters"])}
         return replace(put, value={**put.value, "place": place})
 
     def _instance(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        return {"instance": self.hidden(result["instance"])} if "instance" in result else {}
+        return {"instance": self.hide_secrets(result["instance"])} if "instance" in result else {}
 
     def run(self, run_id: str) -> Run | None:
         """Return the run with that id, or None."""
@@ -194,8 +194,8 @@ class Journal:
         parameters: Mapping[str, Any] | None = None,
         since: datetime | None = None,
     ) -> Iterator[Run]:
-        """Yield runs, the newest first; what isn't given doesn't restrict."""
-        hidden = None if parameters is None else self.hidden(parameters)
+        """Yield runs, newest first; an argument that is not given does not restrict."""
+        hidden = None if parameters is None else self.hide_secrets(parameters)
         wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
         given = {name: value for name, value in wanted.items() if value is not None}
         runs: Iterator[Run] = map(self._run, self.store.documents(RUN, is_newest_first=True))
@@ -204,14 +204,14 @@ class Journal:
         return islice((r for r in runs if all(getattr(r, n) == v for n, v in given.items())), limit)
 
     def targets(self, run_id: str) -> Iterator[Mapping[str, Any]]:
-        """Yield what was put down of a run's targets, in order."""
+        """Yield the results of a run's targets, in order."""
         return (document.value for document in self.store.documents(RUN_TARGET, prefix=f"{run_id}/"))
 
     def old_runs(self, before: datetime) -> Iterator[Run]:
-        """Yield the runs that began before an instant and that nothing depends on, the newest first.
+        """Yield the runs that began before an instant and may be deleted, newest first.
 
-        The last run of a job with its phase and parameters stays, and the last that succeeded: what is to be
-        resumed follows from them. So does whatever runs.
+        For each job, phase and parameters the last run and the last successful run are kept, because resuming
+        depends on them. Running ones are kept too.
         """
         kept: set[tuple[object, ...]] = set()
         for run in self.runs():
@@ -226,8 +226,11 @@ class Journal:
                 yield run
             kept |= uses
 
-    def forget(self, run: Run) -> None:
-        """Remove a run and what was put down of its targets; the run itself last, so that nothing is left."""
+    def delete(self, run: Run) -> None:
+        """Delete a run and the results of its targets.
+
+        The run goes last, so that an interrupted deletion is repeated.
+        """
         keys = [document.key for document in self.store.documents(RUN_TARGET, prefix=f"{run.run_id}/")]
         for start in range(0, len(keys), BATCH):
             gone = (Put(RUN_TARGET, key, None) for key in keys[start : start + BATCH])
@@ -235,9 +238,9 @@ class Journal:
         self.store.write(Write(puts=(Put(RUN_KEY, run.run_id, None), Put(RUN, run.key, None))))
 
     def taints(self, project: str) -> Iterator[Taint]:
-        """Yield the places of a project that stay dirty."""
+        """Yield the taints of a project."""
         for document in self.store.documents(TAINT, prefix=f"{project}/"):
-            taint = Taint(Place(**document.value["place"]), document.value["reason"])
+            taint = Taint(TargetPhase(**document.value["place"]), document.value["reason"])
             if taint.place.project == project:
                 yield taint
 
@@ -246,5 +249,5 @@ class Journal:
         is_aborted = run.status == RUNNING and self.is_dead(run.holder)
         return replace(run, status=ABORTED) if is_aborted else run
 
-    def _kept(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return bounded(self.redactor.value(values))

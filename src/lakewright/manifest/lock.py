@@ -1,76 +1,65 @@
-"""Locks: what an item's open PROCESSING and its lease say together, and the errors they are refused with.
+"""Locks: an item's open PROCESSING together with its lease, and the errors for items that are not free.
 
-Source: `processing-manifest.md`, "State" (Processing, Failed). The lease is Lakewright's own.
+Source: `processing-manifest.md`, "State" (Processing, Failed). Leases are Lakewright's addition.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, ManifestCorrupt
 from lakewright.manifest.item import Item, Mark
-from lakewright.manifest.lease import Holder, Lease
+from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.record import format_instant
 
 __all__ = [
-    "IsDead",
     "Lock",
     "command",
     "failed_error",
     "invalid_error",
-    "knows_of_no_death",
     "locked_error",
-    "way_out",
+    "recovery_command",
 ]
-
-IsDead = Callable[[Holder], bool]
-"""Tells whether a holder is a process of this host that has ended; of others it can't know, and says no."""
-
-
-def knows_of_no_death(_holder: Holder) -> bool:
-    """Say of every holder that it may live, so that leases end by running out only."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """An open PROCESSING, and whether anybody stands behind it.
+    """An open PROCESSING, and whether a live process holds it.
 
     Attributes:
-        lease: Beside the record; None where it was imported without one.
-        stale: Why the lock may be taken over, or None while its holder lives.
+        lease: The lease beside the record; None if the record was imported without one.
+        stale_reason: Why the lock may be taken over; None while its holder may be alive.
     """
 
     item_id: str
     processing: Mark
     lease: Lease | None
-    stale: str | None
+    stale_reason: str | None
 
     @classmethod
     def of(cls, item: Item, lease: Lease | None, *, now: datetime, is_dead: IsDead) -> Lock | None:
-        """Return the item's lock, or None where it has none."""
+        """Return the item's lock, or None if it has none."""
         if item.processing is None:
             return None
-        return cls(item.item_id, item.processing, lease, _staleness(lease, now, is_dead))
+        return cls(item.item_id, item.processing, lease, _stale_reason(lease, now, is_dead))
 
     @property
     def is_stale(self) -> bool:
         """Whether the lock may be taken over."""
-        return self.stale is not None
+        return self.stale_reason is not None
 
     @property
     def holder(self) -> str:
-        """Who holds the lock, for a person."""
+        """A description of who holds the lock."""
         if self.lease is not None:
             return str(self.lease.holder)
         return f"{self.processing.application} (run {self.processing.run_id})"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the lock as errors' details and lists show it."""
+        """Return the lock as lists and the details of errors show it."""
         return {
             "item_id": self.item_id,
             "application": str(self.processing.application),
@@ -82,24 +71,24 @@ class Lock:
         }
 
 
-def _staleness(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | None:
+def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | None:
     if lease is None:
         return "it has no lease"
     if lease.is_expired(now):
-        return f"its lease ran out at {format_instant(lease.expires)}"
+        return f"its lease expired at {format_instant(lease.expires)}"
     return f"{lease.holder} has ended" if is_dead(lease.holder) else None
 
 
 def locked_error(lock: Lock) -> ItemLocked:
-    """Return the error for an item that another holds."""
+    """Return the error for an item that is locked."""
     free = command("release", lock.item_id)
     since = format_instant(lock.processing.since)
-    if lock.stale is not None:
-        said, remedy = f"; {lock.stale}", f"Free it with `{free}`."
+    if lock.stale_reason is not None:
+        note, remedy = f"; {lock.stale_reason}", f"Free it with `{free}`."
     else:
-        said, remedy = "", f"Wait for that run to end; if it never will, `{free} --force`."
+        note, remedy = "", f"Wait for that run to end. If it cannot end, use `{free} --force`."
     return ItemLocked(
-        f"{lock.item_id} is locked by {lock.holder} since {since}{said}",
+        f"{lock.item_id} is locked by {lock.holder} since {since}{note}",
         remedy=remedy,
         details=lock.as_json(),
     )
@@ -110,7 +99,8 @@ def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
 
     Args:
         item: The item.
-        refused: The verb that is to be typed again once the failure is resolved; None if it's to be mended.
+        refused: The action that may be repeated once the failure is resolved; None if there was no such
+            action.
     """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
@@ -121,7 +111,7 @@ def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
         f"{item.item_id} failed for {item.failed.application} at {since}: {message}",
         remedy=f"First `{command('resolve', item.item_id)}`, then {refused} it."
         if refused
-        else f"Mend the cause, then `{way_out(item)}`.",
+        else f"Fix the cause, then `{recovery_command(item)}`.",
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),
@@ -132,8 +122,8 @@ def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
     )
 
 
-def way_out(item: Item) -> str:
-    """Return what to type, once the cause is mended, to have a failed item processed after all."""
+def recovery_command(item: Item) -> str:
+    """Return the command that has a failed item processed again once the cause is fixed."""
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
     error = item.failed.note.get("error")
@@ -145,16 +135,16 @@ def way_out(item: Item) -> str:
 
 
 def invalid_error(item: Item) -> ManifestCorrupt:
-    """Return the error for an item whose records contradict each other."""
+    """Return the error for an item whose records are invalid."""
     return ManifestCorrupt(
         f"the records of {item.item_id} are invalid: {item.problem}",
-        remedy=f"Look at them with `{command('show', item.item_id)}`; then skip the item, or requeue it.",
+        remedy=f"Inspect them with `{command('show', item.item_id)}`, then skip or requeue the item.",
         details={"item_id": item.item_id, "problem": item.problem},
     )
 
 
 def command(verb: str, item_id: str) -> str:
-    """Return what to type to apply a verb of `lakewright manifest` to an item.
+    """Return the command line of a `lakewright manifest` command for an item.
 
     Example:
         >>> command("resolve", "file:///lake/a b")

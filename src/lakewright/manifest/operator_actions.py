@@ -1,182 +1,284 @@
-"""What an operator may do to an item, as pure functions: the item as it is in, the records to append out.
+"""What an operator may do to an item: resolve, release, skip, unskip and requeue it, or set a watermark.
+
+Each action reads the item with its lock, raises an error if the action is not allowed, and otherwise appends
+records in one `Write` that fails if the item has changed meanwhile.
 
 Source: `processing-manifest.md`, "State" (Resolved, Skipped) and "Use cases" (command post).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from lakewright.errors import UsageError
+from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item
+from lakewright.manifest.lease import LEASE, IsDead, Lease, assume_alive
 from lakewright.manifest.lock import Lock, command, failed_error, locked_error
-from lakewright.manifest.record import ANYONE, Application, Draft, State
-from lakewright.manifest.scribe import Scribe
-from lakewright.manifest.store import Append
+from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
+from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Append, Document, Put, Store, Write
+from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import WatermarkChange, Watermarks
 
-__all__ = ["release", "requeue", "resolve", "skip", "unskip"]
-
-
-def resolve(
-    scribe: Scribe,
-    item: Item,
-    lock: Lock | None,
-    reason: str,
-    *,
-    fingerprint: Mapping[str, Any] | None = None,
-) -> Append:
-    """Return the append that lets a failed item be processed again, with its slice as it is now.
-
-    Raises:
-        ItemLocked: It is being processed; `release` is the verb for that.
-        UsageError: There is no failure to resolve.
-    """
-    if lock is not None:
-        raise locked_error(lock)
-    if item.failed is None:
-        raise UsageError(
-            f"{item.item_id} has no unresolved failure",
-            remedy=f"See where it stands with `{command('show', item.item_id)}`.",
-        )
-    adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
-    return _append(item, _resolved(scribe, item, reason, **adopted))
+__all__ = ["OperatorActions"]
 
 
-def release(scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, is_forced: bool = False) -> Append:
-    """Return the append that frees an item from a lock whose holder is gone, or from any if forced.
-
-    Raises:
-        ItemLocked: The lease is alive, and it isn't forced.
-        UsageError: There is no lock to release.
-    """
-    if lock is None:
-        raise UsageError(
-            f"{item.item_id} isn't locked",
-            remedy=f"See where it stands with `{command('show', item.item_id)}`.",
-        )
-    if not (lock.is_stale or is_forced):
-        raise locked_error(lock)
-    return _append(item, _resolved(scribe, item, reason))
-
-
-def skip(
-    scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, application: Application
-) -> Append | None:
-    """Return the append that makes `application` leave the item alone; None where it does already.
-
-    A failed item must be resolved first, unless it is a late slice: that one holds nothing back.
-
-    Raises:
-        ItemLocked, ItemFailed: It must be released or resolved first.
-    """
-    is_late = item.failed is not None and not item.failed.note.get("holds_back", True)
-    if is_late:
-        _refuse_locked(item, lock)
-    else:
-        _refuse_held(item, lock, "skip")
-    if item.is_skipped_for(application):
-        return None
-    skipped = scribe.draft(item.item_id, State.SKIPPED, application, content={"reason": reason})
-    resolved = [_resolved(scribe, item, reason)] if is_late else []
-    return _append(item, *resolved, skipped)
-
-
-def unskip(scribe: Scribe, item: Item, lock: Lock | None, reason: str, *, application: Application) -> Append:
-    """Return the append that takes back a skip by a new revision; skips for others are put down again.
-
-    Raises:
-        ItemLocked, ItemFailed: It must be released or resolved first.
-        UsageError: It isn't skipped for `application`.
-    """
-    _refuse_held(item, lock, "unskip")
-    if not item.is_skipped_for(application):
-        named = " or ".join(dict.fromkeys(str(mark.application) for mark in item.skipped))
-        raise UsageError(
-            f"{item.item_id} isn't skipped for {'everyone' if application == ANYONE else application}",
-            remedy=f"Give --for {named}."
-            if named
-            else f"See where it stands with `{command('show', item.item_id)}`.",
-        )
-    others = [mark.application for mark in item.skipped if not mark.application.skips(application)]
-    kept = [
-        scribe.draft(item.item_id, State.SKIPPED, other, content={"reason": f"kept: {reason}"})
-        for other in dict.fromkeys(others)
-    ]
-    return _append(item, _new(scribe, item, reason), *kept)
-
-
-def requeue(
-    scribe: Scribe,
-    item: Item,
-    lock: Lock | None,
-    reason: str,
-    *,
-    names: Mapping[str, str] | None = None,
-    fingerprint: Mapping[str, Any] | None = None,
-    allow_late: bool = False,
-) -> Append:
-    """Return the append by which a new revision of the item is to be processed, whatever became of the last.
+class OperatorActions:
+    """Items with their locks, and the actions that an operator may take, on behalf of one author.
 
     Args:
-        scribe: Who writes.
-        item: A processed, failed, skipped, ready or invalid item.
-        lock: The item's, if it has one.
-        reason: Why.
-        names: The slice's `entity` and `slice`; by default as they were.
-        fingerprint: The slice as it is now; by default as it was.
-        allow_late: Whether it may be applied though later slices are processed.
-
-    Raises:
-        ItemLocked: It is being processed.
+        store: The back end.
+        author: Who writes the records: a run of the tool, or an operator.
+        ids: Returns an id that nothing has yet.
+        is_dead: Returns whether a holder is a process of this host that has ended.
+        redactor: Removes secrets from what is recorded.
     """
-    _refuse_locked(item, lock)
-    extra: dict[str, Any] = dict(names or {})
-    if fingerprint is not None:
-        extra["fingerprint"] = fingerprint
-    if allow_late:
-        extra["allow_late"] = True
-    if item.problem is not None:
-        return _append(item, _new(scribe, item, reason, **extra, mends=True, problem=item.problem))
-    resolved = [] if item.failed is None else [_resolved(scribe, item, reason)]
-    return _append(item, *resolved, _new(scribe, item, reason, **extra))
+
+    def __init__(
+        self,
+        store: Store,
+        author: Author,
+        *,
+        ids: Callable[[], str],
+        is_dead: IsDead = assume_alive,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self.store = store
+        self.watermarks = Watermarks(store)
+        self._ids = ids
+        self._is_dead = is_dead
+        self._drafter = RecordDrafter(author, ids, redactor or Redactor())
+
+    def item(self, item_id: str) -> Item:
+        """Return the item in its current state; an unknown one has no records."""
+        return self.store.read([item_id]).get(item_id) or Item(item_id)
+
+    def lock(self, item: Item) -> Lock | None:
+        """Return the item's lock, with whether it is stale, or None if the item is not locked."""
+        if item.processing is None:
+            return None
+        return self._lock_of(item, self.store.document(LEASE, item.item_id), self.store.now())
+
+    def stale_locks(self, items: Iterable[Item]) -> Iterator[Lock]:
+        """Yield the locks of some items that may be taken over."""
+        for item in items:
+            lock = self.lock(item)
+            if lock is not None and lock.is_stale:
+                yield lock
+
+    def resolve(self, item_id: str, reason: str, *, fingerprint: Mapping[str, Any] | None = None) -> Item:
+        """Allow a failed item to be processed again.
+
+        Args:
+            item_id: The item.
+            reason: Why.
+            fingerprint: Its slice as it is now, which the item adopts; None if it is unknown.
+
+        Raises:
+            ItemLocked: The item is being processed; a lock needs `release`.
+            UsageError: The item has no unresolved failure.
+        """
+        item, lock = self._known(item_id)
+        if lock is not None:
+            raise locked_error(lock)
+        if item.failed is None:
+            raise UsageError(f"{item_id} has no unresolved failure", remedy=_show(item))
+        adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
+        return self._append(item, self._resolved(item, reason, **adopted))
+
+    def release(self, item_id: str, reason: str, *, is_forced: bool = False) -> Item:
+        """Free an item from a stale lock, or from any lock if forced.
+
+        Raises:
+            ItemLocked: The lease has not expired, its holder is not known to have ended, and it is not
+                forced.
+            UsageError: The item is not locked.
+        """
+        item, lock = self._known(item_id)
+        if lock is None:
+            raise UsageError(f"{item_id} isn't locked", remedy=_show(item))
+        if not (lock.is_stale or is_forced):
+            raise locked_error(lock)
+        seen = lock.lease.version if lock.lease and not is_forced else None
+        return self._append(item, self._resolved(item, reason), lease=seen)
+
+    def skip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
+        """Make an application, or all of them, skip the item; nothing is written if it does already.
+
+        A failed item must be resolved first, unless it is a late slice: that one holds nothing back.
+
+        Raises:
+            ItemLocked, ItemFailed: The item must be released or resolved first.
+        """
+        item, lock = self._known(item_id)
+        is_late = item.failed is not None and not item.failed.note.get("holds_back", True)
+        if is_late:
+            _check_unlocked(item, lock)
+        else:
+            _check_free(item, lock, "skip")
+        if item.is_skipped_for(application):
+            return item
+        resolved = [self._resolved(item, reason)] if is_late else []
+        skipped = self._drafter.draft(item_id, State.SKIPPED, application, content={"reason": reason})
+        return self._append(item, *resolved, skipped)
+
+    def unskip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
+        """Take back every skip that covers `application`, by a new revision; skips for others are kept.
+
+        Raises:
+            ItemLocked, ItemFailed: The item must be released or resolved first.
+            UsageError: The item is not skipped for `application`.
+        """
+        item, lock = self._known(item_id)
+        _check_free(item, lock, "unskip")
+        if not item.is_skipped_for(application):
+            named = " or ".join(dict.fromkeys(str(mark.application) for mark in item.skipped))
+            raise UsageError(
+                f"{item_id} isn't skipped for {'everyone' if application == ANYONE else application}",
+                remedy=f"Give --for {named}." if named else _show(item),
+            )
+        others = [mark.application for mark in item.skipped if not mark.application.skips(application)]
+        kept = [
+            self._drafter.draft(item_id, State.SKIPPED, other, content={"reason": f"kept: {reason}"})
+            for other in dict.fromkeys(others)
+        ]
+        return self._append(item, self._new(item, reason), *kept)
+
+    def requeue(
+        self,
+        item_id: str,
+        reason: str,
+        *,
+        names: Mapping[str, str] | None = None,
+        fingerprint: Mapping[str, Any] | None = None,
+        allow_late: bool = False,
+        cascade: Sequence[str] = (),
+    ) -> Item:
+        """Start a new revision of an item and of those in `cascade`, all or none, to process them again.
+
+        Args:
+            item_id: A processed, failed, skipped, ready or invalid item.
+            reason: Why.
+            names: Its `entity` and `slice`; by default as they were.
+            fingerprint: Its slice as it is now; by default as it was.
+            allow_late: Whether the item may be processed although later slices are.
+            cascade: Later items that must be processed again after it.
+
+        Raises:
+            ItemLocked: One of the items is being processed.
+        """
+        item, lock = self._known(item_id)
+        note: dict[str, Any] = dict(names or {})
+        if fingerprint is not None:
+            note["fingerprint"] = fingerprint
+        if allow_late:
+            note["allow_late"] = True
+        appends = [self._requeued(item, lock, reason, **note)]
+        appends += [self._requeued(*self._known(other), reason) for other in cascade]
+        return self._write(*appends)
+
+    def set_watermark(
+        self, application: Application, column: str, watermark: Watermark | None, reason: str
+    ) -> WatermarkChange:
+        """Set the watermark of a column, even to a smaller value; None deletes it.
+
+        Raises:
+            SequenceConflict: A slice or another person changed it meanwhile; nothing was written.
+        """
+        drafter = self._drafter
+        return self.watermarks.change(
+            application,
+            column,
+            watermark,
+            author=drafter.author.agent.name,
+            reason=drafter.redactor.text(reason),
+            change_id=self._ids(),
+        )
+
+    def _lock_of(self, item: Item, held: Document | None, now: datetime) -> Lock | None:
+        lease = None if held is None else Lease.from_document(held)
+        return Lock.of(item, lease, now=now, is_dead=self._is_dead)
+
+    def _known(self, item_id: str) -> tuple[Item, Lock | None]:
+        """Return an item with its lock.
+
+        Raises:
+            UsageError: The manifest does not know the item.
+        """
+        item = self.item(item_id)
+        if item.sequence == 0:
+            raise UsageError(
+                f"the manifest has no item {item_id}",
+                remedy="List the items with `lakewright manifest ls`; "
+                "`lakewright manifest discover` records new slices.",
+            )
+        return item, self.lock(item)
+
+    def _requeued(self, item: Item, lock: Lock | None, reason: str, **note: Any) -> Append:
+        """Return the append that starts a new revision of an item, whatever its verdict."""
+        _check_unlocked(item, lock)
+        if item.problem is not None:
+            drafts = [self._new(item, reason, **note, mends=True, problem=item.problem)]
+        else:
+            resolved = [] if item.failed is None else [self._resolved(item, reason)]
+            drafts = [*resolved, self._new(item, reason, **note)]
+        return Append(item.item_id, tuple(drafts), item.sequence)
+
+    def _resolved(self, item: Item, reason: str, **note: Any) -> Draft:
+        held = item.processing or item.failed
+        if held is None:
+            raise ValueError(f"{item.item_id} is neither locked nor failed")
+        return self._drafter.draft(
+            item.item_id,
+            State.RESOLVED,
+            held.application,
+            content={"reason": reason, **note},
+            previous=held.record_id,
+        )
+
+    def _new(self, item: Item, reason: str, **note: Any) -> Draft:
+        """Return a NEW with the note of the last one; the values in `note` replace those of the same name."""
+        kept = {} if item.new is None else {k: v for k, v in item.new.note.items() if k != "allow_late"}
+        content = {**kept, "reason": reason, **note}
+        return self._drafter.draft(item.item_id, State.NEW, _owner(item), content=content)
+
+    def _append(self, item: Item, *drafts: Draft, lease: int | None = None) -> Item:
+        return self._write(Append(item.item_id, drafts, item.sequence), lease=lease)
+
+    def _write(self, *appends: Append, lease: int | None = None) -> Item:
+        """Save appends and delete the items' leases; return the first item.
+
+        Args:
+            appends: One for each item.
+            lease: The version that the leases must have; None for any.
+        """
+        puts = tuple(Put(LEASE, append.item_id, None, lease) for append in appends)
+        return self.store.write(Write(appends, puts)).items[0]
 
 
-def _refuse_locked(item: Item, lock: Lock | None) -> None:
-    """An invalid item can't be released, so a stale lock on it doesn't count."""
+def _check_unlocked(item: Item, lock: Lock | None) -> None:
+    """Raise `ItemLocked` if the item is locked.
+
+    A stale lock on an invalid item is ignored, because such an item cannot be released.
+    """
     if lock is not None and not (lock.is_stale and item.problem is not None):
         raise locked_error(lock)
 
 
-def _refuse_held(item: Item, lock: Lock | None, verb: str) -> None:
-    _refuse_locked(item, lock)
+def _check_free(item: Item, lock: Lock | None, verb: str) -> None:
+    """Raise `ItemLocked` or `ItemFailed` if the item must be released or resolved before the action."""
+    _check_unlocked(item, lock)
     if item.failed is not None and item.problem is None:
         raise failed_error(item, refused=verb)
 
 
-def _append(item: Item, *drafts: Draft) -> Append:
-    return Append(item.item_id, drafts, item.sequence)
-
-
-def _resolved(scribe: Scribe, item: Item, reason: str, **extra: Any) -> Draft:
-    held = item.processing or item.failed
-    if held is None:
-        raise ValueError(f"nothing holds {item.item_id}")
-    return scribe.draft(
-        item.item_id,
-        State.RESOLVED,
-        held.application,
-        content={"reason": reason, **extra},
-        previous=held.record_id,
-    )
-
-
-def _new(scribe: Scribe, item: Item, reason: str, **extra: Any) -> Draft:
-    """A NEW that takes over what the last one said of the slice, but for what `extra` says better."""
-    note = {} if item.new is None else {k: v for k, v in item.new.note.items() if k != "allow_late"}
-    return scribe.draft(item.item_id, State.NEW, _owner(item), content={**note, "reason": reason, **extra})
-
-
 def _owner(item: Item) -> Application:
-    """For whom the item was discovered, or else the first that had a record of it."""
+    """Return the application for which the item was discovered, otherwise the first one of its records."""
     return item.new.application if item.new is not None else next(iter(item.verdicts()))
+
+
+def _show(item: Item) -> str:
+    return f"Show its state with `{command('show', item.item_id)}`."

@@ -1,7 +1,7 @@
-"""Payloads: what a record carries beside its state, bounded in size whatever it is made of.
+"""Payloads: the JSON that a record carries beside its state, bounded in size whatever its content.
 
-Source: `processing-manifest.md`, "Record" (payload); the original refuses some error texts, and the item then
-stays locked, so here any text is taken.
+Source: `processing-manifest.md`, "Record" (payload). The original refuses some error texts, and the item then
+    stays locked; here any text is accepted.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from lakewright.manifest.record import State
 __all__ = ["LARGEST", "LONGEST_TEXT", "LONGEST_TRACE", "bounded", "failure", "payload", "text_of"]
 
 LARGEST = 65_536
-"""Characters of a payload's JSON."""
+"""Most characters of a payload's JSON."""
 
 LONGEST_TEXT = 2_048
-"""Characters of any text in a payload but a stack trace."""
+"""Most characters of any text in a payload except a stack trace."""
 
 LONGEST_TRACE = 8_192
-"""Characters of a stack trace."""
+"""Most characters of a stack trace."""
 
 MOST_MEMBERS = 1_000
-"""Members of any list or object in a payload."""
+"""Most members of any list or object in a payload."""
 
 DEEPEST = 20
-"""Levels of nesting in a payload."""
+"""Most levels of nesting in a payload."""
 
 KEPT_WHOLE = frozenset(
     {
@@ -45,11 +45,11 @@ KEPT_WHOLE = frozenset(
         "watermarks",
     }
 )
-"""What later runs read from a payload: never cut, and never searched for what may look like a secret."""
+"""Entries that later runs read: never shortened, and never searched for secrets, which match by chance."""
 
 
 def payload(state: State, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the payload of a record with that state: a schema name, and its content bounded.
+    """Return the payload of a record with that state: a schema name and the bounded content.
 
     Example:
         >>> payload(State.SKIPPED, {"reason": "sent twice"})
@@ -65,15 +65,16 @@ def failure(
     holds_back: bool = True,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the content of a FAILED record for any error at all.
+    """Return the content of a FAILED record for any error.
 
-    Its size is bounded later, by `payload`, after secrets are taken out: half a secret would not be known.
+    `payload` bounds its size later, after secrets are removed: a secret that is cut in half is not
+        recognised.
 
     Args:
-        error: What went wrong; its text may be missing, endless or broken.
-        stack_trace: As the caller has formatted it.
+        error: The error; its text may be missing, very long or fail to format.
+        stack_trace: The formatted stack trace.
         holds_back: Whether later slices of the entity must wait.
-        more: What else to keep, such as the slice's fingerprint.
+        more: Further entries, such as the slice's fingerprint.
     """
     return {
         "error": {
@@ -91,18 +92,18 @@ def failure(
 
 
 def text_of(error: BaseException | Fault) -> str:
-    """Return what an error says, or its class where it says nothing or can't be asked."""
+    """Return the message of an error, or its class if it has no message or the message fails to format."""
     try:
         text = error.message if isinstance(error, LakewrightError | Fault) else str(error)
-    except Exception:  # whatever an error's own code raises, the failure must be recorded
+    except Exception:  # the failure must be recorded even if the error's own code raises
         return type(error).__name__
     return text.strip() or type(error).__name__
 
 
 def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return content as JSON that fits a record: texts, lists and, if need be, whole entries are cut.
+    """Return content as JSON that fits in a record; texts, lists and, if necessary, entries are shortened.
 
-    What was cut says so; what JSON doesn't know becomes text. Entries that later runs depend on stay whole.
+    A shortened value says so. Values that JSON cannot hold become text. Entries in `KEPT_WHOLE` stay whole.
     """
     kept = {name: value if name in KEPT_WHOLE else _trim(value, name) for name, value in content.items()}
     text = json.dumps(kept, default=str)
@@ -111,7 +112,7 @@ def bounded(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(kept: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the largest entries of content that is too large."""
+    """Replace the largest entries of content that is too large by a note."""
     sizes = {name: len(json.dumps(value)) for name, value in kept.items()}
     excess = sum(sizes.values()) - LARGEST
     for name in sorted(sizes.keys() - KEPT_WHOLE, key=lambda name: -sizes[name]):
@@ -149,7 +150,7 @@ def _more(count: int) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Return the text, or its beginning and end with a note of what is missing between."""
+    """Return the text, or its beginning and end with a note on what was left out between."""
     if len(text) <= longest:
         return text
     note = f"\n… {len(text) - longest} characters left out …\n"

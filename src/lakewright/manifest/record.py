@@ -1,4 +1,4 @@
-"""Records: the manifest's only real entity, immutable rows of an append-only table.
+"""Records: immutable rows of an append-only table, from which everything else in the manifest is derived.
 
 Source: `processing-manifest.md`, "Record" and "State".
 """
@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["ANYONE", "MANIFEST_VERSION", "Agent", "Application", "Author", "Draft", "Record", "State"]
 
 MANIFEST_VERSION = "1"
-"""Version of the rules by which records are written, kept in each record's author."""
+"""The version of the rules by which records are written; each record's author holds it."""
 
 
 class State(StrEnum):
@@ -39,9 +39,9 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """On whose behalf a record stands: an agent, and which of its destinations.
+    """On whose behalf a record was written: an agent, and one of its destinations.
 
-    An instance of None stands for every destination of the agent; the name `*` for everyone.
+    An instance of None means every destination of the agent; the name `*` means every agent.
     """
 
     agent: Agent
@@ -59,14 +59,14 @@ class Application:
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What tells applications apart: name and instance, whatever the version."""
+        """What identifies an application: name and instance, whatever the version."""
         return (self.agent.name, self.instance_id)
 
     def covers(self, other: Application) -> bool:
-        """Return whether a record of this application counts for `other` too.
+        """Return whether a record of this application also counts for `other`.
 
-        `*` covers everyone; an application without instance covers all instances of its name, and is
-        covered by each of them.
+        `*` covers every application. An application without an instance covers all instances of its name, and
+        each of them covers it.
         """
         if self.name == "*":
             return True
@@ -74,9 +74,9 @@ class Application:
         return self.name == other.name and (either_is_open or self.instance_id == other.instance_id)
 
     def skips(self, other: Application) -> bool:
-        """Return whether a skip for this application keeps `other` away.
+        """Return whether a skip for this application applies to `other`.
 
-        Unlike `covers`, a skip for one destination doesn't keep the whole agent away.
+        Unlike with `covers`, a skip for one destination does not apply to the whole agent.
         """
         if self.name == "*":
             return True
@@ -87,28 +87,28 @@ class Application:
 
 
 ANYONE = Application.named("*")
-"""The application that stands for every application."""
+"""The application that means every application."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who physically wrote a record: a run of the tool, or an operator."""
+    """Who wrote a record: a run of the tool, or an operator."""
 
     agent: Agent
     manifest_version: str = MANIFEST_VERSION
 
     @classmethod
     def named(cls, name: str, version: str = "") -> Author:
-        """Return the author with that name, who writes by today's rules."""
+        """Return the author with that name and the current version of the rules."""
         return cls(Agent(name, version))
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record before the back end gives it its sequence and time.
+    """A record before the back end assigns its sequence and time.
 
     Attributes:
-        timestamp: Only for imports; otherwise the back end's clock decides.
+        timestamp: The time of an imported record; otherwise None, and the back end's clock decides.
         payload: `{"schema": name, "data": {...}}` or None.
     """
 
@@ -123,7 +123,7 @@ class Draft:
     timestamp: datetime | None = None
 
     def recorded(self, *, sequence: int, now: datetime) -> Record:
-        """Return the record that this draft becomes at `now`."""
+        """Return the record with its sequence, and `now` as its time unless the draft has one."""
         return Record(
             record_id=self.record_id,
             item_id=self.item_id,
@@ -155,12 +155,12 @@ class Record:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """The payload's data; empty where there is no payload or it isn't an object."""
+        """The payload's data; empty if there is no payload or its data is not an object."""
         content = (self.payload or {}).get("data")
         return content if isinstance(content, Mapping) else {}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record under the manifest's own names, as `export` writes it."""
+        """Return the record in the form that `export` writes."""
         return {
             "recordId": self.record_id,
             "itemId": self.item_id,
@@ -179,10 +179,10 @@ class Record:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Record:
-        """Return the record that `as_json`, or Snowplow's eight-key form, describes.
+        """Return the record of a value that `as_json` returned, or of Snowplow's form with eight keys.
 
         Raises:
-            KeyError, TypeError, ValueError: A key is missing or a value isn't of its type.
+            KeyError, TypeError, ValueError: A key is missing, or a value has the wrong type.
         """
         author = document["author"]
         payload = document["payload"]
@@ -209,10 +209,10 @@ def format_instant(instant: datetime) -> str:
 
 
 def parse_instant(text: str) -> datetime:
-    """Return the instant that ISO 8601 text names; without an offset it is UTC.
+    """Return the instant of an ISO 8601 text; without an offset it is UTC.
 
     Raises:
-        ValueError: The text isn't ISO 8601.
+        ValueError: The text is not ISO 8601.
     """
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)

@@ -1,6 +1,6 @@
-"""Secrets, taken out of whatever is recorded, logged or shown.
+"""Removing secrets from what is recorded, logged or shown.
 
-Source: `processing-manifest.md`, "Record" (payloads); that nothing secret gets in is Lakewright's own.
+Source: `processing-manifest.md`, "Record" (payloads). Keeping secrets out is Lakewright's addition.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from lakewright.spec.expressions.secrets import is_secret_name
 __all__ = ["HIDDEN", "Redactor"]
 
 HIDDEN = "***"
-"""What stands where a secret stood."""
+"""The text that replaces a secret."""
 
 SHORTEST = 3
-"""A shorter value hides nothing, and taking it out everywhere would leave no text readable."""
+"""Shorter values are not removed: they occur so often by chance that texts would become unreadable."""
 
 SHORTEST_ANYWHERE = 8
-"""A shorter value is taken out where it stands alone, not from inside other words."""
+"""Shorter values are removed only as whole words, not from inside other words."""
 
 NO_SECRETS = frozenset(("true", "false", "none", "null", "auto", "default", "yes", "no", "on", "off"))
 
-# Nothing before what is looked for may repeat for long, so that searching a long text ends.
+# Repetitions before the searched part are bounded, so that searching a long text stays linear.
 _URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.\-]{0,30}://)[^\s/'\"?#]*@")
 _ASSIGNED = re.compile(
     r"(?P<name>(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|"
     r"signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token|\b(?:pwd|sig|token))"
-    # `<name>` stands for a value that is to be filled in.
+    # `<name>` is a placeholder for a value.
     r"\s*=\s*)(?!<[\w:]+>(?:\s|$))(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
     re.IGNORECASE,
 )
@@ -39,11 +39,11 @@ _ASSIGNED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Takes known secrets, and credentials in URLs and `password=…` pairs, out of text.
+    """Removes known secrets, credentials in URLs and values of `password=…` pairs from text.
 
     Attributes:
-        secrets: The values to take out, as they are and as URLs, JSON and Python write them.
-        met: Further ones; may grow while the redactor is used, as expressions meet secrets.
+        secrets: The values to remove, also in the spellings of URLs, JSON and Python.
+        met: Further secrets. The set may grow while the redactor is used, as expressions are evaluated.
     """
 
     secrets: frozenset[str] = frozenset()
@@ -56,13 +56,13 @@ class Redactor:
     def of(
         cls, *entries: Mapping[str, str], secrets: Iterable[str] = (), met: Set[str] = frozenset()
     ) -> Redactor:
-        """Return the redactor of all entries whose name tells a secret, and of further secrets."""
+        """Return the redactor for the values of entries with a secret name, and for further secrets."""
         named = (value for mapping in entries for name, value in mapping.items() if is_secret_name(name))
         return cls(frozenset(secrets) | frozenset(named), met)
 
     @property
     def _pattern(self) -> re.Pattern[str] | None:
-        """What finds all that is known by now; made anew where more was met."""
+        """The pattern of all secrets known now; compiled again when `met` has grown."""
         count = len(self.met)
         if count not in self._patterns:
             self._patterns[count] = _pattern_of(self.secrets | frozenset(self.met))
@@ -82,7 +82,7 @@ class Redactor:
         return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text) if "=" in text else text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON-able value with secrets taken out of every text in it, keys included."""
+        """Return a JSON value without the secrets in any of its texts, including keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ class Redactor:
         return value
 
     def entries(self, entries: Mapping[str, Any]) -> dict[str, Any]:
-        """Return configuration entries, with those that by their name are secret hidden wholly."""
+        """Return configuration entries without secrets; an entry with a secret name is hidden entirely."""
         return {
             name: HIDDEN if is_secret_name(name) and value else self.value(value)
             for name, value in entries.items()

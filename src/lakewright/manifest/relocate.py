@@ -1,7 +1,7 @@
-"""Having what was recorded of items in one place count for the same items in another.
+"""Copying the records of items to the ids that the items have after a lake was moved.
 
-Items are named by where they are. When a lake is moved or copied, its items have other names, and the
-manifest would know nothing of them.
+An item's id is its location. When a lake is moved or copied its items get new ids, which the manifest does
+not know.
 
 Source: `processing-manifest.md`, "Item" (named by a URI).
 """
@@ -21,12 +21,12 @@ __all__ = ["Relocated", "relocate"]
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """What became of one item.
+    """The result for one item.
 
     Attributes:
-        old: Its id, under which it stays recorded.
-        new: Its id in the other place.
-        fault: Why its records don't go on there, or None.
+        old: Its old id, whose records stay.
+        new: Its new id.
+        fault: Why its records were not copied, or None.
     """
 
     old: str
@@ -35,19 +35,19 @@ class Relocated:
 
 
 def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterator[Relocated]:
-    """Write down the records of each item below `old` once more for the item of the same name below `new`.
+    """Copy the records of each item below `old` to the item of the same name below `new`.
 
-    An item that was processed there in its own right is left alone. Watermarks and numbers of commits belong
-    to applications, and go on as they are.
+    An item below `new` that has been processed, skipped or claimed itself is left unchanged. Watermarks and
+    numbers of commits belong to applications and stay as they are.
 
     Args:
         store: The manifest.
         old: A URI, without a slash at its end.
-        new: Another one.
-        ids: Gives ids of records.
+        new: A URI, without a slash at its end.
+        ids: Returns an id that no record has yet.
 
     Raises:
-        StoreUnavailable: The store can't be written; items yielded so far are done.
+        StoreUnavailable: The store cannot be written; the items yielded so far are copied.
     """
     moved = [item for item in store.select(Query(prefix=f"{old}/")) if item.sequence]
     for item in moved:
@@ -56,7 +56,7 @@ def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterat
         if present is not None and not _is_untouched(present):
             yield Relocated(item.item_id, to, Fault(f"{to} has a history of its own", code="usage"))
             continue
-        drafts = tuple(_redrafted(store.records(item.item_id), to, ids))
+        drafts = tuple(_copied(store.records(item.item_id), to, ids))
         expected = 0 if present is None else present.sequence
         try:
             store.write(Write((Append(to, drafts, expected),)))
@@ -69,11 +69,11 @@ def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterat
 
 
 def _is_untouched(item: Item) -> bool:
-    """Whether an item was only discovered."""
+    """Return whether an item was only discovered."""
     return not (item.processed or item.failed or item.skipped or item.processing) and item.problem is None
 
 
-def _redrafted(records: tuple[Record, ...], to: str, ids: Callable[[], str]) -> Iterator[Draft]:
+def _copied(records: tuple[Record, ...], to: str, ids: Callable[[], str]) -> Iterator[Draft]:
     renamed: dict[str, str] = {}
     for record in records:
         renamed[record.record_id] = ids()

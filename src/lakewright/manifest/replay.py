@@ -1,4 +1,4 @@
-"""Folding an item's records as a store holds them, whatever state they are in."""
+"""Folding an item's records as a store holds them, even if they were edited by hand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["replay"]
 
 
 def replay(item_id: str, entries: Iterable[Record | Damage]) -> tuple[Item, tuple[Damage, ...]]:
-    """Return what an item's records, in order of sequence, come to, and what is wrong with them.
+    """Return the item that its records, in order of sequence, fold to, and the damage among them.
 
-    An illegal or unreadable record makes the item invalid. Of what follows it nothing can be said, so only
-    the first of a damaged stretch is told.
+    An illegal or unreadable record makes the item invalid. The records after it cannot be judged, so only the
+    first damage of a series is returned.
 
     Example:
         >>> item, damages = replay("file:///bronze/x", [])

@@ -1,7 +1,4 @@
-"""What `manifest:` says of locks and of the history, whatever the back end is.
-
-Source: the manifest's rules, "Locks".
-"""
+"""The settings of `manifest:` that every back end shares: lease, takeover and retention."""
 
 from __future__ import annotations
 
@@ -18,18 +15,18 @@ from lakewright.spec.expressions.values import Duration
 __all__ = ["SETTINGS", "check_locks_and_history", "kept_since", "lease_duration", "takeover"]
 
 SETTINGS = frozenset({"lease", "retention", "takeover"})
-"""Keys of `manifest:` that are told here."""
+"""The keys of `manifest:` that this module reads."""
 
 _SHORT_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-_SOME_DAY = datetime(2022, 1, 1, tzinfo=UTC)
+_ANY_DAY = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 def lease_duration(settings: Mapping[str, Any]) -> timedelta:
-    """Return how long a lease lasts without a heartbeat; 60 seconds unless `lease` says otherwise.
+    """Return how long a lease lasts without a heartbeat: `lease`, by default 60 seconds.
 
     Raises:
-        SpecError: The text is no duration, or one of less than a second.
+        SpecError: The text is not a duration, or it is shorter than a second.
     """
     text = str(settings.get("lease", "60s"))
     short = _SHORT_DURATION.fullmatch(text.strip())
@@ -43,10 +40,10 @@ def lease_duration(settings: Mapping[str, Any]) -> timedelta:
 
 
 def takeover(settings: Mapping[str, Any]) -> Takeover:
-    """Return who may take over a stale lock: the next run, unless `takeover` says only an operator.
+    """Return who may take over a stale lock: `takeover`, by default the next run.
 
     Raises:
-        SpecError: The text is neither of the two words.
+        SpecError: The text is neither `auto` nor `operator`.
     """
     text = str(settings.get("takeover", "auto")).lower()
     try:
@@ -58,10 +55,10 @@ def takeover(settings: Mapping[str, Any]) -> Takeover:
 
 
 def kept_since(settings: Mapping[str, Any], now: Callable[[], datetime]) -> datetime | None:
-    """Return since when the history is kept by `retention`, or None for ever.
+    """Return the time before which `retention` removes runs from the history; None if it keeps all.
 
     Raises:
-        SpecError: The text is no age.
+        SpecError: The text is not an age.
     """
     retention = settings.get("retention")
     if retention is None:
@@ -73,11 +70,11 @@ def kept_since(settings: Mapping[str, Any], now: Callable[[], datetime]) -> date
 
 
 def check_locks_and_history(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
-    """Yield what is wrong with these settings, each with its key."""
+    """Yield the faults of these settings, each with its key."""
     readers: Mapping[str, Callable[[], object]] = {
         "lease": lambda: lease_duration(settings),
         "takeover": lambda: takeover(settings),
-        "retention": lambda: kept_since(settings, lambda: _SOME_DAY),
+        "retention": lambda: kept_since(settings, lambda: _ANY_DAY),
     }
     for key, read in readers.items():
         try:

@@ -102,7 +102,7 @@ class Planning:
         for taint in self.journal.taints(self.project.name):
             key = (taint.place.target, tuple(sorted(taint.place.parameters.items())))
             taints.setdefault(key, {})[Phase(taint.place.phase)] = taint.reason
-        hidden = self.journal.hidden
+        hidden = self.journal.hide_secrets
 
         def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, str]:
             return taints.get((target, tuple(sorted(hidden(parameters).items()))), {}) if taints else {}
@@ -146,7 +146,7 @@ class Planning:
                 remedy="Run it without --resume; `lakewright history` lists the runs there were.",
             )
         entries = self.journal.targets(last.run_id)
-        instances = list(map(self.journal.hidden, contexts.parameters))
+        instances = list(map(self.journal.hide_secrets, contexts.parameters))
         return last, Leftovers.of(entries, instances, is_whole=last.finished is not None)
 
     def _is_of_lifecycle(self, run: Run) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakewright.manifest.journal import Journal, Place, Run
+from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.store import Put
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
@@ -79,7 +79,7 @@ class Recorder:
     def flush(self, puts: Sequence[Put] = ()) -> None:
         """Write down what waits."""
         if self._waiting:
-            self.journal.targets_done(self.run, self._waiting, puts)
+            self.journal.record_targets(self.run, self._waiting, puts)
             self._waiting.clear()
 
     def _number(self, instance: int, step: Step) -> int:
@@ -97,8 +97,8 @@ def _is_kept_here(step: Step) -> bool:
     return step.phase in _STAYS_DIRTY and step.kind not in _KEPT_ELSEWHERE
 
 
-def _place(run: Run, plan: Plan, instance: int, step: Step) -> Place:
-    return Place(run.project, step.target, step.phase.value, dict(plan.instances[instance].parameters))
+def _place(run: Run, plan: Plan, instance: int, step: Step) -> TargetPhase:
+    return TargetPhase(run.project, step.target, step.phase.value, dict(plan.instances[instance].parameters))
 
 
 def _reason(run: Run, result: TargetResult) -> str:

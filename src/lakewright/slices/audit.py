@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt
-from lakewright.manifest.brought import lost_watermarks
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
-from lakewright.manifest.watermark import Standing, Watermarks
+from lakewright.manifest.watermark_recovery import missing_watermarks
+from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
 from lakewright.spec.models.entity import Entity
 
@@ -91,7 +91,7 @@ def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]
             yield Repair(item.item_id, does, _requeueing(inventory, item, reason))
     for lease in _orphans(ledger.store):
         yield Repair(lease.key, f"remove the lease of {lease.holder}", _removal(ledger.store, lease))
-    for standing in lost_watermarks(ledger.store):
+    for standing in missing_watermarks(ledger.store):
         does = f"put down the watermark {_named(standing)}"
         yield Repair(standing.item_id or ANSWERS, does, _restoring(ledger.store, standing))
 
@@ -111,7 +111,7 @@ def _removal(store: Store, lease: Lease) -> Callable[[], object]:
     return lambda: store.write(Write(puts=(put,)))
 
 
-def _restoring(store: Store, standing: Standing) -> Callable[[], object]:
+def _restoring(store: Store, standing: StoredWatermark) -> Callable[[], object]:
     return lambda: store.write(Write(puts=(standing.put(expected=0),)))
 
 
@@ -129,7 +129,7 @@ def _watermarks(store: Store) -> Iterator[Damage]:
 
     What somebody set or reset is his.
     """
-    for standing in lost_watermarks(store):
+    for standing in missing_watermarks(store):
         whose = "that it brought" if standing.author is None else f"that {standing.author} set"
         problem = f"the watermark {_named(standing)} {whose} is gone"
         yield Damage(standing.item_id or ANSWERS, None, problem)
@@ -147,7 +147,7 @@ def _watermarks(store: Store) -> Iterator[Damage]:
             yield Damage(standing.item_id, None, problem)
 
 
-def _named(standing: Standing) -> str:
+def _named(standing: StoredWatermark) -> str:
     return f"{standing.column}={standing.watermark.value} of {standing.application}"
 
 

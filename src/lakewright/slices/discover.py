@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from lakewright.errors import SliceError
 from lakewright.lake.files import join, local_path
-from lakewright.manifest.claim import Discovered
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
 
 if TYPE_CHECKING:
@@ -113,10 +113,10 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
     return found if found.files and TEMPORARY not in found.marks else None
 
 
-def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[Discovered]:
+def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[DiscoveredSlice]:
     """Yield slices as the manifest takes them."""
     for slice_ in slices:
-        yield Discovered(item_id(slice_.path), application, entity, slice_.name, slice_.fingerprint)
+        yield DiscoveredSlice(item_id(slice_.path), application, entity, slice_.name, slice_.fingerprint)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

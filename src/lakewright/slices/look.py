@@ -22,7 +22,7 @@ from lakewright.slices.recover_from_log import recall
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
-    from lakewright.manifest.claim import Discovered
+    from lakewright.manifest.discovery import DiscoveredSlice
     from lakewright.slices.bench import Bench
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
@@ -131,7 +131,7 @@ def _unrecorded(bench: Bench, entity: Entity, slices: Iterable[Slice]) -> dict[s
     return {item_id: known.get(item_id) or _as_new(each) for item_id, each in found.items()}
 
 
-def _as_new(found: Discovered) -> Item:
+def _as_new(found: DiscoveredSlice) -> Item:
     """The item that discovery would make of a slice."""
     content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
     draft = Draft(

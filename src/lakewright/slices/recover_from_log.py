@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, CommitFact, commits, has_passed
 from lakewright.lake.observation import last_commit_number
+from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.ledger import COUNTER, count_from
 from lakewright.slices.pending import slice_name
 from lakewright.slices.reconcile import version_restored
 from lakewright.spec.models.places import Address
@@ -63,7 +63,7 @@ def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, I
     recalled: dict[str, Item] = {}
     for item, commit in unrecorded(bench.lake, silver, unbegun, bench.application):
         summary, content = told_by(CommitFact(commit.version, commit.content), entity.strategy)
-        done = ledger.recall(
+        done = ledger.recover_processed(
             item,
             bench.application,
             token=commit.content["number"],
@@ -71,7 +71,7 @@ def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, I
             run_id=bench.holder.run_id,
         )
         recalled[item.item_id] = done
-    count_from(ledger.store, counter_of(silver), last)
+    raise_counter(ledger.store, counter_of(silver), last)
     # Where only the table has moved, its commits are counted anew, and nothing is lost.
     if recalled or not any(bench.application.key in item.tokens for item in items):
         bench.warn(

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from lakewright.errors import LeaseLost, StoreUnavailable
-from lakewright.manifest.lease import Lease
-from lakewright.manifest.leases import confirm, renew
+from lakewright.manifest.lease import Lease, confirm, renew
 from lakewright.manifest.store import Store
 
 __all__ = ["Heartbeat", "seconds_awake"]

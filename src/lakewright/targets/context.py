@@ -12,7 +12,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.targets.defaults import TargetDefaults
 
 if TYPE_CHECKING:
-    from lakewright.manifest.leases import Leases
+    from lakewright.manifest.lease import Leases
     from lakewright.manifest.ledger import Ledger
     from lakewright.workspace.workspace import Workspace
 

@@ -17,8 +17,7 @@ from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
 
 if TYPE_CHECKING:
-    from lakewright.manifest.lease import Lease
-    from lakewright.manifest.leases import Leases
+    from lakewright.manifest.lease import Lease, Leases
     from lakewright.spec.models.places import Address
 
 __all__ = ["claim_resource", "hold_leases", "lease_key", "leased_resource", "table_resource"]
@@ -67,7 +66,7 @@ def claim_resource(leases: Leases, resource: Resource) -> Lease:
         other = leased_resource(key)
         return other is not None and other.intersects(resource)
 
-    return leases.claim(lease_key(resource), clashes=clashes)
+    return leases.acquire(lease_key(resource), clashes=clashes)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.strategies import apply
 from lakewright.targets.entity.maintenance import maintain
 

@@ -19,7 +19,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import LeaseHeld
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.stores.process import is_dead
 from lakewright.strategies.changes import compare
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
@@ -107,7 +107,7 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 from lakewright.spark.session import SessionSettings, build_session
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake
 from tests.spark.strategies.test_upkeep import OFTEN, entity
@@ -175,7 +175,7 @@ def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
     lake.load(things, "s1", rows(0, 5, "a"))
     lake.load(things, "s2", rows(3, 9, "b"))
     resource = table_resource(things.places(lake.lake.settings).silver)
-    other = leases(lake).claim(lease_key(resource))
+    other = leases(lake).acquire(lease_key(resource))
     with pytest.raises(LeaseHeld):
         maintain(lake.lake, leases(lake), things)
     leases(lake).release(other)

@@ -18,7 +18,8 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.lease import LEASE, Holder, Lease
 from lakewright.manifest.record import Application, State
 from lakewright.manifest.store import Put, Write
-from lakewright.manifest.watermark import WATERMARK, Watermark
+from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import WATERMARK
 from lakewright.spec.models.places import Address, Places
 from lakewright.stores.sqlite.store import SqliteStore
 

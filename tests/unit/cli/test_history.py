@@ -32,7 +32,7 @@ def a_history() -> FakeApp:
         )
         for month in ("2022-01", "2022-02"):
             entry = {**ended(reasons=("empty",)).as_json(), "phase": "BUILD", "instance": {"month": month}}
-            app.journal.targets_done(run, {int(month[-1]): entry})
+            app.journal.record_targets(run, {int(month[-1]): entry})
         if status:
             finished = run.started + timedelta(seconds=75)
             app.journal.finish_run(run, status, finished=finished, exit_code=0, versions={"lakewright": "1"})
@@ -149,9 +149,9 @@ class TestDiff:
         assert run is not None
         changed = replace(ended(reasons=("new",)), metrics={"rows": 1200}, seconds=3.0)
         entry = {**changed.as_json(), "phase": "BUILD", "instance": {"month": "2022-01"}}
-        app.journal.targets_done(run, {1: entry})
+        app.journal.record_targets(run, {1: entry})
         failed = replace(ended("added"), status=Status.FAILED, error=Fault("it broke"))
-        app.journal.targets_done(run, {9: {**failed.as_json(), "phase": "BUILD", "instance": {}}})
+        app.journal.record_targets(run, {9: {**failed.as_json(), "phase": "BUILD", "instance": {}}})
         return app
 
     def test_what_is_otherwise_is_told_target_by_target(self) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
-from lakewright.manifest.claim import Claim, Discovered
+from lakewright.manifest.claim import Claim
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
@@ -25,7 +26,7 @@ ITEM = "file:///lake/bronze/orders/"
 
 
 def slices(app: FakeApp, *names: str) -> None:
-    app.ledger.discover(Discovered(ITEM + name, ORDERS, "orders", name, {"size": 1}) for name in names)
+    app.ledger.discover(DiscoveredSlice(ITEM + name, ORDERS, "orders", name, {"size": 1}) for name in names)
 
 
 def claim(app: FakeApp, name: str, folder: str = ITEM) -> Claim:
@@ -454,7 +455,7 @@ class TestWatermarks:
         ("arguments", "why"),
         [
             (("set", "orders", "seen on", "1"), "so its type isn't known"),
-            (("set", "orders", "day", "noon"), "'noon' is no long of a watermark do: Write a whole number"),
+            (("set", "orders", "day", "noon"), "'noon' isn't a watermark of type long do: Write a whole number"),
             (("set", "orders", "seen on", "noon", "--type", "date"), "Write it as 2022-01-31."),
             (("set", "orders", "seen on", "noon", "--type", "timestamp"), "Write it as 2022-01-31T12:00:00Z"),
             (
@@ -483,7 +484,7 @@ MOVED = "file:///moved/bronze/orders/"
 
 def test_the_manifest_follows_a_lake_that_was_moved() -> None:
     app = a_lake()
-    app.ledger.discover([Discovered(MOVED + "a", ORDERS, "orders", "a", {"size": 2})])
+    app.ledger.discover([DiscoveredSlice(MOVED + "a", ORDERS, "orders", "a", {"size": 2})])
 
     said = document(app, "manifest", "move", "/lake/bronze/orders/", "file:///moved/bronze/orders")
 
@@ -498,7 +499,7 @@ def test_the_manifest_follows_a_lake_that_was_moved() -> None:
 
 def test_what_has_a_history_in_the_other_place_is_left_alone() -> None:
     app = a_lake()
-    app.ledger.discover([Discovered(MOVED + "d", ORDERS, "orders", "d", {"size": 2})])
+    app.ledger.discover([DiscoveredSlice(MOVED + "d", ORDERS, "orders", "d", {"size": 2})])
     app.ledger.processed(claim(app, "d", MOVED), {"metrics": {}})
 
     answered = call_with(app, "manifest", "move", ITEM, MOVED, "-o", "json")

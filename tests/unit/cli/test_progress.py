@@ -7,7 +7,7 @@ from tests.unit.cli.test_manifest import HOLDER, ITEM, a_lake
 
 from lakewright.cli.output import Output
 from lakewright.cli.progress import LiveProgress, SlicesAtHand
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Leases
 from lakewright.plan.status import Status
 
 
@@ -32,7 +32,7 @@ def test_slices_at_hand_are_those_that_the_run_has_locked() -> None:
     now = [0.0]
     app = a_lake()
     leases = Leases(app.store, HOLDER, app.ids)
-    leases.claim("write file:/lake/gold/x")
+    leases.acquire("write file:/lake/gold/x")
     ours, others = (SlicesAtHand(app.store, run, lambda: now[0]) for run in (HOLDER.run_id, "run-2"))
     assert (ours(), others()) == (("orders/c",), ())
     app.ledger.release(f"{ITEM}c", "done", is_forced=True)

@@ -140,7 +140,7 @@ def test_how_targets_ended_in_the_last_run_is_told(tmp_path: Path) -> None:
     run = Run("r", "tests", "daily", "BUILD", {"day": "1"}, start, Holder("here", 1, "then", "r"))
     journal.start_run(run)
     ended = {"name": "prices", "phase": "BUILD", "status": "FAILED", "reasons": ["dirty"], "seconds": 2}
-    journal.targets_done(run, {1: {**ended, "instance": {"day": "1"}, "error": {"message": "full"}}})
+    journal.record_targets(run, {1: {**ended, "instance": {"day": "1"}, "error": {"message": "full"}}})
     context = make_context(make_workspace(tmp_path, SHOP), store=store)
 
     told = gather_document(context, DocumentRequest(OFFLINE, "Lakewright 1", "daily", {"day": "1"}, run))

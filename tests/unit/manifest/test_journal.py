@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.records import START, Clock, holder
 
-from lakewright.manifest.journal import ABORTED, RUNNING, Journal, Place, Run
+from lakewright.manifest.journal import ABORTED, RUNNING, Journal, Run, TargetPhase
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Write, Written
 from lakewright.testing import MemoryStore
@@ -41,7 +41,7 @@ def test_a_run_is_two_writes_and_one_for_each_target() -> None:
     journal = Journal(store)
     begun = journal.start_run(run(1))
     for number, name in enumerate(["regions", "countries"]):
-        journal.targets_done(begun, {number: {"name": name, "status": "SUCCESS"}})
+        journal.record_targets(begun, {number: {"name": name, "status": "SUCCESS"}})
     journal.finish_run(begun, "SUCCESS", finished=START + timedelta(hours=1), exit_code=0)
     assert store.writes == 4
     kept = journal.run("run-1")
@@ -53,8 +53,8 @@ def test_targets_are_shown_in_the_order_of_their_numbers() -> None:
     journal = Journal(MemoryStore())
     begun = journal.start_run(run(1))
     for number in (10, 2, 1):
-        journal.targets_done(begun, {number: {"number": number}})
-    journal.targets_done(journal.start_run(run(11, run_id="run-11")), {0: {"number": 99}})
+        journal.record_targets(begun, {number: {"number": number}})
+    journal.record_targets(journal.start_run(run(11, run_id="run-11")), {0: {"number": 99}})
     assert [target["number"] for target in journal.targets("run-1")] == [1, 2, 10]
 
 
@@ -87,7 +87,7 @@ def test_secrets_and_size_are_kept_out() -> None:
         run(1, parameters={"db_password": "x", "day": "1"}, facts={"url": "s3://a:b@c"})
     )
     assert begun.parameters == {"db_password": "***", "day": "1"}
-    journal.targets_done(begun, {0: {"error": {"message": "hunter22 " + "x" * 100_000}}})
+    journal.record_targets(begun, {0: {"error": {"message": "hunter22 " + "x" * 100_000}}})
     journal.finish_run(begun, "FAILED", finished=START, note="hunter22")
     kept = str([journal.run("run-1"), *journal.targets("run-1")])
     assert "hunter22" not in kept
@@ -101,7 +101,7 @@ def test_parameters_with_secrets_are_still_found() -> None:
     assert [each.run_id for each in journal.runs(parameters={"token": "x"})] == ["run-1"]
 
 
-PLACE = Place("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
+PLACE = TargetPhase("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
 
 
 @pytest.mark.parametrize("is_of_a_run", [True, False])
@@ -111,11 +111,13 @@ def test_a_taint_stays_until_it_is_lifted(is_of_a_run: bool) -> None:
     begun = journal.start_run(run(1))
     before = store.writes
     if is_of_a_run:
-        journal.targets_done(begun, {0: {}}, [PLACE.tainted("it failed")])
+        journal.record_targets(begun, {0: {}}, [PLACE.tainted("it failed")])
     else:
-        journal.note(PLACE.tainted("it failed"))
+        journal.save_taints(PLACE.tainted("it failed"))
     assert store.writes == before + 1
     assert [(taint.place, taint.reason) for taint in journal.taints("demo")] == [(PLACE, "it failed")]
     assert list(journal.taints("dem")) == []
-    journal.note(Place("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"}).untainted())
+    journal.save_taints(
+        TargetPhase("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"}).untainted()
+    )
     assert list(journal.taints("demo")) == []

@@ -8,8 +8,7 @@ import pytest
 from tests.records import MINUTE, Clock, holder, numbered
 
 from lakewright.errors import LeaseHeld, LeaseLost, SequenceConflict
-from lakewright.manifest.lease import LEASE, Holder, Lease
-from lakewright.manifest.leases import Leases, confirm, find_lease
+from lakewright.manifest.lease import LEASE, Holder, Lease, Leases, confirm, find_lease
 from lakewright.manifest.store import Put, Write, Written
 from lakewright.testing import MemoryStore
 
@@ -37,9 +36,9 @@ def overlaps(key: str) -> bool:
 
 def test_a_claimed_key_is_refused_to_others_until_it_is_given_back() -> None:
     stage = Stage()
-    lease = stage.leases(1).claim(TABLE)
+    lease = stage.leases(1).acquire(TABLE)
     with pytest.raises(LeaseHeld, match=r"being written by ann@here \(process 1, run run-1\)") as caught:
-        stage.leases(2).claim(TABLE)
+        stage.leases(2).acquire(TABLE)
     assert caught.value.details == {
         "key": TABLE,
         "holder": "ann@here (process 1, run run-1)",
@@ -48,28 +47,28 @@ def test_a_claimed_key_is_refused_to_others_until_it_is_given_back() -> None:
         "expires": "2026-01-01T00:01:00.000000Z",
     }
     stage.leases(1).release(lease)
-    assert stage.leases(2).claim(TABLE).holder.run_id == "run-2"
+    assert stage.leases(2).acquire(TABLE).holder.run_id == "run-2"
 
 
 def test_renewing_keeps_a_lease_alive() -> None:
     stage = Stage()
-    lease = stage.leases(1).claim(TABLE)
+    lease = stage.leases(1).acquire(TABLE)
     for _ in range(5):
         stage.clock.advance(40)
         lease = stage.leases(1).renew(lease)
     with pytest.raises(LeaseHeld):
-        stage.leases(2).claim(TABLE)
+        stage.leases(2).acquire(TABLE)
 
 
 @pytest.mark.parametrize("cause", ["expiry", "death"])
 def test_a_lease_without_anybody_behind_it_is_taken_over_and_lost_to_its_holder(cause: str) -> None:
     stage = Stage()
-    first = stage.leases(1).claim(TABLE)
+    first = stage.leases(1).acquire(TABLE)
     if cause == "expiry":
         stage.clock.advance(60)
     else:
         stage.dead.add(1)
-    second = stage.leases(2).claim(TABLE)
+    second = stage.leases(2).acquire(TABLE)
     with pytest.raises(LeaseLost, match="run-2"):
         stage.leases(1).renew(first)
     stage.leases(1).release(first)
@@ -78,21 +77,21 @@ def test_a_lease_without_anybody_behind_it_is_taken_over_and_lost_to_its_holder(
 
 def test_a_lease_that_was_removed_is_lost() -> None:
     stage = Stage()
-    lease = stage.leases(1).claim(TABLE)
+    lease = stage.leases(1).acquire(TABLE)
     stage.leases(1).release(lease)
-    with pytest.raises(LeaseLost, match="nobody holds it now"):
+    with pytest.raises(LeaseLost, match="no one holds it now"):
         stage.leases(1).renew(lease)
 
 
 @pytest.mark.parametrize(("first", "second"), [(TABLE, PART), (PART, TABLE)])
 def test_keys_that_clash_exclude_each_other(first: str, second: str) -> None:
     stage = Stage()
-    lease = stage.leases(1).claim(first, clashes=overlaps)
+    lease = stage.leases(1).acquire(first, clashes=overlaps)
     with pytest.raises(LeaseHeld, match="being written as"):
-        stage.leases(2).claim(second, clashes=overlaps)
-    stage.leases(2).claim("table:silver.countries", clashes=lambda key: "countries" in key)
+        stage.leases(2).acquire(second, clashes=overlaps)
+    stage.leases(2).acquire("table:silver.countries", clashes=lambda key: "countries" in key)
     stage.leases(1).release(lease)
-    assert stage.leases(2).claim(second, clashes=overlaps).key == second
+    assert stage.leases(2).acquire(second, clashes=overlaps).key == second
 
 
 def test_a_clashing_claim_between_look_and_write_is_seen() -> None:
@@ -102,14 +101,14 @@ def test_a_clashing_claim_between_look_and_write_is_seen() -> None:
         def write(self, write: Write) -> Written:
             rival, self.rival = self.rival, None
             if rival is not None:
-                rival.claim(PART, clashes=overlaps)
+                rival.acquire(PART, clashes=overlaps)
             return super().write(write)
 
     store = Meddling(Clock())
     ids = numbered()
     store.rival = Leases(store, holder("run-2", pid=2), ids)
     with pytest.raises(LeaseHeld, match="run-2"):
-        Leases(store, holder("run-1"), ids).claim(TABLE, clashes=overlaps)
+        Leases(store, holder("run-1"), ids).acquire(TABLE, clashes=overlaps)
     assert find_lease(store, TABLE) is None
 
 
@@ -128,7 +127,7 @@ def test_a_lost_acknowledgement_is_no_lost_lease(act: str) -> None:
     store = Forgetful(Clock())
     leases = Leases(store, holder(), numbered())
     store.forgets = act == "claim"
-    lease = leases.claim(TABLE)
+    lease = leases.acquire(TABLE)
     store.forgets = act == "renew"
     renewed = leases.renew(lease)
     assert (renewed.token, renewed.holder) == (lease.token, holder())

@@ -32,11 +32,11 @@ from lakewright.errors import (
     SequenceConflict,
     UsageError,
 )
+from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.lease import LEASE
-from lakewright.manifest.leases import find_lease
-from lakewright.manifest.ledger import COUNTER, Ledger, count_from
-from lakewright.manifest.lock import way_out
+from lakewright.manifest.lease import LEASE, find_lease
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redact import Redactor
@@ -203,7 +203,7 @@ class TestClaim:
         stage.ledger.failed(claim(stage.ledger), failure(ValueError("no column id")))
         with pytest.raises(ItemFailed, match="no column id") as caught:
             claim(stage.ledger)
-        assert caught.value.remedy == f"Mend the cause, then `lakewright manifest resolve {ITEM}`."
+        assert caught.value.remedy == f"Fix the cause, then `lakewright manifest resolve {ITEM}`."
         assert caught.value.details["error"]["class"] == "ValueError"
 
     def test_of_an_invalid_item_is_refused(self) -> None:
@@ -264,7 +264,7 @@ class TestToken:
 class TestRecall:
     def recalled(self, ledger: Ledger, seen: Item) -> Item:
         content = {"watermarks": {"id": {"type": "long", "value": 9}}}
-        return ledger.recall(seen, REGIONS, token=4, content=content, run_id="run-1")
+        return ledger.recover_processed(seen, REGIONS, token=4, content=content, run_id="run-1")
 
     def test_is_one_write_and_keeps_the_number_of_the_commit(self) -> None:
         stage = Stage()
@@ -298,8 +298,8 @@ class TestRecall:
         ledger = ledger_of(store)
         ledger.discover([found("a"), found("b")])
         store.before = lambda: claim(ledger, found("a").item_id)
-        count_from(store, "silver/regions", 7)
-        count_from(store, "silver/regions", 3)
+        raise_counter(store, "silver/regions", 7)
+        raise_counter(store, "silver/regions", 3)
         assert claim(ledger, found("b").item_id).token == 8
 
 
@@ -314,7 +314,7 @@ class TestTakeover:
         assert (resolved.previous_record_id, resolved.run_id) == (first.record_id, "run-2")
         assert resolved.content["reason"] == (
             "taken over from ann@here (process 1, run run-1): "
-            "its lease ran out at 2026-01-01T00:01:00.000000Z"
+            "its lease expired at 2026-01-01T00:01:00.000000Z"
         )
         assert processing.previous_record_id == resolved.record_id
         assert (second.token, second.is_repeat) == (first.token, True)
@@ -336,7 +336,7 @@ class TestTakeover:
         stage = Stage()
         claim(stage.ledger)
         stage.clock.advance(3_600)
-        with pytest.raises(ItemLocked, match="lease ran out") as caught:
+        with pytest.raises(ItemLocked, match="lease expired") as caught:
             claim(stage.another(), holder=holder("run-2", pid=2), takeover="operator")
         assert caught.value.details["is_stale"] is True
         assert caught.value.remedy == f"Free it with `lakewright manifest release {ITEM}`."
@@ -459,7 +459,7 @@ class TestOutcome:
         stage = Stage()
         claimed = claim(stage.ledger)
         stage.ledger.release(ITEM, "by mistake", is_forced=True)
-        with pytest.raises(LeaseLost, match="nobody holds it now"):
+        with pytest.raises(LeaseLost, match="no one holds it now"):
             stage.ledger.processed(claimed, {}, puts=(Put("note", "k", {"x": 1}),))
         assert stage.store.document("note", "k") is None
 
@@ -614,7 +614,7 @@ class TestOperator:
     def test_requeue_of_a_locked_item_is_refused(self) -> None:
         stage = self.locked()
         stage.clock.advance(3_600)
-        with pytest.raises(ItemLocked, match="lease ran out"):
+        with pytest.raises(ItemLocked, match="lease expired"):
             stage.ledger.requeue(ITEM, "x")
 
     def test_requeue_takes_others_along_or_none(self) -> None:
@@ -657,10 +657,10 @@ class TestOperator:
 def test_what_to_type_about_a_failure_is_what_helps(error: Exception, holds_back: bool, typed: str) -> None:
     stage = Stage()
     failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=holds_back)
-    assert way_out(failed) == f"lakewright manifest {typed}"
+    assert recovery_command(failed) == f"lakewright manifest {typed}"
     with pytest.raises(ItemFailed) as raised:
         claim(stage.ledger)
-    assert f"`{way_out(failed)}`" in (raised.value.remedy or "")
+    assert f"`{recovery_command(failed)}`" in (raised.value.remedy or "")
 
 
 def test_lock_tells_who_and_whether_anybody_is_there() -> None:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, draft, found, ledger_of, numbered, put_down
 
+from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.journal import Journal, Place, Run
+from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.lease import LEASE, Holder
-from lakewright.manifest.ledger import COUNTER
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.transfer import export_manifest, import_manifest
-from lakewright.manifest.watermark import Watermark, Watermarks
+from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import Watermarks
 from lakewright.testing import MemoryStore
 
 UUIDS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
@@ -138,7 +139,7 @@ def test_the_history_of_runs_comes_along_and_leases_stay() -> None:
     store = lived_in()
     holder = Holder(host="bench", pid=1, started="", run_id="run-1")
     journal = Journal(store)
-    place = Place("lake", "regions", "BUILD", {})
+    place = TargetPhase("lake", "regions", "BUILD", {})
     run = journal.start_run(
         Run("run-1", "lake", "main", "BUILD", {"day": "1"}, store.now(), holder), [place.tainted("half done")]
     )
@@ -254,8 +255,8 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
         ('{"document": {"kind": "watermark", "key": "x", "value": {}}}', "has no 'application'"),
         ('{"document": {"kind": "run", "key": "x"}}', "has no 'value'"),
         ('{"document": 1}', "neither a record nor a document"),
-        ('{"document": {"kind": "counter", "key": "x", "value": {"last": "3"}}}', "stands at '3'"),
-        ('{"document": {"kind": "counter", "key": "x", "value": {"last": 1e400}}}', "stands at inf"),
+        ('{"document": {"kind": "counter", "key": "x", "value": {"last": "3"}}}', "has the value '3'"),
+        ('{"document": {"kind": "counter", "key": "x", "value": {"last": 1e400}}}', "has the value inf"),
         ('{"document": {"kind": "taint", "key": "x", "value": {}}}', "has no 'reason'"),
         ('{"document": {"kind": "run_key", "key": "x", "value": {}}}', "has no 'key'"),
     ],
@@ -301,12 +302,12 @@ class TestFsck:
         of_items = [damage for damage in damages if damage.item_id != "*"]
         assert [(damage.item_id, damage.record_id, damage.problem) for damage in of_items] == [
             (b, "odd", "PROCESSED follows the open PROCESSING"),
-            (b, None, "it is listed as something else than its records come to"),
+            (b, None, "it is listed in another state than its records give"),
             (c, None, "it is listed, but has no records"),
             (d, None, "it has records, but isn't listed"),
         ]
         of_all = {damage.problem for damage in damages if damage.item_id == "*"}
-        assert "the counts by verdict aren't those of the items" in of_all
+        assert "the counts by verdict differ from the items" in of_all
         assert "1 items are listed as ready, not 2" in of_all
         assert a not in {damage.item_id for damage in damages}
 

@@ -107,8 +107,8 @@ def test_a_record_follows_only_where_the_rules_allow(history: str, state: State,
     ("one", "sequence", "problem"),
     [
         (draft("x", State.NEW, item="file:///elsewhere"), 1, "belongs to file:///elsewhere"),
-        (draft("x", State.NEW), 2, "sequence is 2 where 1 comes next"),
-        (draft("x", State.NEW), 0, "sequence is 0 where 1 comes next"),
+        (draft("x", State.NEW), 2, "sequence is 2, the next one is 1"),
+        (draft("x", State.NEW), 0, "sequence is 0, the next one is 1"),
     ],
 )
 def test_a_record_of_another_item_or_place_is_refused(one: Draft, sequence: int, problem: str) -> None:

@@ -11,8 +11,8 @@ from tests.records import COUNTRIES, ITEM, REGIONS, Clock, claim, found, ledger_
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
+from lakewright.manifest.record_feed import RecordFeed
 from lakewright.manifest.store import Query
-from lakewright.manifest.watch import Watch
 from lakewright.stores.memory import MemoryStore
 
 
@@ -36,37 +36,37 @@ def test_each_record_is_told_once_in_its_order() -> None:
     ledger = ledger_of(MemoryStore(clock))
     ledger.discover([found("old")])
     clock.advance(1)
-    watch = Watch(ledger.store)
-    assert watch.news() == []
+    watch = RecordFeed(ledger.store)
+    assert watch.new_records() == []
     clock.advance(1)
     ledger.discover([found()])
     clock.advance(1)
-    assert states(watch.news()) == ["NEW"]
+    assert states(watch.new_records()) == ["NEW"]
     clock.advance(1)
     held = claim(ledger, ITEM)
-    assert states(watch.news()) == ["PROCESSING"]
+    assert states(watch.new_records()) == ["PROCESSING"]
     clock.advance(1)
     ledger.processed(held, {})
-    assert states(watch.news()) == ["PROCESSED"]
-    assert watch.news() == []
+    assert states(watch.new_records()) == ["PROCESSED"]
+    assert watch.new_records() == []
 
 
 def test_what_came_and_closed_between_two_looks_is_told_too() -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
-    watch = Watch(ledger.store)
+    watch = RecordFeed(ledger.store)
     clock.advance(1)
     ledger.discover([found()])
     ledger.processed(claim(ledger), {})
-    assert states(watch.news()) == ["NEW", "PROCESSING", "PROCESSED"]
+    assert states(watch.new_records()) == ["NEW", "PROCESSING", "PROCESSED"]
     clock.advance(1)
     ledger.requeue(found().item_id, "again")
     ledger.processed(claim(ledger), {})
-    assert watch.news() == []
+    assert watch.new_records() == []
     clock.advance(31)
-    assert states(watch.news()) == ["NEW", "PROCESSING", "PROCESSED"]
+    assert states(watch.new_records()) == ["NEW", "PROCESSING", "PROCESSED"]
     clock.advance(31)
-    assert watch.news() == []
+    assert watch.new_records() == []
 
 
 def test_a_look_lists_only_what_is_open() -> None:
@@ -77,24 +77,24 @@ def test_a_look_lists_only_what_is_open() -> None:
         ledger.discover([found(str(number))])
         ledger.skip(found(str(number)).item_id, "done")
     clock.advance(1)
-    watch = Watch(store)
+    watch = RecordFeed(store)
     ledger.discover([found()])
-    watch.news()
+    watch.new_records()
     before = store.listed
     held = claim(ledger, ITEM)
-    watch.news()
+    watch.new_records()
     ledger.processed(held, {})
-    watch.news()
+    watch.new_records()
     assert store.listed - before <= 2
 
 
 def test_others_are_left_out() -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
-    watch = Watch(ledger.store, COUNTRIES)
+    watch = RecordFeed(ledger.store, COUNTRIES)
     clock.advance(1)
     ledger.discover([found(), found("france", application=COUNTRIES)])
-    assert [record.application for record in watch.news()] == [COUNTRIES]
+    assert [record.application for record in watch.new_records()] == [COUNTRIES]
 
 
 ACTS = st.lists(
@@ -106,7 +106,7 @@ ACTS = st.lists(
 def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, int]]) -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
-    watch = Watch(ledger.store)
+    watch = RecordFeed(ledger.store)
     told: list[Record] = []
     for act, number in acts:
         clock.advance(1)
@@ -115,7 +115,7 @@ def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, i
         if act == "new":
             ledger.discover([found(str(number))])
         elif act == "look":
-            told += watch.news()
+            told += watch.new_records()
         elif act == "claim" and verdict == "ready":
             held = claim(ledger, item.item_id, duration=timedelta(days=9))
             if number % 2:
@@ -126,6 +126,6 @@ def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, i
             ledger.skip(item.item_id, "left alone")
         elif act == "requeue" and verdict in ("processed", "skipped"):
             ledger.requeue(item.item_id, "again")
-    told += watch.news(is_thorough=True)
+    told += watch.new_records(is_thorough=True)
     there = [record for record in ledger.store.history() if isinstance(record, Record)]
     assert sorted(record.record_id for record in told) == sorted(record.record_id for record in there)

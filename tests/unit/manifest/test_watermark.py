@@ -11,7 +11,8 @@ from tests.records import COUNTRIES, REGIONS
 from lakewright.errors import SequenceConflict, UsageError
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Document, Write
-from lakewright.manifest.watermark import Change, Value, Watermark, Watermarks
+from lakewright.manifest.watermark import Value, Watermark
+from lakewright.manifest.watermarks import WatermarkChange, Watermarks
 from lakewright.testing import MemoryStore
 
 KATHMANDU = timezone(timedelta(hours=5, minutes=45))
@@ -82,11 +83,11 @@ def test_not_a_number_is_after_nothing_and_can_be_stored() -> None:
     [{"type": "uuid", "value": "x"}, {"type": "date", "value": "soon"}, {"type": "decimal", "value": "x"}],
 )
 def test_what_cannot_be_read_is_refused(document: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match="of a watermark"):
+    with pytest.raises(UsageError, match="a watermark of type"):
         Watermark.from_json(document)
 
 
-def change(watermarks: Watermarks, application: Application, value: Value | None) -> Change:
+def change(watermarks: Watermarks, application: Application, value: Value | None) -> WatermarkChange:
     made = None if value is None else Watermark.of(value)
     number = len(list(watermarks.changes()))
     return watermarks.change(

@@ -17,8 +17,7 @@ from pydantic import Field as Declared
 from lakewright.errors import Fault, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
-from lakewright.manifest.lease import Holder
-from lakewright.manifest.leases import Leases
+from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.plan.dirtiness import build_dirtiness

@@ -277,7 +277,7 @@ def test_a_table_that_was_moved_with_its_manifest_is_no_loss(tmp_path: Path) -> 
     slices = list_slices(str(place.bronze), place.workspace.lake)
     place.ledger.discover(discovered(slices, place.application, "orders"))
     seen = place.item("s1")
-    place.ledger.recall(seen, place.application, token=1, content={}, run_id="run-0")
+    place.ledger.recover_processed(seen, place.application, token=1, content={}, run_id="run-0")
 
     assert names(place.look().ready) == ["s2"]
     assert place.warnings == []

@@ -304,4 +304,4 @@ def test_a_stale_lock_that_a_build_meets_is_told_and_one_of_a_living_holder_is_n
 
     (told,) = built.metrics["stale_locks"]
     assert (told["item_id"], told["run_id"]) == (found.new[0].item_id, "run-0")
-    assert "its lease ran out" in built.reasons[-1]
+    assert "its lease expired" in built.reasons[-1]

@@ -11,8 +11,8 @@ from lakewright.cli.page import Line, line
 from lakewright.cli.render.history import diff_page, run_document, run_page, run_row, runs_table
 from lakewright.cli.render.words import counted
 from lakewright.errors import UsageError
-from lakewright.manifest.compare import compare
 from lakewright.manifest.journal import RUNNING, Run
+from lakewright.manifest.run_comparison import compare_runs
 from lakewright.plan.status import Status
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
@@ -98,7 +98,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool) -> None:
     journal = call.app.journal
     after = _named(call, run if other is None else other)
     before = _run_before(call, after) if other is None else _named(call, run)
-    found = compare(journal.targets(before.run_id), journal.targets(after.run_id))
+    found = compare_runs(journal.targets(before.run_id), journal.targets(after.run_id))
     document = {
         "before": run_row(before),
         "after": run_row(after),
@@ -126,7 +126,7 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     old = list(call.app.journal.old_runs(before_now(call.app.store.now(), str(kept))))
     if not dry_run:
         for run in old:
-            call.app.journal.forget(run)
+            call.app.journal.delete(run)
     document = {"removed": [run.run_id for run in old], "dry_run": dry_run}
     does = "would be removed" if dry_run else "removed"
     call.output.result(document, [line(f"{counted(len(old), 'run')} {does}")])

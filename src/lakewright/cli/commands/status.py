@@ -78,7 +78,7 @@ def _remedy(item: Item) -> str:
 
 
 def _lock(row: Row, lock: Lock, now: datetime, at: str) -> Branch:
-    held = f": {lock.stale}" if lock.stale else f" by {lock.holder}"
+    held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
     what = f" {row.entity or row.application} {row.slice} {since}{held}"
     typed = advice(row)

@@ -15,7 +15,8 @@ from lakewright.cli.items import entity_application
 from lakewright.cli.page import Table, line
 from lakewright.errors import UsageError
 from lakewright.manifest.record import format_instant
-from lakewright.manifest.watermark import Change, Standing, Watermark, Watermarks
+from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import StoredWatermark, WatermarkChange, Watermarks
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -141,7 +142,7 @@ def _shown(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _change_row(change: Change) -> dict[str, Any]:
+def _change_row(change: WatermarkChange) -> dict[str, Any]:
     return {
         "at": format_instant(change.at),
         "entity": change.application.name.rpartition("/")[2],
@@ -153,7 +154,7 @@ def _change_row(change: Change) -> dict[str, Any]:
     }
 
 
-def _row(standing: Standing) -> dict[str, Any]:
+def _row(standing: StoredWatermark) -> dict[str, Any]:
     return {
         "entity": standing.application.name.rpartition("/")[2],
         "column": standing.column,

@@ -10,8 +10,8 @@ from typing import Any
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import details
 from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
-from lakewright.manifest.compare import Difference
 from lakewright.manifest.journal import Run
+from lakewright.manifest.run_comparison import TargetDifference
 
 SHORT_ID = 8
 
@@ -87,7 +87,7 @@ def _target(target: Mapping[str, Any]) -> Branch:
     return Branch(head, tuple(details(target["metrics"], target["error"])))
 
 
-def diff_page(before: Run, after: Run, found: Sequence[Difference], *, is_all: bool) -> Iterator[Block]:
+def diff_page(before: Run, after: Run, found: Sequence[TargetDifference], *, is_all: bool) -> Iterator[Block]:
     """Yield two runs beside each other: what is otherwise in the second, target by target."""
     for word, run in (("before", before), ("after", after)):
         time = took(run.started, run.finished) if run.finished else "not finished"
@@ -101,13 +101,13 @@ def diff_page(before: Run, after: Run, found: Sequence[Difference], *, is_all: b
     yield line(Span(f"{counted(len(shown), 'difference')}, {same} the same", "bold"))
 
 
-def _place(difference: Difference) -> Line:
+def _place(difference: TargetDifference) -> Line:
     return line(
         Span(difference.name, "bold"), f" {difference.phase} {assignments(difference.instance)}".rstrip()
     )
 
 
-def _changes(difference: Difference) -> Iterator[Line]:
+def _changes(difference: TargetDifference) -> Iterator[Line]:
     old, new = difference.status
     if old != new:
         yield line(status(old or "not there"), " → ", status(new or "not there"))

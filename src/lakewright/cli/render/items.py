@@ -11,7 +11,7 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import Lock, command, locked_error, way_out
+from lakewright.manifest.lock import Lock, command, locked_error, recovery_command
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
@@ -57,7 +57,7 @@ def _row(row: Row, now: datetime) -> tuple[Line, ...]:
 
 def _note(row: Row) -> str:
     if row.lock is not None:
-        return f"stale: {row.lock.stale}" if row.lock.stale else f"held by {row.lock.holder}"
+        return f"stale: {row.lock.stale_reason}" if row.lock.stale_reason else f"held by {row.lock.holder}"
     if row.item.problem is not None:
         return row.item.problem
     if row.item.failed is not None:
@@ -79,7 +79,7 @@ def advice(row: Row) -> str | None:
         return command("release", row.item.item_id) if row.is_stale else None
     if row.item.problem is not None:
         return command("show", row.item.item_id)
-    return None if row.item.failed is None else way_out(row.item)
+    return None if row.item.failed is None else recovery_command(row.item)
 
 
 def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record], at: str) -> Iterator[Block]:

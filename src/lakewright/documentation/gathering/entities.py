@@ -12,7 +12,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
-from lakewright.manifest.watermark import Watermarks
+from lakewright.manifest.watermarks import Watermarks
 from lakewright.slices.application import application_of
 from lakewright.spec.models.column import Column as DeclaredColumn
 from lakewright.spec.models.entity import Entity

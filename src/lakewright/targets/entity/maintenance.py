@@ -22,7 +22,7 @@ from lakewright.targets.lease import claim_resource, table_resource
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.lake.upkeep import Shape
-    from lakewright.manifest.leases import Leases
+    from lakewright.manifest.lease import Leases
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Maintenance", "look_at_silver", "maintain"]

@@ -39,7 +39,7 @@ def with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:
         return outcome
     reasons = (
         f"found {lock.item_id} locked by {lock.holder} since {format_instant(lock.processing.since)}: "
-        f"{lock.stale}"
+        f"{lock.stale_reason}"
         for lock in found
     )
     metrics = {**outcome.metrics, STALE_LOCKS: [lock.as_json() for lock in found]}

@@ -59,18 +59,18 @@ def watch(
 
     A lock that nobody stands behind any more is told once, where PROCESSING is among the states.
     """
-    from lakewright.manifest.watch import Watch
+    from lakewright.manifest.record_feed import RecordFeed
 
     wanted = frozenset(State(state.upper()) for state in states) or frozenset(State)
     only = recorded_application(call.app, application) if application else None
     if entity is not None:
         only = entity_application(call.app, entity)
-    watched = Watch(call.app.store, only)
+    watched = RecordFeed(call.app.store, only)
     told: Mapping[str, Lock] = {}
     with listening(lambda _: None) as stopper:
         call.output.note("Watching the manifest; Ctrl-C ends it.")
         while stopper.signal is None:
-            for record in watched.news():
+            for record in watched.new_records():
                 if record.state in wanted:
                     _tell(call, record)
             if State.PROCESSING in wanted:

@@ -1,4 +1,4 @@
-"""Two runs beside each other: which targets ended otherwise, and by how much their measures differ."""
+"""Comparing two runs: the status, duration, reasons, metrics and errors of their targets."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Difference", "compare"]
+__all__ = ["TargetDifference", "compare_runs"]
 
 Entry = Mapping[str, Any]
-"""What the journal keeps of a target of a run."""
+"""What the journal stores about a target of a run."""
 
 _PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One target in one phase of one instance, in two runs; None where a run hasn't it.
+class TargetDifference:
+    """One target in one phase of one instance, in two runs; None where a run does not have it.
 
     Attributes:
-        status: Before and after.
-        seconds: Before and after.
-        metrics: Those that differ, with their values before and after.
+        status: In both runs.
+        seconds: In both runs.
+        reasons: In both runs.
+        metrics: Those that differ, with their values in both runs.
+        error: The messages in both runs.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Difference:
 
     @property
     def is_same(self) -> bool:
-        """Whether all but the time it took is the same."""
+        """Whether everything except the duration is the same."""
         return (
             all(len(set(pair)) == 1 for pair in (self.status, self.reasons, self.error)) and not self.metrics
         )
@@ -55,24 +57,24 @@ class Difference:
         return {**place, "same": self.is_same, **listed}
 
 
-def compare(before: Iterable[Entry], after: Iterable[Entry]) -> list[Difference]:
-    """Return every target of two runs, in the order of the first and then of the second."""
-    sides = [{_place(entry): entry for entry in entries} for entries in (before, after)]
-    places = dict.fromkeys(place for side in sides for place in side)
-    return [_difference(sides[0].get(place), sides[1].get(place)) for place in places]
+def compare_runs(before: Iterable[Entry], after: Iterable[Entry]) -> list[TargetDifference]:
+    """Return the targets of two runs, in the order of the first run, then of the second."""
+    sides = [{_identity(entry): entry for entry in entries} for entries in (before, after)]
+    identities = dict.fromkeys(identity for side in sides for identity in side)
+    return [_difference(sides[0].get(identity), sides[1].get(identity)) for identity in identities]
 
 
-def _place(entry: Entry) -> tuple[str, str, str]:
+def _identity(entry: Entry) -> tuple[str, str, str]:
     return (json.dumps(entry["instance"], sort_keys=True), entry["phase"], entry["name"])
 
 
-def _difference(before: Entry | None, after: Entry | None) -> Difference:
-    there = before or after or {}
+def _difference(before: Entry | None, after: Entry | None) -> TargetDifference:
+    either = before or after or {}
     first, second = before or {}, after or {}
-    return Difference(
-        name=there["name"],
-        phase=there["phase"],
-        instance=there["instance"],
+    return TargetDifference(
+        name=either["name"],
+        phase=either["phase"],
+        instance=either["instance"],
         status=(first.get("status"), second.get("status")),
         seconds=(first.get("seconds"), second.get("seconds")),
         reasons=(tuple(first.get("reasons", ())), tuple(second.get("reasons", ()))),
@@ -88,7 +90,7 @@ def _metrics(before: Entry, after: Entry) -> Iterable[tuple[str, tuple[Any, Any]
 
 
 def _measures(entry: Entry) -> dict[str, Any]:
-    """The measures of a target that are single values; of slices, how many there were."""
+    """Return the metrics of a target that are single values, and the number of its slices."""
     metrics = entry.get("metrics") or {}
     plain = {name: value for name, value in metrics.items() if isinstance(value, _PLAIN)}
     slices = metrics.get("slices")

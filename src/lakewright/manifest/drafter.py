@@ -1,4 +1,4 @@
-"""How records come to be written: who writes them, with which ids, and with what kept out of them."""
+"""Drafting records: their author, their ids, and payloads without secrets."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from lakewright.manifest.payload import KEPT_WHOLE, payload
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 
-__all__ = ["Scribe"]
+__all__ = ["RecordDrafter"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scribe:
+class RecordDrafter:
     """Drafts records for one author.
 
     Attributes:
-        ids: Gives an id that no record has yet.
-        redactor: Takes secrets out of what is written.
+        ids: Returns an id that no record has yet.
+        redactor: Removes secrets from payloads.
     """
 
     author: Author
@@ -37,7 +37,7 @@ class Scribe:
         previous: str | None = None,
         record_id: str | None = None,
     ) -> Draft:
-        """Return the draft of a record, its content without secrets and of bounded size."""
+        """Return the draft of a record; secrets are removed from its content, and its size is bounded."""
         return Draft(
             record_id=record_id or self.ids(),
             item_id=item_id,
@@ -50,5 +50,8 @@ class Scribe:
         )
 
     def _redacted(self, name: str, value: Any) -> Any:
-        """What later runs read stays as it is: a short password may well be a part of a slice's name."""
+        """Return a value without secrets; values that later runs read are kept as they are.
+
+        A short password may occur by chance in the name of a slice.
+        """
         return value if name in KEPT_WHOLE else self.redactor.value(value)

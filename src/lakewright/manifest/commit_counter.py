@@ -1,0 +1,63 @@
+"""Counters that number the data commits of a table; the numbers are the tokens of claims.
+
+A number belongs to one item, application and revision. The commit carries it, so the table itself tells
+whether that commit landed.
+"""
+
+from __future__ import annotations
+
+from lakewright.errors import SequenceConflict
+from lakewright.manifest.item import Item
+from lakewright.manifest.lease import MOST_RACES
+from lakewright.manifest.record import Application
+from lakewright.manifest.store import Document, Put, Store, Write
+
+__all__ = ["COUNTER", "choose_token", "raise_counter"]
+
+COUNTER = "counter"
+"""The kind of the documents that hold the last number given to a data commit of a table."""
+
+
+def choose_token(
+    item: Item,
+    application: Application,
+    key: str,
+    counter: Document | None,
+    *,
+    floor: int,
+    refused: int | None,
+) -> tuple[int, Put | None]:
+    """Return the number of the item's data commit, and the put that raises the counter if the number is new.
+
+    Args:
+        item: The item to claim.
+        application: On whose behalf.
+        key: The key of the counter.
+        counter: The counter's document, None if there is none.
+        floor: The number that the table already holds; a new number is greater.
+        refused: A number that the table will never take; an item that has it gets a new one.
+    """
+    given = item.tokens.get(application.key)
+    if given is not None and given != refused:
+        return given, None
+    token = max(counter.value["last"] if counter else 0, floor) + 1
+    return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
+
+
+def raise_counter(store: Store, counter: str, last: int) -> None:
+    """Raise a counter to `last` unless it is there already, so that it gives only greater numbers.
+
+    Raises:
+        SequenceConflict: Other processes changed the counter `MOST_RACES` times meanwhile.
+    """
+    for _ in range(MOST_RACES):
+        present = store.document(COUNTER, counter)
+        if present is not None and present.value["last"] >= last:
+            return
+        version = 0 if present is None else present.version
+        try:
+            store.write(Write(puts=(Put(COUNTER, counter, {"last": last}, version),)))
+        except SequenceConflict:
+            continue
+        return
+    raise SequenceConflict(f"too many processes change the counter {counter} at once")

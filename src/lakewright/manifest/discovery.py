@@ -1,0 +1,93 @@
+"""Recording slices found in the lake as NEW items.
+
+Source: `processing-manifest.md`, "State" (New).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+from lakewright.errors import LakewrightError, SequenceConflict
+from lakewright.manifest.drafter import RecordDrafter
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Application, Draft, State
+from lakewright.manifest.store import Append, Store, Write
+
+__all__ = ["DiscoveredSlice", "Discovery", "discover"]
+
+BATCH = 500
+"""Items read or written in one round trip."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredSlice:
+    """A slice as found in the lake.
+
+    Attributes:
+        item_id: Its canonical URI.
+        application: The entity target for which it was found.
+        entity: The entity's name.
+        slice: The slice's name below the entity's bronze place.
+        fingerprint: `{"size", "modified" or "etag", "files"}`.
+    """
+
+    item_id: str
+    application: Application
+    entity: str
+    slice: str
+    fingerprint: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The items of discovered slices: those that were recorded now, and those known before."""
+
+    new: tuple[Item, ...]
+    known: tuple[Item, ...]
+
+
+def discover(
+    store: Store, drafter: RecordDrafter, found: Iterable[DiscoveredSlice], *, run_id: str | None
+) -> Discovery:
+    """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
+    new: list[Item] = []
+    known: list[Item] = []
+    for batch in _batched({slice_.item_id: slice_ for slice_ in found}.values(), BATCH):
+        present = store.read([slice_.item_id for slice_ in batch])
+        known += present.values()
+        unknown = [slice_ for slice_ in batch if slice_.item_id not in present]
+        drafts = [_draft(drafter, slice_, run_id) for slice_ in unknown]
+        for slice_, item in zip(unknown, _record(store, drafts), strict=True):
+            if item is not None:
+                new.append(item)
+            else:
+                known.append(store.read([slice_.item_id]).get(slice_.item_id) or Item(slice_.item_id))
+    return Discovery(tuple(new), tuple(known))
+
+
+def _draft(drafter: RecordDrafter, found: DiscoveredSlice, run_id: str | None) -> Draft:
+    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
+    return drafter.draft(found.item_id, State.NEW, found.application, content=content, run_id=run_id)
+
+
+def _record(store: Store, drafts: Sequence[Draft]) -> Iterator[Item | None]:
+    """Yield the item of each NEW record, or None if another process discovered the slice first."""
+    writes = (Write((Append(draft.item_id, (draft,), 0),)) for draft in drafts)
+    for outcome in store.write_many(writes):
+        if isinstance(outcome, SequenceConflict):
+            yield None
+        elif isinstance(outcome, LakewrightError):
+            raise outcome
+        else:
+            yield outcome.items[0]
+
+
+def _batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(values)
+    while batch := list(islice(remaining, size)):
+        yield batch

@@ -1,0 +1,244 @@
+"""The watermarks in a store: the largest value of a column that slices have brought, by application.
+
+The PROCESSED records' payloads are the truth. A document beside them, saved in the same write, makes the
+current watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded
+with its author, time and reason.
+
+Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakewright.manifest.record import Application, format_instant, parse_instant
+from lakewright.manifest.store import Document, Put, Store, Write
+from lakewright.manifest.watermark import Watermark
+
+__all__ = ["CHANGE", "WATERMARK", "StoredWatermark", "WatermarkChange", "Watermarks", "watermark_key"]
+
+WATERMARK = "watermark"
+"""The kind of the documents that hold the current watermarks."""
+
+CHANGE = "watermark_change"
+"""The kind of the documents that record what operators did to watermarks; they are written once."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWatermark:
+    """The current watermark of one column of an application.
+
+    Attributes:
+        item_id: The item that brought it; None if an operator set it.
+        author: Who set it; None if an item brought it.
+        reason: Why it was set; None if an item brought it.
+        at: When it was set; None if an item brought it.
+    """
+
+    application: Application
+    column: str
+    watermark: Watermark
+    item_id: str | None
+    author: str | None = None
+    reason: str | None = None
+    at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of the document that holds it."""
+        return watermark_key(self.application, self.column)
+
+    def put(self, *, expected: int | None = None) -> Put:
+        """Return the put that makes this the current watermark."""
+        value = {
+            "application": list(self.application.key),
+            "column": self.column,
+            "item_id": self.item_id,
+            **({} if self.author is None else {"author": self.author, "reason": self.reason}),
+            **({} if self.at is None else {"at": format_instant(self.at)}),
+            **self.watermark.as_json(),
+        }
+        return Put(WATERMARK, self.key, value, expected)
+
+    @classmethod
+    def from_document(cls, document: Document) -> StoredWatermark:
+        """Return the watermark that a document holds."""
+        name, instance_id = document.value["application"]
+        return cls(
+            application=Application.named(name, instance_id),
+            column=document.value["column"],
+            watermark=Watermark.from_json(document.value),
+            item_id=document.value["item_id"],
+            author=document.value.get("author"),
+            reason=document.value.get("reason"),
+            at=_instant(document.value.get("at")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkChange:
+    """A change that an operator made to the watermark of a column.
+
+    Attributes:
+        watermark: The new watermark; None if it was deleted.
+        before: The watermark before; None if there was none.
+        author: Who changed it.
+        reason: Why.
+        at: When, by the store's clock.
+    """
+
+    application: Application
+    column: str
+    watermark: Watermark | None
+    before: Watermark | None
+    author: str
+    reason: str
+    at: datetime
+
+    def puts(self, change_id: str, *, expected: int) -> tuple[Put, Put]:
+        """Return the puts that save the change, if the watermark's document has the expected version.
+
+        Args:
+            change_id: An id that no other change has.
+            expected: The version of the watermark's document; 0 if there is none.
+        """
+        value = {
+            "application": list(self.application.key),
+            "column": self.column,
+            "value": None if self.watermark is None else self.watermark.as_json(),
+            "before": None if self.before is None else self.before.as_json(),
+            "author": self.author,
+            "reason": self.reason,
+            "at": format_instant(self.at),
+        }
+        stored = self.stored
+        put = Put(WATERMARK, self.watermark_key, None, expected)
+        if stored is not None:
+            put = stored.put(expected=expected)
+        return put, Put(CHANGE, f"{format_instant(self.at)}/{change_id}", value, 0)
+
+    @property
+    def stored(self) -> StoredWatermark | None:
+        """The current watermark after the change; None if it was deleted."""
+        if self.watermark is None:
+            return None
+        return StoredWatermark(
+            self.application, self.column, self.watermark, None, self.author, self.reason, self.at
+        )
+
+    @property
+    def watermark_key(self) -> str:
+        """The key of the document that holds the watermark."""
+        return watermark_key(self.application, self.column)
+
+    @classmethod
+    def from_document(cls, document: Document) -> WatermarkChange:
+        """Return the change that a document records."""
+        value = document.value
+        name, instance_id = value["application"]
+        return cls(
+            application=Application.named(name, instance_id),
+            column=value["column"],
+            watermark=_read(value["value"]),
+            before=_read(value["before"]),
+            author=value["author"],
+            reason=value["reason"],
+            at=parse_instant(value["at"]),
+        )
+
+
+def watermark_key(application: Application, column: str) -> str:
+    """Return the key of the document that holds a column's current watermark."""
+    return f"{application}/{column}"
+
+
+def _read(document: Mapping[str, Any] | None) -> Watermark | None:
+    return None if document is None else Watermark.from_json(document)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else parse_instant(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """The current watermarks in a store."""
+
+    store: Store
+
+    def last(self, application: Application) -> Mapping[str, Watermark]:
+        """Return the current watermark of each column that has one."""
+        stored = self.all(prefix=f"{application}/")
+        return {s.column: s.watermark for s in stored if s.application.key == application.key}
+
+    def all(self, *, prefix: str = "") -> Iterator[StoredWatermark]:
+        """Yield every current watermark, by application and column."""
+        return map(StoredWatermark.from_document, self.store.documents(WATERMARK, prefix=prefix))
+
+    def changes(self) -> Iterator[WatermarkChange]:
+        """Yield the changes that operators made to watermarks, newest first."""
+        return map(WatermarkChange.from_document, self.store.documents(CHANGE, is_newest_first=True))
+
+    def change(
+        self,
+        application: Application,
+        column: str,
+        watermark: Watermark | None,
+        *,
+        author: str,
+        reason: str,
+        change_id: str,
+    ) -> WatermarkChange:
+        """Set the watermark of a column, even to a smaller value; None deletes it.
+
+        Args:
+            application: Whose watermark it is.
+            column: The column.
+            watermark: The value, or None for the state before any slice brought one.
+            author: Who changes it.
+            reason: Why.
+            change_id: An id that no other change has.
+
+        Raises:
+            SequenceConflict: A slice or another person changed it meanwhile; nothing was written.
+        """
+        present = self.store.document(WATERMARK, watermark_key(application, column))
+        before = None if present is None else StoredWatermark.from_document(present).watermark
+        change = WatermarkChange(application, column, watermark, before, author, reason, self.store.now())
+        version = 0 if present is None else present.version
+        self.store.write(Write(puts=change.puts(change_id, expected=version)))
+        return change
+
+    def advances(
+        self, application: Application, item_id: str, recorded: Mapping[str, Mapping[str, Any]]
+    ) -> tuple[Put, ...]:
+        """Return the puts that advance the watermarks to those of an item; smaller ones are ignored.
+
+        Args:
+            application: Whose watermarks they are.
+            item_id: The item that brought them.
+            recorded: Column to `{"type", "value"}`, as a PROCESSED payload holds them.
+        """
+        return self.moves(
+            [
+                StoredWatermark(application, column, Watermark.from_json(document), item_id)
+                for column, document in recorded.items()
+            ]
+        )
+
+    def moves(self, watermarks: Sequence[StoredWatermark]) -> tuple[Put, ...]:
+        """Return the puts that advance the watermarks to those greater than the current ones."""
+        if not watermarks:
+            return ()
+        seen = self.store.look_up([], [(WATERMARK, each.key) for each in watermarks])
+        puts = []
+        for each in watermarks:
+            present = seen.documents.get((WATERMARK, each.key))
+            if present is None:
+                puts.append(each.put(expected=0))
+            elif each.watermark.is_after(StoredWatermark.from_document(present).watermark):
+                puts.append(each.put(expected=present.version))
+        return tuple(puts)
