@@ -455,7 +455,10 @@ class TestWatermarks:
         ("arguments", "why"),
         [
             (("set", "orders", "seen on", "1"), "so its type isn't known"),
-            (("set", "orders", "day", "noon"), "'noon' isn't a watermark of type long do: Write a whole number"),
+            (
+                ("set", "orders", "day", "noon"),
+                "'noon' isn't a watermark of type long do: Write a whole number",
+            ),
             (("set", "orders", "seen on", "noon", "--type", "date"), "Write it as 2022-01-31."),
             (("set", "orders", "seen on", "noon", "--type", "timestamp"), "Write it as 2022-01-31T12:00:00Z"),
             (
