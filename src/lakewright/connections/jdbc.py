@@ -68,7 +68,7 @@ class JdbcConnection(Connection):
         """
         options = self.options(properties)
         key = sha256(repr(sorted(options.items())).encode()).hexdigest()
-        return lake.kept(("jdbc", key), lambda: self._connect(lake, options))
+        return lake.keep_open(("jdbc", key), lambda: self._connect(lake, options))
 
     def _connect(self, lake: Lake, options: Mapping[str, str]) -> Dialect:
         from lakewright.connections.jvm import JvmDatabase

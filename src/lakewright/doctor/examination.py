@@ -13,7 +13,7 @@ from lakewright.doctor.diagnosis import Finding, Patient, diagnose, has_rules
 from lakewright.doctor.repair import Treatment, overwrite, treat
 from lakewright.doctor.since import first_broken
 from lakewright.errors import CommitConflict
-from lakewright.lake.commit import Commit, Token, commits, committing, strict_session
+from lakewright.lake.commit import Commit, Token, carrying_token, read_commits, strict_session
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import last_commit_number, local_table_path, observe_table, read_table
 from lakewright.manifest.journal import Run
@@ -97,7 +97,7 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     state = observe_table(lake, address)
     if not state.exists:
         return Diagnosis(None)
-    log = commits(lake, address)
+    log = read_commits(lake, address)
     application = application_of(context.workspace.project.name, entity)
     items = context.ledger.store.select(Query(application=application))
     last = last_commit_number(lake, address, str(application))
@@ -203,7 +203,7 @@ def _commit(context: Context, entity: Entity, planned: Repair, facts: Mapping[st
                 remedy="Look again with `lakewright doctor`, then repair.",
             )
         token = Token(f"{application}/repair", (now.version or 0) + 1, content)
-        with committing(planned.session, token):
+        with carrying_token(planned.session, token):
             overwrite(planned.session, address, planned.patient, planned.treatment)
     return observe_table(lake, address).version
 

@@ -12,7 +12,7 @@ from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
-from lakewright.lake.files import local_path
+from lakewright.lake.paths import local_path
 from lakewright.spec.models.documentation import Generator, Template
 from lakewright.workspace.workspace import Workspace
 
@@ -25,7 +25,7 @@ def folder_of(generator: Generator, workspace: Workspace) -> Path:
     Raises:
         SpecError: It isn't on a local file system.
     """
-    local = local_path(workspace.storage(generator.location))
+    local = local_path(workspace.resolve_location(generator.location))
     if local is None:
         raise SpecError.of(
             f"documentation can't be written to {generator.location}",

@@ -86,7 +86,7 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
     if not lake.is_started and lake.has_empty_catalog:
         return None
     # A session keeps what it has seen of a table, which others may have changed since.
-    spark = lake.isolated()
+    spark = lake.new_session()
     if not spark.catalog.tableExists(quoted(name)):
         return None
     details = _details(spark, name)

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["Commit", "CommitFact", "Token", "commits", "committing", "has_passed", "landed", "strict_session"]
+__all__ = [
+    "Commit",
+    "LandedCommit",
+    "Token",
+    "carrying_token",
+    "find_commit",
+    "is_superseded",
+    "read_commits",
+    "strict_session",
+]
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
@@ -80,7 +89,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitFact:
+class LandedCommit:
     """A commit that landed; its version is None and its content empty where the log has forgotten it."""
 
     version: int | None
@@ -89,14 +98,14 @@ class CommitFact:
 
 def strict_session(lake: Lake) -> SparkSession:
     """Return a session of its own in which processing means the same whatever the user's settings are."""
-    session = lake.isolated()
+    session = lake.new_session()
     for key, value in STRICT.items():
         session.conf.set(key, value)
     return session
 
 
 @contextmanager
-def committing(session: SparkSession, token: Token) -> Iterator[None]:
+def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
     """Let every Delta commit of the session carry the token meanwhile, and none afterwards."""
     values = {_APP: token.app_id, _NUMBER: str(token.number), _METADATA: token.text}
     left = [key for key in values if session.conf.get(key, None) is not None]
@@ -111,7 +120,7 @@ def committing(session: SparkSession, token: Token) -> Iterator[None]:
             session.conf.unset(key)
 
 
-def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:
+def find_commit(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
     """Return the commit with that number, or None where the table has none.
 
     Raises:
@@ -124,7 +133,7 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
     if found is not None:
         return found
     if last == number:
-        return CommitFact(None, {})
+        return LandedCommit(None, {})
     raise CommitTooLate(
         f"{address} already holds commit {last} of {app_id}; {number} would come too late, and the table's "
         "log doesn't rule out that the slice is in it",
@@ -134,7 +143,7 @@ def landed(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact
     )
 
 
-def has_passed(lake: Lake, address: Address, app_id: str, number: int, item_id: str) -> bool:
+def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_id: str) -> bool:
     """Return whether no commit with an item's number is in the table, and for certain none ever will be.
 
     Delta refuses it once there is a later one. An application's numbers grow with the table's versions: had
@@ -145,7 +154,7 @@ def has_passed(lake: Lake, address: Address, app_id: str, number: int, item_id: 
     last = last_commit_number(lake, address, app_id)
     if last is None or last <= number:
         return False
-    log = commits(lake, address)
+    log = read_commits(lake, address)
     own = [commit.content for commit in log if commit.content.get("app") == app_id]
     numbers = {content["number"] for content in own}
     if number in numbers or any(c["number"] > number and c.get("item") == item_id for c in own):
@@ -154,12 +163,12 @@ def has_passed(lake: Lake, address: Address, app_id: str, number: int, item_id: 
     return is_whole or min(numbers, default=number) < number
 
 
-def _find(lake: Lake, address: Address, app_id: str, number: int) -> CommitFact | None:
+def _find(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
     for limit in (FEW, None):
         for entry in _history(lake, address, limit):
             content = _content(entry.get("userMetadata"))
             if content.get("app") == app_id and content.get("number") == number:
-                return CommitFact(int(entry["version"]), content)
+                return LandedCommit(int(entry["version"]), content)
     return None
 
 
@@ -181,7 +190,7 @@ class Commit:
     content: Mapping[str, Any]
 
 
-def commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
+def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
     """Return the commits that the table's log still knows, oldest first."""
     return tuple(sorted(map(_commit, _history(lake, address, None)), key=lambda commit: commit.version))
 

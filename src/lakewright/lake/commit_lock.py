@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lakewright.errors import LeaseHeld
-from lakewright.lake.files import local_path
+from lakewright.lake.paths import local_path
 from lakewright.spec.models.places import Address
 
 __all__ = ["commit_lock", "lock_file"]

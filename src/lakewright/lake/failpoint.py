@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["FAILPOINT", "pass_point"]
+__all__ = ["FAILPOINT", "reach_failpoint"]
 
 FAILPOINT = "LAKEWRIGHT_FAILPOINT"
 
 
-def pass_point(name: str) -> None:
+def reach_failpoint(name: str) -> None:
     """Go on, unless the environment says that this process ends here, or stands still until SIGCONT.
 
     Raises:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote
+
+from lakewright.lake.paths import join, local_path, parent
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -24,9 +24,6 @@ __all__ = [
     "Files",
     "append_folder",
     "files_at",
-    "join",
-    "local_path",
-    "parent",
     "replace_folder",
 ]
 
@@ -92,39 +89,6 @@ class Files(Protocol):
 def files_at(path: str, lake: Lake) -> Files:
     """Return the file system of a path; a local one needs no session."""
     return LocalFiles() if local_path(path) is not None else HadoopFiles(lake)
-
-
-def local_path(path: str) -> Path | None:
-    """Return the path on this machine, or None if the path is a URI of another system.
-
-    Example:
-        >>> local_path("file:///lake/a%20b"), local_path("s3a://bucket/x")
-        (PosixPath('/lake/a b'), None)
-    """
-    if path.startswith("file:"):
-        return Path(unquote("/" + path.removeprefix("file:").lstrip("/")))
-    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path) else Path(path)
-
-
-def join(base: str, *names: str) -> str:
-    """Return the path of something below `base`.
-
-    Example:
-        >>> join("s3a://bucket/lake/", "x", "y=1")
-        's3a://bucket/lake/x/y=1'
-    """
-    return "/".join([base.rstrip("/") or "", *(name.strip("/") for name in names)])
-
-
-def parent(path: str) -> tuple[str, str]:
-    """Return the folder that holds a path, and the path's last name.
-
-    Example:
-        >>> parent("/lake/x/")
-        ('/lake', 'x')
-    """
-    folder, _, name = path.rstrip("/").rpartition("/")
-    return folder or "/", name
 
 
 def replace_folder(files: Files, staged: str, target: str) -> None:

@@ -48,7 +48,7 @@ class Lake:
         settings: What the project's `lake:` section declares.
         session: The settings of the session.
         sessions: Starts and stops the session.
-        moved: Tells where a place is: there, unless it is moved for a test.
+        redirect: Tells where a place is: there, unless it is redirect for a test.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Lake:
         session: SessionSettings,
         *,
         sessions: Sessions | None = None,
-        moved: Callable[[str], str] = str,
+        redirect: Callable[[str], str] = str,
     ) -> None:
-        self.moved = moved
+        self.redirect = redirect
         self.settings = settings
         self.session = session
         self.sessions = OwnSession() if sessions is None else sessions
@@ -101,12 +101,12 @@ class Lake:
             self._mark(self._spark)
             return self._spark
 
-    def isolated(self) -> SparkSession:
+    def new_session(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
         return self.spark.newSession()
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def observing(self) -> Iterator[None]:
         """Have things be looked at once while inside, where nothing is written."""
         self._seen = {}
         try:
@@ -114,8 +114,8 @@ class Lake:
         finally:
             self._seen = None
 
-    def seen(self, thing: Hashable, look: Callable[[], T]) -> T:
-        """Return what looking at a thing gives: anew, or within `looking` what it gave before."""
+    def observed(self, thing: Hashable, look: Callable[[], T]) -> T:
+        """Return what looking at a thing gives: anew, or within `observing` what it gave before."""
         if self._seen is None:
             return look()
         if thing not in self._seen:
@@ -123,7 +123,7 @@ class Lake:
         found: T = self._seen[thing]
         return found
 
-    def kept(self, key: Hashable, make: Callable[[], C]) -> C:
+    def keep_open(self, key: Hashable, make: Callable[[], C]) -> C:
         """Return what was made under a key before, or make it; it is closed when the lake is let go."""
         with self._keeping:
             found = self._kept.get(key)
@@ -132,8 +132,8 @@ class Lake:
             return cast("C", found)
 
     @contextmanager
-    def tagged(self, tag: str) -> Iterator[None]:
-        """Have the Spark jobs that this thread starts inside carry a tag, for `cancel`.
+    def tagging_jobs(self, tag: str) -> Iterator[None]:
+        """Have the Spark jobs that this thread starts inside carry a tag, for `cancel_jobs`.
 
         Threads share Spark fairly: each has a pool of its own. Nothing is marked on Spark Connect, whose
         sessions can't see each other's jobs.
@@ -163,7 +163,7 @@ class Lake:
             if not is_jvm_failure(error):
                 raise
 
-    def cancel(self, tag: str | None = None) -> None:
+    def cancel_jobs(self, tag: str | None = None) -> None:
         """End the Spark jobs that carry a tag, or all; whoever waits for them gets an error."""
         # Not under the lock: whoever starts the session holds it for seconds.
         spark = self._spark
@@ -175,7 +175,7 @@ class Lake:
             spark.sparkContext.cancelJobsWithTag(tag)
 
     @contextmanager
-    def committing_if(self, check: Callable[[], None]) -> Iterator[None]:
+    def checking_commits(self, check: Callable[[], None]) -> Iterator[None]:
         """Have what this thread writes inside be refused by `check`, which raises, before readers see it."""
         before, self._work.check = self._work.check, check
         try:
@@ -183,7 +183,7 @@ class Lake:
         finally:
             self._work.check = before
 
-    def about_to_commit(self) -> None:
+    def check_commit(self) -> None:
         """Return where nothing speaks against putting what was written where readers see it.
 
         Raises:
@@ -191,10 +191,10 @@ class Lake:
         """
         self._work.check()
 
-    def stopper(self) -> Callable[[], None]:
+    def job_canceller(self) -> Callable[[], None]:
         """Return what ends the Spark jobs that this thread is at, for another thread to call."""
         tag = self._work.tag
-        return _nothing if tag is None else lambda: self.cancel(tag)
+        return _nothing if tag is None else lambda: self.cancel_jobs(tag)
 
     @property
     def _is_remote(self) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
 from lakewright.lake.delta_log import are_all_before, is_uncommitted, read_log, state_of
-from lakewright.lake.files import local_path
+from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
@@ -44,7 +44,7 @@ def observe_table(lake: Lake, address: Address) -> TableState:
     Raises:
         MigrationError: Something other than a Delta table is there.
     """
-    return lake.seen(address, lambda: _observe(lake, address))
+    return lake.observed(address, lambda: _observe(lake, address))
 
 
 def _observe(lake: Lake, address: Address) -> TableState:

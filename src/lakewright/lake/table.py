@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import run_statement
 from lakewright.lake.delta_log import is_uncommitted
-from lakewright.lake.files import files_at, local_path
+from lakewright.lake.files import files_at
 from lakewright.lake.observation import observe_table
+from lakewright.lake.paths import local_path
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
@@ -97,7 +98,7 @@ def replace_table(
     """Replace a table by an empty one, in one commit; its history stays."""
     from delta.tables import DeltaTable
 
-    builder = DeltaTable.replace(lake.isolated())
+    builder = DeltaTable.replace(lake.new_session())
     if address.location is not None:
         builder = builder.location(address.location)
     else:

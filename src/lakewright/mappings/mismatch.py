@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import engine_type
-from lakewright.lake.difference import fits
+from lakewright.lake.schema_differences import fits
 from lakewright.spec.models.fields import Field
 
 __all__ = ["ColumnPolicy", "ColumnPolicyText", "TypePolicy", "TypePolicyText"]

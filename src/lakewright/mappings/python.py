@@ -55,7 +55,7 @@ class PythonMapping(Mapping):
         """
         from pyspark.sql import DataFrame as Frame
 
-        function: Callable[..., Any] = load_function(workspace.file(self.file), self.function)
+        function: Callable[..., Any] = load_function(workspace.project_path(self.file), self.function)
         frames = [workspace.frame(name) for name in self.function_inputs]
         try:
             inspect.signature(function).bind(*frames, **self.arguments)

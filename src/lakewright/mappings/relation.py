@@ -15,7 +15,7 @@ from lakewright.spec.models.base import Reference
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.reference import RelationReference, referenced
-from lakewright.workspace.workspace import Source
+from lakewright.workspace.workspace import ReadableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ class RelationMapping(Mapping):
         """Return the relation."""
         return referenced(self.relation)
 
-    def source(self, workspace: Workspace) -> Source:
+    def source(self, workspace: Workspace) -> ReadableRelation:
         """Return the relation."""
         return workspace.relation(self.relation) if isinstance(self.relation, str) else self.relation
 
@@ -69,7 +69,7 @@ class RelationMapping(Mapping):
             return frame
         return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])
 
-    def _rows(self, source: Source, workspace: Workspace) -> DataFrame:
+    def _rows(self, source: ReadableRelation, workspace: Workspace) -> DataFrame:
         if workspace.is_outline:
             return frame_of_records(workspace.spark, source.fields(workspace), [])
         return source.read(workspace, self.selected(workspace))

@@ -86,7 +86,7 @@ class DeltaRelation(StoredRelation):
         """Return the location of the table."""
         if self.table is not None:
             return Address(name=f"{self.database}.{self.table}" if self.database else self.table)
-        return Address(location=workspace.storage(self.location or ""))
+        return Address(location=workspace.resolve_location(self.location or ""))
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the address of the table in SQL."""
@@ -123,7 +123,7 @@ class DeltaRelation(StoredRelation):
             return _not(state.is_empty)
 
         def look(path: Path, names: tuple[str, ...]) -> Partitions | None:
-            return workspace.lake.seen(("partitions", path, names), lambda: partitions_of(path, names))
+            return workspace.lake.observed(("partitions", path, names), lambda: partitions_of(path, names))
 
         found = has_files(self.address(workspace), typed_partition(self.partitions, partition), look)
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
@@ -173,7 +173,7 @@ class DeltaRelation(StoredRelation):
         )
         self.create(workspace)
         with commit_lock(target.address, _holder()):
-            workspace.lake.about_to_commit()
+            workspace.lake.check_commit()
             return write_table(
                 workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
             )
@@ -199,7 +199,7 @@ class DeltaRelation(StoredRelation):
             frame = frame.withColumn(name, value)
         matches = condition or same_key(key or self._merge_key())
         with commit_lock(address, _holder()):
-            workspace.lake.about_to_commit()
+            workspace.lake.check_commit()
             return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
     def _merge_key(self) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import conform
 from lakewright.lake.delta_log import open_table
-from lakewright.lake.files import local_path
 from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
+from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary

@@ -12,9 +12,10 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import cast_column, conform, literal, reader_schema
-from lakewright.lake.files import Files, files_at, join, local_path, parent
+from lakewright.lake.file_probe import has_rows
+from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
-from lakewright.lake.rows import has_rows
+from lakewright.lake.paths import join, local_path, parent
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.pattern import Pattern
@@ -56,7 +57,7 @@ class FileRelation(StoredRelation):
 
     def root(self, workspace: Workspace) -> str:
         """Return the location: an absolute local path or a URI."""
-        return workspace.storage(self.location)
+        return workspace.resolve_location(self.location)
 
     def place(self, workspace: Workspace, partition: Partition) -> str:
         """Return the path of a partition's files, with `*` for columns that the partition does not fix."""
@@ -83,7 +84,7 @@ class FileRelation(StoredRelation):
     def _removable(self, workspace: Workspace, path: str) -> str:
         """Return the path after checking that it does not contain the project."""
         local = local_path(path)
-        if local is not None and workspace.file(".").resolve().is_relative_to(local.resolve()):
+        if local is not None and workspace.project_path(".").resolve().is_relative_to(local.resolve()):
             raise SpecError.of(
                 f"{self.label}: {path} contains the project itself, which would be removed",
                 remedy="Use a folder of its own.",
@@ -233,7 +234,7 @@ class FileRelation(StoredRelation):
         outgoing = self._outgoing(workspace, frame, wanted)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
-        workspace.lake.about_to_commit()
+        workspace.lake.check_commit()
         writer.put(mode, open_columns)
         return WriteSummary(rows)
 

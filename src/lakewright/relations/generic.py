@@ -96,7 +96,7 @@ class GenericRelation(StoredRelation):
 
     def _options(self, workspace: Workspace) -> dict[str, str]:
         return {
-            name: workspace.lake.moved(value) if name.lower() == "path" else value
+            name: workspace.lake.redirect(value) if name.lower() == "path" else value
             for name, value in self.options.items()
         }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
-from lakewright.lake.difference import fits
+from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
 from lakewright.spec.models.fields import Field

@@ -242,7 +242,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             fields=fields,
             partitions=self.partitions,
             key=self.merge_key or self.primary_key,
-            ready=workspace.lake.about_to_commit,
+            ready=workspace.lake.check_commit,
         )
         options = self.options(workspace)
         return WriteSummary(writing.write(conform(frame, fields), options, partition=wanted, mode=mode))

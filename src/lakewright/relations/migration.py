@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from lakewright.errors import DataLossError, MigrationError, SpecError
 from lakewright.lake.columns import engine_type
-from lakewright.lake.difference import fits
+from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import TableChange
 from lakewright.spec.models.fields import Field

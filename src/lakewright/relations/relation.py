@@ -22,7 +22,7 @@ from lakewright.spec.models.fields import Field, PartitionField
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.workspace.workspace import Source, Workspace
+    from lakewright.workspace.workspace import ReadableRelation, Workspace
 
 __all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "WriteSummary"]
 
@@ -91,7 +91,7 @@ class Relation(Named):
     metadata: Any = Declared(default=None, description="User-defined labels.")
 
     @classmethod
-    def named(cls, workspace: Workspace, reference: str | Source) -> Relation:
+    def named(cls, workspace: Workspace, reference: str | ReadableRelation) -> Relation:
         """Return the relation that a definition names or contains.
 
         Raises:

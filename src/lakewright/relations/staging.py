@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakewright.lake.files import Files, append_folder, join, parent, replace_folder
+from lakewright.lake.files import Files, append_folder, replace_folder
+from lakewright.lake.paths import join, parent
 from lakewright.relations.relation import OutputMode
 
 if TYPE_CHECKING:

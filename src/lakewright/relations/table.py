@@ -12,8 +12,9 @@ from pydantic import Field as Declared
 from lakewright.errors import TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
 from lakewright.lake.columns import conform
-from lakewright.lake.files import files_at, join, local_path
+from lakewright.lake.files import files_at
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
+from lakewright.lake.paths import join, local_path
 from lakewright.lake.table import MigrationStep, ensure_database
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -120,7 +121,7 @@ class TableRelation(StoredRelation):
         fields = self.declared(workspace)
         if fields is None:
             return
-        ensure_database(workspace.lake.isolated(), Address(name=self.qualified()))
+        ensure_database(workspace.lake.new_session(), Address(name=self.qualified()))
         columns = ", ".join(_column_sql(field) for field in fields)
         parts = [f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.format}"]
         if self.options:
@@ -128,7 +129,7 @@ class TableRelation(StoredRelation):
         if self.partitions:
             parts.append(f"PARTITIONED BY ({', '.join(name_sql(each.name) for each in self.partitions)})")
         if self.location is not None:
-            parts.append(f"LOCATION {text_sql(workspace.storage(self.location))}")
+            parts.append(f"LOCATION {text_sql(workspace.resolve_location(self.location))}")
         if self.description:
             parts.append(f"COMMENT {text_sql(self.description)}")
         if self.properties:
@@ -182,7 +183,7 @@ class TableRelation(StoredRelation):
         rows = staged.stage(
             conform(frame, self._outgoing(workspace, open_columns)), open_columns, keeps_empty=False
         )
-        workspace.lake.about_to_commit()
+        workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)
         return WriteSummary(rows)

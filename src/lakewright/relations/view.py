@@ -12,8 +12,8 @@ from pydantic import model_validator
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
 from lakewright.lake.delta_log import is_uncommitted
-from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.paths import local_path
 from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
@@ -136,7 +136,7 @@ class ViewRelation(ManagedRelation):
     def create(self, workspace: Workspace) -> None:
         """Create the view."""
         address = Address(name=self.qualified())
-        ensure_database(workspace.lake.isolated(), address)
+        ensure_database(workspace.lake.new_session(), address)
         comment = f" COMMENT {text_sql(self.description)}" if self.description else ""
         run_statement(
             workspace.lake.spark, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"

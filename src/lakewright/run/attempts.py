@@ -75,7 +75,7 @@ class Attempts:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         allowed = None if target.timeout is None else target.timeout.exact
-        with self.lake.tagged(tag), _limited(allowed, partial(self.lake.cancel, tag)) as limit:
+        with self.lake.tagging_jobs(tag), _limited(allowed, partial(self.lake.cancel_jobs, tag)) as limit:
             within = replace(
                 context,
                 is_stopping=lambda: limit.is_over or context.is_stopping() or self.is_cut_off(),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.moved import Moves
+from lakewright.lake.redirects import Redirects
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.permissions import Permissions
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 LAYERS = ("raw", "bronze", "silver")
 
 
-def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Moves:
+def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
     """Return where a test has its places: what it writes, and the lake's layers, are below `folder`.
 
     Raises:
@@ -67,7 +67,7 @@ def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Moves:
                     "that a test can have elsewhere",
                     remedy="Put a mock in place of its relation (overrideRelations).",
                 )
-    return Moves.of(folder, places)
+    return Redirects.of(folder, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class _SessionOf:
         """Leave it to the other lake."""
 
 
-def moved_lake(shared: Lake, moves: Moves) -> Lake:
+def moved_lake(shared: Lake, moves: Redirects) -> Lake:
     """Return the lake at the places of a test, with the session of another one."""
     root = moves.inside(shared.settings.root_folder)
     settings = shared.settings.model_copy(update={"root_folder": root})
-    return Lake(settings, shared.session, sessions=_SessionOf(shared), moved=moves)
+    return Lake(settings, shared.session, sessions=_SessionOf(shared), redirect=moves)
 
 
 def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:

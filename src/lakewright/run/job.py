@@ -113,7 +113,7 @@ class JobRun:
 
         def cut_off() -> None:
             is_over.set()
-            self.lake.cancel()
+            self.lake.cancel_jobs()
 
         return Runner(
             run_id=run.run_id,

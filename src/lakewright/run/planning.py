@@ -63,7 +63,7 @@ class Planning:
         names = job.target_names(self.project.scope.instance(job.environment))
         observer = Observer(contexts, names, self._leftovers())
         selection = self._selection(job, observer)
-        with self.lake.looking():
+        with self.lake.observing():
             plan = build_plan(
                 self.project.name, job.name, observer.instances(), selection, count=len(contexts)
             )

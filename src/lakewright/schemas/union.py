@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.lake.columns import engine_type
-from lakewright.lake.difference import fits
+from lakewright.lake.schema_differences import fits
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Reference
 from lakewright.spec.models.fields import Field

@@ -25,8 +25,8 @@ from lakewright.errors import (
     SparkUnavailable,
     StoreUnavailable,
 )
-from lakewright.lake.commit import CommitFact, landed, strict_session
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.commit import LandedCommit, find_commit, strict_session
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.check import unchanged_slice
@@ -102,7 +102,7 @@ class Attempts:
         heartbeat.keep(claim.lease)
         name = slice_name(claim.item)
         try:
-            pass_point("after_lock")
+            reach_failpoint("after_lock")
             return self._attempt(claim, lambda: heartbeat.check(claim.lease))
         except (LeaseLost, StoreUnavailable):
             raise
@@ -147,7 +147,7 @@ class Attempts:
         """Find the slice's commit, or make it; whoever was in between, the table is asked again."""
         lake, silver = self.bench.lake, self.places.silver
         for attempt in range(1, ATTEMPTS + 1):
-            fact = landed(lake, silver, self.app_id, claim.token)
+            fact = find_commit(lake, silver, self.app_id, claim.token)
             if fact is not None:
                 return self._adopt(claim, fact)
             try:
@@ -159,7 +159,7 @@ class Attempts:
                 self.bench.warn(f"{slice_name(claim.item)}: {error.message}; compared anew")
         raise AssertionError("the last attempt returns or raises")
 
-    def _adopt(self, claim: Claim, fact: CommitFact) -> SliceResult:
+    def _adopt(self, claim: Claim, fact: LandedCommit) -> SliceResult:
         """Tell the manifest of a commit that landed before it could be told."""
         summary, content = told_by(fact, self.strategy)
         self._record(claim, summary, content)
@@ -173,7 +173,7 @@ class Attempts:
         name = slice_name(claim.item)
         try:
             frame = read_slice(self.session, slice_, self.entity)
-            pass_point("after_read")
+            reach_failpoint("after_read")
             applied = apply(
                 self.bench.lake, self.session, self.entity, frame, self._order(claim, slice_, at, check)
             )
@@ -191,7 +191,7 @@ class Attempts:
         return SliceResult(name, claim.item_id, summary, warnings=warnings)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
-        pass_point("before_processed")
+        reach_failpoint("before_processed")
         self.bench.ledger.processed(claim, {**content, **numbers_of(summary)})
 
     def _refuse_late(self, claim: Claim) -> None:

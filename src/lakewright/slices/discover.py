@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from lakewright.errors import SliceError
-from lakewright.lake.files import join, local_path
+from lakewright.lake.paths import join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
 

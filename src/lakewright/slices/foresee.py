@@ -22,9 +22,9 @@ from lakewright.errors import (
     SpecError,
 )
 from lakewright.lake.commit import strict_session
-from lakewright.lake.files import local_path
 from lakewright.lake.observation import last_commit_number
 from lakewright.lake.parquet_footer import schema_fingerprint
+from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import item_id, refuse_unreadable

@@ -21,7 +21,7 @@ from lakewright.errors import (
     StoreUnavailable,
     UsageError,
 )
-from lakewright.lake.commit import has_passed
+from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import Attempts
@@ -152,7 +152,9 @@ def _claim(attempts: Attempts, item: Item) -> Claim | None:
     bench, silver = attempts.bench, attempts.places.silver
     floor = last_commit_number(bench.lake, silver, attempts.app_id) or 0
     number = item.tokens.get(bench.application.key)
-    is_refused = number is not None and has_passed(bench.lake, silver, attempts.app_id, number, item.item_id)
+    is_refused = number is not None and is_superseded(
+        bench.lake, silver, attempts.app_id, number, item.item_id
+    )
     while True:
         try:
             return bench.ledger.acquire(

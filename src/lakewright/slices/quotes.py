@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
-from lakewright.lake.files import local_path
-from lakewright.lake.quotes import quoted_line_ends
+from lakewright.lake.file_probe import quoted_line_ends
+from lakewright.lake.paths import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

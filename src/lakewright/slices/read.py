@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from lakewright.lake.files import local_path
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns
+from lakewright.lake.paths import local_path
 from lakewright.slices.quotes import quote_options
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql

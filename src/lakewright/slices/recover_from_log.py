@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, CommitFact, commits, has_passed
+from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
@@ -46,7 +46,9 @@ def has_landed(lake: Lake, silver: Address, item: Item, application: Application
     if number is None:
         return False
     last = last_commit_number(lake, silver, app_id)
-    return last is not None and last >= number and not has_passed(lake, silver, app_id, number, item.item_id)
+    return (
+        last is not None and last >= number and not is_superseded(lake, silver, app_id, number, item.item_id)
+    )
 
 
 def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
@@ -62,7 +64,7 @@ def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, I
         return {}
     recalled: dict[str, Item] = {}
     for item, commit in unrecorded(bench.lake, silver, unbegun, bench.application):
-        summary, content = told_by(CommitFact(commit.version, commit.content), entity.strategy)
+        summary, content = told_by(LandedCommit(commit.version, commit.content), entity.strategy)
         done = ledger.recover_processed(
             item,
             bench.application,
@@ -91,7 +93,7 @@ def unrecorded(
     """
     app = str(application)
     last: dict[str, Commit] = {}
-    for commit in _standing(commits(lake, silver), app):
+    for commit in _standing(read_commits(lake, silver), app):
         if commit.content.get("app") == app and "item" in commit.content:
             last.setdefault(commit.content["item"], commit)
     found = [
@@ -102,7 +104,7 @@ def unrecorded(
     yield from sorted(found, key=lambda each: each[1].version)
 
 
-def told_by(fact: CommitFact, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
+def told_by(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
     """Return what a commit tells of its slice: its numbers, and what a PROCESSED says beside them."""
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)

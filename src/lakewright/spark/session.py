@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from lakewright.errors import LakewrightError, NotInstalled, SparkUnavailable
-from lakewright.spark.archive import archive_options
+from lakewright.spark.class_archive import archive_options
 from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure

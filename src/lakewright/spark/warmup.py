@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import NotInstalled
-from lakewright.spark.archive import QUIET, archive_path
+from lakewright.spark.class_archive import QUIET, archive_path
 from lakewright.spark.java import Java, find_java
 from lakewright.spark.session import SessionSettings, build_session
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.lake.table_state import TableState
 from lakewright.manifest.watermark import Watermark
@@ -121,7 +121,7 @@ def apply(lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, o
     """
     adopted = _adopted(lake, session, entity, frame, order)
     work = take_up(lake, session, entity, frame, order)
-    pass_point("after_facts")
+    reach_failpoint("after_facts")
     summary = _STRATEGIES[order.strategy](work)
     drift = work.alignment.drift if work.alignment is not None and work.alignment.drift else None
     return Applied(summary, work.facts.watermarks, drift, adopted)

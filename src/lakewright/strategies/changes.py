@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.strategies.pruning import within_ranges
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -125,7 +125,7 @@ def compare(work: Work, comparison: Comparison) -> Changes:
         )
     is_idle = is_large and comparison.missing is None and not _acting(comparison, _counted(seen))
     rows = changed if is_idle else changed.localCheckpoint()
-    pass_point("after_compare")
+    reach_failpoint("after_compare")
     counts = _counted(seen)
     _refuse_doubled(work, sum(counts.values()))
     if comparison.missing is not None:

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitConflict, LeaseLost
-from lakewright.lake.commit import CommitFact, Token, committing, landed
+from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_commit
 from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import local_table_path, observe_table, read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import TableState
@@ -112,15 +112,15 @@ class Work:
         content = {**self.content, "metrics": summary.checked().as_json(), **_noted(self.alignment)}
         ensure_database(self.session, self.address)
         with commit_lock(self._guarded_place(), self.holder):
-            pass_point("in_guard")
+            reach_failpoint("in_guard")
             self._refuse_moved()
             self._adjust()
             self.check()
-            pass_point("before_commit")
-            with committing(self.session, Token(self.app_id, self.number, content)):
+            reach_failpoint("before_commit")
+            with carrying_token(self.session, Token(self.app_id, self.number, content)):
                 write()
-                pass_point("after_write")
-            pass_point("after_commit")
+                reach_failpoint("after_write")
+            reach_failpoint("after_commit")
         return replace(summary, delta_version=self._confirmed(content).version)
 
     def _guarded_place(self) -> Address:
@@ -148,8 +148,8 @@ class Work:
                 details={"seen": self.state.version, "found": now.version},
             )
 
-    def _confirmed(self, content: Mapping[str, Any]) -> CommitFact:
-        fact = landed(self.lake, self.address, self.app_id, self.number)
+    def _confirmed(self, content: Mapping[str, Any]) -> LandedCommit:
+        fact = find_commit(self.lake, self.address, self.app_id, self.number)
         if fact is None or fact.content.get("record") != content.get("record"):
             raise LeaseLost(
                 f"the commit to {self.address} did not land: another attempt's was there first",

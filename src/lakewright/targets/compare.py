@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import conform, fields_of
-from lakewright.lake.difference import SchemaRules, schema_differences
+from lakewright.lake.schema_differences import SchemaRules, schema_differences
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource

@@ -111,7 +111,7 @@ class CopyTarget(Target):
         workspace, resources = context.workspace, self.provides(context.workspace, phase)
         with hold_leases(context, resources):
             outcome = self._build(context) if phase is Phase.BUILD else self._remove(workspace, phase)
-        workspace.written(resources)
+        workspace.invalidate(resources)
         return outcome
 
     def _build(self, context: Context) -> Outcome:
@@ -134,7 +134,7 @@ class CopyTarget(Target):
         return Outcome(metrics={"target_records": summary.rows})
 
     def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:
-        file = Path(workspace.storage(self.schema_file.file if self.schema_file else ""))
+        file = Path(workspace.resolve_location(self.schema_file.file if self.schema_file else ""))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(as_spark_json(fields_of(frame.schema)), indent=2) + "\n", "utf-8")
 
@@ -145,5 +145,5 @@ class CopyTarget(Target):
         else:
             relation.truncate(workspace, partition)
         if phase is Phase.DESTROY and self.schema_file is not None:
-            Path(workspace.storage(self.schema_file.file)).unlink(missing_ok=True)
+            Path(workspace.resolve_location(self.schema_file.file)).unlink(missing_ok=True)
         return Outcome()

@@ -104,5 +104,5 @@ class DropTarget(Target):
         resources = relation.resources(workspace)
         with hold_leases(context, resources):
             relation.destroy(workspace)
-        workspace.written(resources)
+        workspace.invalidate(resources)
         return Outcome()

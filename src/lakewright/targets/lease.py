@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.plan.resource import Resource
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.context import Context
@@ -87,7 +87,7 @@ def hold_leases(context: Context, resources: frozenset[Resource]) -> Iterator[No
             heartbeat.check(lease)
 
     with ExitStack() as stack:
-        loss = partial(_cancel_jobs, lake.stopper())
+        loss = partial(_cancel_jobs, lake.job_canceller())
         heartbeat = stack.enter_context(Heartbeat(store, context.leases.duration, on_loss=loss))
         # In one order for all runs, so that two runs cannot each wait for the other.
         for resource in sorted(resources, key=str):
@@ -95,9 +95,9 @@ def hold_leases(context: Context, resources: frozenset[Resource]) -> Iterator[No
             stack.callback(context.leases.release, lease)
             heartbeat.keep(lease)
             leases.append(lease)
-        pass_point("after_lease")
+        reach_failpoint("after_lease")
         try:
-            with lake.committing_if(check):
+            with lake.checking_commits(check):
                 yield
         except Exception as failure:
             _raise_loss(check, failure)

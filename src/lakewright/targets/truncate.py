@@ -106,5 +106,5 @@ class TruncateTarget(Target):
         with hold_leases(context, resources):
             for partition in self._selected(workspace):
                 relation.truncate(workspace, partition)
-        workspace.written(resources)
+        workspace.invalidate(resources)
         return Outcome()

@@ -190,7 +190,7 @@ class WritingTarget(Target):
             return self._verify(context)
         with hold_leases(context, self.provides(context.workspace, phase)):
             outcome = self._work()[phase](context)
-        context.workspace.written(self.provides(context.workspace, phase))
+        context.workspace.invalidate(self.provides(context.workspace, phase))
         return outcome
 
     def _work(self) -> Mapping[Phase, Callable[[Context], Outcome]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Discriminator, Tag
 
 from lakewright.spec.models.base import KindOf, Named, Reference
-from lakewright.workspace.workspace import Source
+from lakewright.workspace.workspace import ReadableRelation
 
 __all__ = ["RelationReference", "referenced"]
 
@@ -18,13 +18,13 @@ def _which(declared: Any) -> str:
 
 
 RelationReference: TypeAlias = Annotated[
-    Annotated[str, Tag("name")] | Annotated[Source, KindOf("relation"), Tag("relation")],
+    Annotated[str, Tag("name")] | Annotated[ReadableRelation, KindOf("relation"), Tag("relation")],
     Discriminator(_which),
 ]
 """A relation's name, or the relation itself."""
 
 
-def referenced(relation: str | Source, *path: str | int) -> Iterable[Reference]:
+def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[Reference]:
     """Return the reference to a relation that a definition names, or those that the relation in it makes."""
     where = path or ("relation",)
     if isinstance(relation, str):

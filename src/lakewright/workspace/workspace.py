@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lakewright.errors import SpecError
-from lakewright.lake.files import local_path
 from lakewright.lake.partition import Partition
+from lakewright.lake.paths import local_path
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field, PartitionField
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.project import Project
 
-__all__ = ["Flow", "ImportedRelation", "Source", "Workspace"]
+__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation", "Workspace"]
 
 T = TypeVar("T")
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 
 
-class Source(Protocol):
+class ReadableRelation(Protocol):
     """A relation, as mappings and schemas see it."""
 
     @property
@@ -67,7 +67,7 @@ class Source(Protocol):
         ...
 
 
-class Flow(Protocol):
+class ReadableMapping(Protocol):
     """A mapping, as relations, schemas and the workspace see it."""
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
@@ -105,7 +105,7 @@ class ImportedRelation:
         project: The project's name.
     """
 
-    relation: Source
+    relation: ReadableRelation
     home: Workspace
     project: str
 
@@ -186,13 +186,13 @@ class Workspace:
         """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
         if self._importer is not None:
             return self._importer.spark
-        session = self.lake.isolated()
+        session = self.lake.new_session()
         if _SUBSTITUTION not in self.lake.session.conf:
             # Expressions are evaluated before; what Spark would take for a variable is text.
             session.conf.set(_SUBSTITUTION, "false")
         return session
 
-    def relation(self, name: str) -> Source:
+    def relation(self, name: str) -> ReadableRelation:
         """Return a relation; `project/name` is one of an imported project, which can only be read.
 
         Raises:
@@ -201,15 +201,15 @@ class Workspace:
         home, inner = self._home(name)
         if home is not self:
             return ImportedRelation(home.relation(inner), home, home.project.name)
-        return cast("Source", self._definitions.resolve("relation", name))
+        return cast("ReadableRelation", self._definitions.resolve("relation", name))
 
-    def mapping(self, name: str) -> Flow:
+    def mapping(self, name: str) -> ReadableMapping:
         """Return a mapping.
 
         Raises:
             SpecError: There is none of that name, or it isn't declared correctly for this instance.
         """
-        return cast("Flow", self._definitions.resolve("mapping", name))
+        return cast("ReadableMapping", self._definitions.resolve("mapping", name))
 
     def connection(self, name: str) -> Named:
         """Return a connection.
@@ -227,13 +227,13 @@ class Workspace:
         """
         return self._definitions.resolve("target", name)
 
-    def original_relation(self, name: str) -> Source:
+    def original_relation(self, name: str) -> ReadableRelation:
         """Return the project's own relation, which a test may have overridden."""
-        return cast("Source", self._definitions.resolve_original("relation", name))
+        return cast("ReadableRelation", self._definitions.resolve_original("relation", name))
 
-    def original_mapping(self, name: str) -> Flow:
+    def original_mapping(self, name: str) -> ReadableMapping:
         """Return the project's own mapping, which a test may have overridden."""
-        return cast("Flow", self._definitions.resolve_original("mapping", name))
+        return cast("ReadableMapping", self._definitions.resolve_original("mapping", name))
 
     def outline(self) -> Workspace:
         """Return a workspace in which frames have columns and no rows, so that nothing need be there."""
@@ -314,7 +314,7 @@ class Workspace:
         with self._lock:
             return home._guarded(inner, home._fingerprint)
 
-    def _fingerprint(self, mapping: Flow) -> dict[str, str] | None:
+    def _fingerprint(self, mapping: ReadableMapping) -> dict[str, str] | None:
         parts = mapping.versions(self)
         if parts is None:
             return None
@@ -326,7 +326,7 @@ class Workspace:
             parts.update(inner)
         return parts
 
-    def written(self, resources: frozenset[Resource]) -> None:
+    def invalidate(self, resources: frozenset[Resource]) -> None:
         """Forget the frames made of what has just been written: they may remember its former state."""
         with self._lock:
             stale = [
@@ -337,7 +337,7 @@ class Workspace:
             for name in stale:
                 _let_go(self._frames.pop(name))
             for imported in self._imported.values():
-                imported.written(resources)
+                imported.invalidate(resources)
 
     def close(self) -> None:
         """Let go of the frames and of what Spark keeps for them, once the instance has ended."""
@@ -348,17 +348,19 @@ class Workspace:
                 self._imported.popitem()[1].close()
             self.__dict__.pop("spark", None)
 
-    def file(self, path: str) -> Path:
+    def project_path(self, path: str) -> Path:
         """Return the path of one of the project's files; a relative one is below the project's folder."""
         return self.project.basedir / path
 
-    def storage(self, location: str) -> str:
+    def resolve_location(self, location: str) -> str:
         """Return where things are that a definition puts at a location: an absolute local path, or a URI.
 
         In a test of the project, what it writes is elsewhere.
         """
         local = local_path(location)
-        return self.lake.moved(location.rstrip("/") if local is None else str(self.file(str(local))))
+        return self.lake.redirect(
+            location.rstrip("/") if local is None else str(self.project_path(str(local)))
+        )
 
     def read_file(self, path: str) -> str:
         """Return the text of one of the project's files, which is UTF-8.
@@ -367,11 +369,11 @@ class Workspace:
             SpecError: There is no such file, or it can't be read.
         """
         try:
-            return self.file(path).read_text("utf-8")
+            return self.project_path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError.of(f"{path} can't be read: {error}") from error
 
-    def _guarded(self, mapping: str, use: Callable[[Flow], T]) -> T:
+    def _guarded(self, mapping: str, use: Callable[[ReadableMapping], T]) -> T:
         with self._entered(mapping):
             return use(self.mapping(mapping))
 

@@ -285,6 +285,6 @@ def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark
     )
     first, other = workspace.frame("data"), workspace.frame("other")
     assert workspace.frame("data") is first
-    workspace.written(workspace.required("data"))
+    workspace.invalidate(workspace.required("data"))
     assert workspace.frame("data") is not first
     assert workspace.frame("other") is other

@@ -15,7 +15,7 @@ from tests.sessions import same
 
 from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.catalog import find_entry
-from lakewright.lake.files import local_path
+from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation

@@ -196,7 +196,7 @@ def test_a_table_of_a_database_lives_and_changes(workspace: Workspace, way: str)
         frame = workspace.spark.sql(query)
         return sales.write(workspace, frame, partition=partition, mode=mode).rows
 
-    with pytest.raises(LeaseLost), workspace.lake.committing_if(lose_lease):
+    with pytest.raises(LeaseLost), workspace.lake.checking_commits(lose_lease):
         write(ROWS, OutputMode.OVERWRITE, **FIRST)
     assert sales.observe(workspace).filled is Answer.NO
     assert write(ROWS, OutputMode.OVERWRITE, **FIRST) == 2

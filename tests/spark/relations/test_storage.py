@@ -183,7 +183,7 @@ def test_what_replaces_nothing_is_added(
     workspace: Workspace, write: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first write of a partition needs no look at the table's files; unless others write meanwhile."""
-    folder = Path(workspace.storage("data/delta"))
+    folder = Path(workspace.resolve_location("data/delta"))
     for day in ("2022-01-01", "2022-01-02", "2022-01-02"):
         assert write("divided_delta", "SELECT 1 AS id, 'a' AS name", day=day) == 1
     modes = [entry["operationParameters"].get("mode") for entry in DeltaTable(folder).history()]

@@ -43,7 +43,7 @@ def use(bench: Bench, spark: SparkSession, **targets: dict[str, Any]) -> None:
 
 def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome:
     rows = ENDLESS if "endless" in target.name else 10
-    frame = context.workspace.lake.isolated().range(rows).selectExpr("sum(id % 7)")
+    frame = context.workspace.lake.new_session().range(rows).selectExpr("sum(id % 7)")
     return Outcome(metrics={"sum": frame.collect()[0][0]})
 
 

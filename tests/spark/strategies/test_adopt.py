@@ -278,7 +278,7 @@ def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pyte
         if name == "after_adopt":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(commit, "pass_point", die)
+    monkeypatch.setattr(commit, "reach_failpoint", die)
     with pytest.raises(KeyboardInterrupt):
         lake.load(things, "s1", [{"id": 1, "city": "Rome"}])
     monkeypatch.undo()

@@ -21,7 +21,7 @@ from tests.sessions import no_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
-from lakewright.lake.commit import landed
+from lakewright.lake.commit import find_commit
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import truncate_table
@@ -67,7 +67,7 @@ class Died(BaseException):
 def dying(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
     """Let the process die at a point: no handler gets to the manifest any more."""
 
-    def pass_point(name: str) -> None:
+    def reach_failpoint(name: str) -> None:
         if name == point:
             raise Died(name)
 
@@ -77,7 +77,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
     has_died = False
     with monkeypatch.context() as patch:
         for module in MODULES:
-            patch.setattr(f"{module}.pass_point", pass_point)
+            patch.setattr(f"{module}.reach_failpoint", reach_failpoint)
         patch.setattr(Ledger, "release", gone)
         patch.setattr(Ledger, "failed", gone)
         try:
@@ -308,7 +308,7 @@ def test_a_holder_whose_lock_was_taken_over_writes_nothing(
             (item,) = lake.items()
             lake.ledger.release(item.item_id, "taken over", is_forced=True)
 
-    monkeypatch.setattr("lakewright.slices.attempt.pass_point", take_over)
+    monkeypatch.setattr("lakewright.slices.attempt.reach_failpoint", take_over)
     assert isinstance(lake.process(things).error, LeaseLost)
     assert lake.version_or_none(things) is None
     (item,) = lake.items()
@@ -338,12 +338,12 @@ def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None
     application = str(lake.bench(things).application)
     silver = things.places(lake.lake.settings).silver
 
-    first = landed(lake.lake, silver, application, 1)
+    first = find_commit(lake.lake, silver, application, 1)
 
     assert first is not None
     assert first.content["item"].endswith("s1")
     with pytest.raises(CommitConflict):
-        landed(lake.lake, silver, application, 0)
+        find_commit(lake.lake, silver, application, 0)
 
 
 def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved_and_applied(

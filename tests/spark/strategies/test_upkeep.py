@@ -91,7 +91,7 @@ def test_who_dies_in_the_middle_leaves_the_same_rows(
                 raise OSError(name)
 
         with monkeypatch.context() as patch:
-            patch.setattr("lakewright.targets.entity.maintenance.pass_point", die)
+            patch.setattr("lakewright.targets.entity.maintenance.reach_failpoint", die)
             with pytest.raises(OSError, match=point):
                 maintain(lake.lake, leases(lake), things)
         assert lake.rows(things) == before

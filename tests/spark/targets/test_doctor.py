@@ -17,7 +17,7 @@ from tests.sessions import same
 
 from lakewright.doctor.examination import examine, plan_repair, repair
 from lakewright.errors import CommitConflict, LeaseHeld
-from lakewright.lake.commit import commits
+from lakewright.lake.commit import read_commits
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Journal
 from lakewright.plan.permissions import Permissions
@@ -133,7 +133,7 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     assert (
         Target.named(lake.workspace, "orders").execute(lake.context(), Phase.VERIFY).status is Status.SUCCESS
     )
-    log = commits(lake.workspace.lake, lake.silver)
+    log = read_commits(lake.workspace.lake, lake.silver)
     assert log[-2].content["repair"] == {"author": "ada", "reason": "by hand", "changed": 11, "removed": 0}
     (run, _) = Journal(lake.store).runs()
     assert (run.job, run.phase, run.status, run.facts["reason"]) == (

@@ -226,9 +226,9 @@ def test_a_failed_check_shows_on_the_page_and_stops_nothing(workspace: Workspace
 
     assert outcome.status is Status.SUCCESS_WITH_ERRORS
     assert "relation built: item is not null: 1 failed" in outcome.reasons
-    page = workspace.file("pages/index.html").read_text()
+    page = workspace.project_path("pages/index.html").read_text()
     assert "item is not null" in page
     assert "3 passed, 1 failed" in page
-    assert workspace.file("pages/documentation.json").exists()
+    assert workspace.project_path("pages/documentation.json").exists()
     quiet = Target.named(workspace, "quiet").execute(context, Phase.VERIFY)
     assert (quiet.status, quiet.metrics["checks"]) == (Status.SUCCESS, 0)

@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.lake.upkeep import Shape
+from lakewright.lake.compaction import TableShape
 from lakewright.targets.entity.maintenance import Maintenance
 
-SHAPE = Shape(files=23, small_files=22, size=5_000_000, marked=0.1)
+SHAPE = TableShape(files=23, small_files=22, size=5_000_000, marked=0.1)
 WHY = ("22 files below 64 MiB",)
 
 

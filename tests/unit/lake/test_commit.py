@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.sessions import no_session
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.commit import has_passed, landed
+from lakewright.lake.commit import find_commit, is_superseded
 from lakewright.lake.lake import Lake
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -60,13 +60,13 @@ def test_a_number_has_passed_only_where_the_log_goes_back_far_enough(
     table = tmp_path / "orders"
     lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
     address = Address(location=str(table))
-    assert not has_passed(lake, address, APP, number, "s0")
+    assert not is_superseded(lake, address, APP, number, "s0")
     for each in (2, 3, 6):
         commit(table, each)
     forget_before(table, kept_from)
 
-    assert has_passed(lake, address, APP, number, "s0") is passed
-    assert not has_passed(lake, address, APP, number, "s6")
+    assert is_superseded(lake, address, APP, number, "s0") is passed
+    assert not is_superseded(lake, address, APP, number, "s6")
     if number in (1, 4):
         with pytest.raises(CommitTooLate):
-            landed(lake, address, APP, number)
+            find_commit(lake, address, APP, number)

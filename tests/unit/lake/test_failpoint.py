@@ -8,21 +8,24 @@ import sys
 
 import pytest
 
-from lakewright.lake.failpoint import FAILPOINT, pass_point
+from lakewright.lake.failpoint import FAILPOINT, reach_failpoint
 
-CODE = "from lakewright.lake.failpoint import pass_point; pass_point('here'); pass_point('here'); print('on')"
+CODE = (
+    "from lakewright.lake.failpoint import reach_failpoint; "
+    "reach_failpoint('here'); reach_failpoint('here'); print('on')"
+)
 
 
 def test_nothing_happens_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    pass_point("here")
+    reach_failpoint("here")
     monkeypatch.setenv(FAILPOINT, "there:kill")
-    pass_point("here")
+    reach_failpoint("here")
 
 
 def test_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FAILPOINT, "here:raise")
     with pytest.raises(OSError, match="failpoint here"):
-        pass_point("here")
+        reach_failpoint("here")
 
 
 def test_it_is_killed_or_stands_still_once() -> None:

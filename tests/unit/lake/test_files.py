@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.lake.files import LocalFiles, append_folder, join, replace_folder
+from lakewright.lake.files import LocalFiles, append_folder, replace_folder
+from lakewright.lake.paths import join
 
 FILES = LocalFiles()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import DataLossError, MigrationError, SpecError
-from lakewright.lake.difference import fits
+from lakewright.lake.schema_differences import fits
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicy,

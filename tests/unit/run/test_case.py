@@ -8,7 +8,7 @@ from tests.sessions import no_session
 
 from lakewright.errors import Fault, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.moved import Moves
+from lakewright.lake.redirects import Redirects
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.run.case import moved_lake, moves_of
@@ -67,7 +67,9 @@ def test_the_layers_of_the_lake_are_always_elsewhere(tmp_path: Path) -> None:
     places = workspace.entity("people").places(workspace.lake.settings)
     assert places.bronze == f"/away{tmp_path}/lake/bronze/people"
     assert places.silver.location == f"/away{tmp_path}/lake/silver/people"
-    assert workspace.storage("lake/bronze/people/1.csv") == f"/away{tmp_path}/lake/bronze/people/1.csv"
+    assert (
+        workspace.resolve_location("lake/bronze/people/1.csv") == f"/away{tmp_path}/lake/bronze/people/1.csv"
+    )
 
 
 def test_what_cannot_be_elsewhere_is_refused(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_what_cannot_be_elsewhere_is_refused(tmp_path: Path) -> None:
     "place", ["/lake/../../../etc", "/lake/./gold/..", "s3a://b/../../../../etc", "/lake"]
 )
 def test_no_place_leaves_the_folder(place: str) -> None:
-    moves = Moves.of(Path("/away"), ["/"])
+    moves = Redirects.of(Path("/away"), ["/"])
     assert Path(moves.inside(place)).resolve().is_relative_to("/away")
 
 

@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.lake.commit import Commit, commits
+from lakewright.lake.commit import Commit, read_commits
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
@@ -134,7 +134,7 @@ def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     place = Place(tmp_path, "s1", "s2")
     place.commit(1, "s1")
     place.look()
-    monkeypatch.setattr(recall_module, "commits", lambda *_: pytest.fail("the log is read again"))
+    monkeypatch.setattr(recall_module, "read_commits", lambda *_: pytest.fail("the log is read again"))
     assert names(place.look().ready) == ["s2"]
     place.put("s3")
     assert names(place.look().ready) == ["s2", "s3"]
@@ -250,10 +250,10 @@ def test_what_came_after_a_slice_tells_whether_its_rows_are_there(
     place = Place(tmp_path, "s1")
     place.commit(1, "s1")
     silver = place.entity.places(place.workspace.lake.settings).silver
-    (first,) = commits(place.workspace.lake, silver)
+    (first,) = read_commits(place.workspace.lake, silver)
     operation, parameters, app = happening
     later = Commit(1, LATE, operation, parameters, {} if app is None else {"app": app, "number": 2})
-    monkeypatch.setattr(recall_module, "commits", lambda *_: (first, later))
+    monkeypatch.setattr(recall_module, "read_commits", lambda *_: (first, later))
     assert names(place.look().ready) == ([] if is_in else ["s1"])
 
 

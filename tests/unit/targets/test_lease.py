@@ -84,20 +84,20 @@ def test_once_a_lease_is_lost_jobs_are_cancelled_and_nothing_is_put_where_reader
     context = make_context(workspace, store=store, lease=timedelta(milliseconds=150))
 
     def write() -> None:
-        with lake.tagged("the step"), hold_leases(context, WHOLE):
-            lake.about_to_commit()
+        with lake.tagging_jobs("the step"), hold_leases(context, WHOLE):
+            lake.check_commit()
             take_over(store)
             while not lake.cancelled:
                 sleep(0.01)
             with pytest.raises(LeaseLost):
-                lake.about_to_commit()
+                lake.check_commit()
             raise RuntimeError("the job was cancelled")
 
     with pytest.raises(LeaseLost) as caught:
         write()
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert lake.cancelled == ["the step"]
-    lake.about_to_commit()  # what holds no lease is free to
+    lake.check_commit()  # what holds no lease is free to
 
 
 def take_over(store: MemoryStore) -> None:

@@ -130,7 +130,7 @@ def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> N
     assert not lake.is_started
     first = lake.spark
     assert lake.spark is first
-    assert lake.isolated() is not first
+    assert lake.new_session() is not first
     lake.stop()
     assert not lake.is_started
     assert lake.spark is not first

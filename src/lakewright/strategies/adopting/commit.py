@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import CommitConflict
-from lakewright.lake.commit import Token, committing
+from lakewright.lake.commit import Token, carrying_token
 from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import delta_table, local_table_path, observe_table, read_table
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adopting.columns import adopted_columns
@@ -77,10 +77,10 @@ def adopt(
     ):
         _refuse_moved(lake, address, state)
         check()
-        pass_point("before_adopt")
-        with committing(session, numbered):
+        reach_failpoint("before_adopt")
+        with carrying_token(session, numbered):
             write()
-        pass_point("after_adopt")
+        reach_failpoint("after_adopt")
     return adopted.counts
 
 

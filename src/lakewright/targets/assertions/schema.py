@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.difference import SchemaRules, schema_differences
+from lakewright.lake.schema_differences import SchemaRules, schema_differences
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
 from lakewright.spec.models.fields import Field, TypeText

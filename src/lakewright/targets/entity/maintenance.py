@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.failpoint import pass_point
+from lakewright.lake.compaction import compact, observe_shape, vacuum
+from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import local_table_path
-from lakewright.lake.upkeep import compact, look_at_shape, vacuum
 from lakewright.spec.models.places import Address
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.lease import claim_resource, table_resource
 
 if TYPE_CHECKING:
+    from lakewright.lake.compaction import TableShape
     from lakewright.lake.lake import Lake
-    from lakewright.lake.upkeep import Shape
     from lakewright.manifest.lease import Leases
     from lakewright.spec.models.entity import Entity
 
@@ -40,7 +40,7 @@ class Maintenance:
         is_done: Whether the table was compacted, or only examined.
     """
 
-    shape: Shape | None
+    shape: TableShape | None
     reasons: tuple[str, ...] = ()
     removed: int = 0
     added: int = 0
@@ -64,7 +64,7 @@ class Maintenance:
 def look_at_silver(lake: Lake, entity: Entity) -> Maintenance:
     """Return what maintenance would do for an entity's table, without doing it."""
     wanted = entity.settings.maintenance
-    shape = look_at_shape(lake, entity.places(lake.settings).silver, wanted)
+    shape = observe_shape(lake, entity.places(lake.settings).silver, wanted)
     return Maintenance(shape, shape.reasons(wanted) if shape is not None else ())
 
 
@@ -82,9 +82,9 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
     place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
     with _lease_held(leases, address), commit_lock(guard, str(leases.holder)):
-        pass_point("before_compaction")
+        reach_failpoint("before_compaction")
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
-        pass_point("after_compaction")
+        reach_failpoint("after_compaction")
         if wanted.vacuum:
             vacuum(lake, address)
     return Maintenance(found.shape, found.reasons, done.removed, done.added, is_done=True)

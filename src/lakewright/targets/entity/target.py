@@ -108,7 +108,7 @@ class EntityTarget(Target):
         if not work.entity.enabled:
             return Outcome(Status.SKIPPED, reasons=(f"entity {work.entity.name!r} is disabled",))
         outcome = PHASES[phase](work)
-        context.workspace.written(self.provides(context.workspace, phase))
+        context.workspace.invalidate(self.provides(context.workspace, phase))
         return outcome
 
     def _work(self, context: Context) -> EntityWork:

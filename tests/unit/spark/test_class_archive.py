@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.spark.archive import archive_options, archive_path
+from lakewright.spark.class_archive import archive_options, archive_path
 from lakewright.spark.java import Java
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.lake.quotes import quoted_line_ends
+from lakewright.lake.file_probe import quoted_line_ends
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from deltalake import write_deltalake
 
 from lakewright.errors import SpecError
+from lakewright.lake.compaction import TableShape, observe_shape
 from lakewright.lake.lake import Lake
-from lakewright.lake.upkeep import Shape, look_at_shape
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
@@ -26,8 +26,8 @@ def lake(folder: Path) -> Lake:
     return Lake(LakeSettings(root_folder=str(folder)), SessionSettings(folder / "state"))
 
 
-def shape(folder: Path) -> Shape:
-    found = look_at_shape(lake(folder), Address(location=str(folder / "t")), Maintenance())
+def shape(folder: Path) -> TableShape:
+    found = observe_shape(lake(folder), Address(location=str(folder / "t")), Maintenance())
     assert found is not None
     return found
 
@@ -39,7 +39,7 @@ def grow(folder: Path, files: int, day: int = 1) -> None:
 
 
 def test_where_no_table_is_there_is_no_shape(tmp_path: Path) -> None:
-    assert look_at_shape(lake(tmp_path), Address(location=str(tmp_path / "t")), Maintenance()) is None
+    assert observe_shape(lake(tmp_path), Address(location=str(tmp_path / "t")), Maintenance()) is None
 
 
 def test_small_files_count_by_partition(tmp_path: Path) -> None:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.maintenance import Maintenance
 
-__all__ = ["Compacted", "Shape", "compact", "look_at_shape", "vacuum"]
+__all__ = ["CompactionResult", "TableShape", "compact", "observe_shape", "vacuum"]
 
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _OPTIMIZE = "spark.databricks.delta.optimize"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """What a table's rows lie in.
 
     Attributes:
@@ -59,14 +59,14 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionResult:
     """What a compaction did: files that went, and that came in their place."""
 
     removed: int
     added: int
 
 
-def look_at_shape(lake: Lake, address: Address, wanted: Maintenance) -> Shape | None:
+def observe_shape(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
     """Return the shape a table is in, or None where there is none."""
     path = local_table_path(lake, address)
     if path is None:
@@ -75,7 +75,7 @@ def look_at_shape(lake: Lake, address: Address, wanted: Maintenance) -> Shape | 
     return None if table is None else _shape(table, path, wanted.file_bytes)
 
 
-def _shape(table: DeltaFile, path: Path, file_bytes: int) -> Shape:
+def _shape(table: DeltaFile, path: Path, file_bytes: int) -> TableShape:
     actions = table.get_add_actions(flatten=True)
     sizes: list[int] = [int(size) for size in actions.column("size_bytes").to_pylist()]
     names = [name for name in actions.column_names if name.startswith("partition.")]
@@ -84,7 +84,7 @@ def _shape(table: DeltaFile, path: Path, file_bytes: int) -> Shape:
     small = Counter(part for part, size in zip(partitions, sizes, strict=True) if size < file_bytes)
     is_counted = "num_records" in actions.column_names
     rows: list[int | None] = list(actions.column("num_records").to_pylist()) if is_counted else [None]
-    return Shape(
+    return TableShape(
         files=len(sizes),
         small_files=max(small.values(), default=0),
         size=sum(sizes),
@@ -103,7 +103,7 @@ def _marked(path: Path, version: int, rows: list[int | None]) -> float | None:
     return None if not isinstance(marked, int) or None in rows else marked / max(1, total)
 
 
-def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> Shape | None:
+def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
     """The shape by the table's sums alone: all its files count as small if they are so on average."""
     from delta.tables import DeltaTable
 
@@ -119,10 +119,10 @@ def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> Shap
         return None
     files, size = int(detail["numFiles"]), int(detail["sizeInBytes"])
     is_small = size < files * wanted.file_bytes / 2
-    return Shape(files, files if is_small and not detail["partitionColumns"] else 0, size, None)
+    return TableShape(files, files if is_small and not detail["partitionColumns"] else 0, size, None)
 
 
-def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str, Any]) -> Compacted:
+def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str, Any]) -> CompactionResult:
     """Return what was compacted: small files, and files of which too many rows are marked; one commit.
 
     Args:
@@ -131,7 +131,7 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
         wanted: The sizes.
         note: Kept in the commit.
     """
-    session = lake.isolated()
+    session = lake.new_session()
     conf = {
         f"{_OPTIMIZE}.minFileSize": str(wanted.file_bytes),
         f"{_OPTIMIZE}.maxFileSize": str(wanted.file_bytes),
@@ -142,10 +142,14 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
         session.conf.set(key, value)
     row = delta_table(session, address).optimize().executeCompaction().first()
     metrics = None if row is None else row["metrics"]
-    return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"]) if metrics else Compacted(0, 0)
+    return (
+        CompactionResult(metrics["numFilesRemoved"], metrics["numFilesAdded"])
+        if metrics
+        else CompactionResult(0, 0)
+    )
 
 
 def vacuum(lake: Lake, address: Address) -> None:
     """Remove files that no version within the table's retention needs; never younger ones."""
-    session: SparkSession = lake.isolated()
+    session: SparkSession = lake.new_session()
     delta_table(session, address).vacuum()

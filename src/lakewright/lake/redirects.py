@@ -9,11 +9,11 @@ from posixpath import normpath
 
 from lakewright.plan.resource import Resource
 
-__all__ = ["Moves"]
+__all__ = ["Redirects"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class Redirects:
     """Which places are moved, and below which folder they are then.
 
     Attributes:
@@ -25,16 +25,16 @@ class Moves:
     roots: frozenset[Resource]
 
     @classmethod
-    def of(cls, folder: Path, places: Iterable[str]) -> Moves:
-        """Return the moves of some places, local paths or URIs."""
+    def of(cls, folder: Path, places: Iterable[str]) -> Redirects:
+        """Return the redirects of some places, local paths or URIs."""
         return cls(folder, frozenset(Resource.file(_plain(place)) for place in places))
 
     def __call__(self, place: str) -> str:
         """Return where a place is: a local path in the folder if it is moved.
 
         Example:
-            >>> moves = Moves.of(Path("/tmp/t"), ["/lake/gold", "s3a://bucket/x"])
-            >>> moves("/lake/gold/prices"), moves("/lake/raw"), moves("s3a://bucket/x/y")
+            >>> redirects = Redirects.of(Path("/tmp/t"), ["/lake/gold", "s3a://bucket/x"])
+            >>> redirects("/lake/gold/prices"), redirects("/lake/raw"), redirects("s3a://bucket/x/y")
             ('/tmp/t/lake/gold/prices', '/lake/raw', '/tmp/t/s3a/bucket/x/y')
         """
         wanted = Resource.file(_plain(place))

@@ -1,0 +1,42 @@
+"""Paths of the lake: local paths, or URIs of other file systems such as `s3a://bucket/lake`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+__all__ = ["join", "local_path", "parent"]
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path on this machine, or None if the path is a URI of another system.
+
+    Example:
+        >>> local_path("file:///lake/a%20b"), local_path("s3a://bucket/x")
+        (PosixPath('/lake/a b'), None)
+    """
+    if path.startswith("file:"):
+        return Path(unquote("/" + path.removeprefix("file:").lstrip("/")))
+    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", path) else Path(path)
+
+
+def join(base: str, *names: str) -> str:
+    """Return the path of something below `base`.
+
+    Example:
+        >>> join("s3a://bucket/lake/", "x", "y=1")
+        's3a://bucket/lake/x/y=1'
+    """
+    return "/".join([base.rstrip("/") or "", *(name.strip("/") for name in names)])
+
+
+def parent(path: str) -> tuple[str, str]:
+    """Return the folder that holds a path, and the path's last name.
+
+    Example:
+        >>> parent("/lake/x/")
+        ('/lake', 'x')
+    """
+    folder, _, name = path.rstrip("/").rpartition("/")
+    return folder or "/", name
