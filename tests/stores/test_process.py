@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lakewright.manifest.lease import Holder
@@ -76,12 +77,36 @@ def test_of_processes_elsewhere_nothing_is_known(elsewhere: dict[str, str]) -> N
     assert not is_dead(replace(this_process("run"), pid=2**22 - 1, **elsewhere))
 
 
-def test_without_proc_ps_tells(child: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    if not Path("/bin/ps").exists():
-        pytest.skip("there is no ps")
+def test_without_proc_the_time_of_creation_tells(
+    child: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process, "PROC", Path("/nowhere"))
     holder = replace(this_process("run"), pid=child.pid, started=str(process._started(child.pid)))
+    assert " created " in holder.started
     assert not is_dead(holder)
+    assert is_dead(replace(holder, started=f"{holder.started}1"))
     child.kill()
     child.wait()
     assert is_dead(holder)
+
+
+def test_a_process_that_cannot_be_read_is_not_taken_for_dead(
+    child: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = holder_of(child)
+
+    def denied(pid: int) -> psutil.Process:
+        if pid == child.pid:
+            raise psutil.AccessDenied(pid)
+        return known(pid)
+
+    known = psutil.Process
+    monkeypatch.setattr(psutil, "Process", denied)
+    assert not is_dead(holder)
+
+
+def test_ticks_are_those_of_proc() -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("there is no /proc")
+    ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    assert this_process("run").started.rpartition(" ")[2] == ticks

@@ -1,4 +1,4 @@
-"""Keeping leases alive while work goes on, and noticing in time when that failed."""
+"""Renewing leases while work goes on, and detecting in time when a renewal failed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ log = logging.getLogger(__name__)
 
 
 def seconds_awake() -> float:
-    """Return seconds that pass also while the machine sleeps, where it tells; never backwards."""
+    """Return a monotonic count of seconds that includes sleep of the machine, if the system has one."""
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
 
 @dataclass(slots=True)
-class _Kept:
-    """A lease that is kept.
+class _RenewedLease:
+    """A lease that the heartbeat renews.
 
     Attributes:
-        renewed: When the last renewal that succeeded was begun, by this process's clock.
-        lost: Why it isn't ours any more.
+        renewed: When the last successful renewal began, by this process's clock.
+        lost: Why this process does not hold it any more; None while it does.
     """
 
     lease: Lease
@@ -41,13 +41,13 @@ class _Kept:
 
 
 class Heartbeat:
-    """Renews leases from a thread of its own, at a third of their duration, while its block runs.
+    """A context manager that renews leases from its own thread, at a third of their duration.
 
     Args:
-        store: Where the leases are.
-        duration: How long a lease lasts without being renewed.
-        clock: Seconds, counted by this machine.
-        on_loss: Is told, by that thread, that a lease isn't ours any more; must not raise.
+        store: Holds the leases.
+        duration: How long a lease lasts without a renewal.
+        clock: Counts seconds on this machine.
+        on_loss: Called by the thread when a lease is lost; must not raise.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Heartbeat:
         self._duration = duration
         self._clock = clock
         self._on_loss = on_loss
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _RenewedLease] = {}
         self._lock = Lock()
         self._ended = Event()
-        self._thread = Thread(target=self._beat_on, name="lakewright-heartbeat", daemon=True)
+        self._thread = Thread(target=self._run, name="lakewright-heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -81,26 +81,26 @@ class Heartbeat:
         self._thread.join(self._duration.total_seconds() / 3)
 
     def keep(self, lease: Lease) -> None:
-        """Renew a lease from now on; it was taken or renewed just now."""
+        """Start to renew a lease, which was acquired or renewed just now."""
         with self._lock:
-            self._kept[lease.key] = _Kept(lease, self._clock())
+            self._kept[lease.key] = _RenewedLease(lease, self._clock())
 
     def drop(self, lease: Lease) -> None:
-        """Leave a lease alone from now on; it is given back, or is about to be."""
+        """Stop renewing a lease, which is released or about to be."""
         with self._lock:
             self._kept.pop(lease.key, None)
 
     def check(self, lease: Lease) -> None:
-        """Return only if the lease is still held and was renewed in time; to be called right before a commit.
+        """Raise unless the lease is still held and was renewed in time; call it right before a commit.
 
         Raises:
-            LeaseLost: It is held no more, or this process stood still for so long that it may be.
-            StoreUnavailable: The store can't be asked.
+            LeaseLost: The lease is lost, or this process was suspended for so long that it may be.
+            StoreUnavailable: The store cannot be read.
         """
         with self._lock:
             kept = self._kept.get(lease.key)
         if kept is None:
-            raise LeaseLost(f"the lease on {lease.key} isn't kept", details={"key": lease.key})
+            raise LeaseLost(f"the lease on {lease.key} isn't being renewed", details={"key": lease.key})
         if kept.lost is not None:
             raise kept.lost
         confirm(self._store, kept.lease)
@@ -108,19 +108,19 @@ class Heartbeat:
         if idle >= self._duration.total_seconds():
             raise LeaseLost(
                 f"the lease on {lease.key} has not been renewed for {idle:.0f} s",
-                remedy="Run again: what was not committed is done then.",
+                remedy="Run again; the next run repeats what was not committed.",
                 details={"key": lease.key},
             )
 
     def beat(self) -> None:
-        """Renew every lease that is kept, once."""
+        """Renew every lease once."""
         with self._lock:
             kept = list(self._kept.values())
         for each in kept:
             if each.lost is None:
                 self._renew(each)
 
-    def _renew(self, kept: _Kept) -> None:
+    def _renew(self, kept: _RenewedLease) -> None:
         begun = self._clock()
         try:
             kept.lease = renew(self._store, kept.lease, self._duration)
@@ -131,6 +131,6 @@ class Heartbeat:
         except StoreUnavailable as error:
             log.warning("the lease on %s could not be renewed: %s", kept.lease.key, error)
 
-    def _beat_on(self) -> None:
+    def _run(self) -> None:
         while not self._ended.wait(self._duration.total_seconds() / 3):
             self.beat()

@@ -1,4 +1,4 @@
-"""This process as a holder of leases, and whether another one has ended."""
+"""This process as a holder of leases, and whether another holder has ended."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import getpass
 import os
 import platform
 import socket
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakewright.manifest.lease import Holder
+
+if TYPE_CHECKING:
+    import psutil
 
 __all__ = ["is_dead", "this_process", "user_name"]
 
@@ -31,58 +34,66 @@ def this_process(run_id: str, *, user: str | None = None) -> Holder:
 
 
 def is_dead(holder: Holder) -> bool:
-    """Return whether a holder is a process of this host that has ended; of all others nothing is known.
+    """Return whether a holder is a process of this host that has ended; False if that is unknown.
 
-    A process that has ended but not been waited for counts as ended. Where process ids may mean something
-    else than they did to the holder (in another container, after a restart of the machine) the answer is no:
-    its leases run out by themselves.
+    A process that has ended but that its parent has not waited for counts as ended. The answer is False for a
+    holder on another host, in another container or before a restart of the machine: process ids mean
+    something else there, and its leases expire by themselves.
     """
     if holder.host != socket.gethostname() or holder.started == UNKNOWN:
         return False
-    if _world(holder.started) != _world(_started(os.getpid()) or UNKNOWN):
+    if _scope(holder.started) != _scope(_started(os.getpid()) or UNKNOWN):
         return False
-    return _started(holder.pid) != holder.started
+    started = _started(holder.pid)
+    return started is None or started not in (UNKNOWN, holder.started)
 
 
-def _world(started: str) -> str:
-    """The part of `started` within which process ids mean the same."""
+def _scope(started: str) -> str:
+    """Return the part of `started` that names the scope in which process ids are unique."""
     return started.rpartition(" ")[0]
 
 
 def _started(pid: int) -> str | None:
-    """Return where and when a process started, or None if there is no such process any more."""
-    return _started_by_proc(pid) if (PROC / "self" / "stat").exists() else _started_by_ps(pid)
+    """Return the scope and start of a process; None if there is none, `UNKNOWN` if it cannot be read."""
+    import psutil
 
-
-def _started_by_proc(pid: int) -> str | None:
     try:
-        stat = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        boot = (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        namespace = (PROC / "self/ns/pid").readlink().name
-    except (FileNotFoundError, ProcessLookupError):
+        process = psutil.Process(pid)
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return None
+        if (PROC / "self" / "ns" / "pid").exists():
+            return f"{_linux_scope()} {_ticks(process)}"
+        return f"{platform.system()} created {process.create_time():.6f}"
+    except psutil.NoSuchProcess:
         return None
-    # The second field, the command's name in parentheses, may hold anything.
-    fields = stat.rpartition(")")[2].split()
-    state, ticks = fields[0], fields[19]
-    return None if state in {"Z", "X"} else f"{boot} {namespace} {ticks}"
-
-
-def _started_by_ps(pid: int) -> str | None:
-    """Ask `ps`, which every Unix has; its answer is the same as long as the process lives."""
-    command = ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"}
-        ).stdout
-    except OSError:
+    except (psutil.Error, OSError):
         return UNKNOWN
-    state, _, started = answer.strip().partition(" ")
-    is_gone = not started or state.startswith("Z")
-    return None if is_gone else f"{platform.system()} {'-'.join(started.split())}"
+
+
+def _linux_scope() -> str:
+    """Return the ids of this boot and of this namespace of processes: a container has its own."""
+    boot = (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    namespace = (PROC / "self/ns/pid").readlink().name
+    return f"{boot} {namespace}"
+
+
+def _ticks(process: psutil.Process) -> int:
+    """Return the clock ticks from boot to a process's start, which a change of the clock does not alter.
+
+    psutil adds the boot time, which does change with the clock, so it is subtracted again; if it changes in
+    between, both are read again.
+    """
+    import psutil
+
+    while True:
+        boot = psutil.boot_time()
+        created = psutil.Process(process.pid).create_time()
+        if psutil.boot_time() == boot:
+            return round((created - boot) * os.sysconf("SC_CLK_TCK"))
 
 
 def user_name() -> str:
-    """Return the name of who runs this process, or its number where it has none, as in some containers."""
+    """Return the name of this process's user, or its number if it has no name, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
