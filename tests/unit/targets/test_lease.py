@@ -72,7 +72,7 @@ class Cancelling(Lake):
         super().__init__(like.settings, like.session)
         self.cancelled: list[str | None] = []
 
-    def cancel(self, tag: str | None = None) -> None:
+    def cancel_jobs(self, tag: str | None = None) -> None:
         self.cancelled.append(tag)
 
 
