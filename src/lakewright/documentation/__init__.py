@@ -1,1 +1,5 @@
-"""The project's documentation: gathered from definitions, the lake and the history, and written as pages."""
+"""The project's documentation.
+
+`gathering` collects a `Document` from the definitions, the lake and the run history, with the results of
+`checks`; `lineage` connects its items and columns; `pages` turns it into HTML, Markdown or JSON.
+"""

@@ -1,4 +1,4 @@
-"""What `documentation.yml` says, with expressions evaluated."""
+"""The settings in `documentation.yml`, with expressions evaluated."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["documentation_settings"]
 
 
 def documentation_settings(workspace: Workspace) -> DocumentationFile:
-    """Return the settings of the project's documentation; one HTML page unless it says otherwise.
+    """Return the settings of the project's documentation; by default, one HTML page.
 
     Raises:
-        SpecError: An expression in it is wrong, or a field is once they are evaluated.
+        SpecError: An expression is invalid, or a field is invalid once expressions are evaluated.
     """
     declared: Any = workspace.project.documentation or {}
     faults: list[Fault] = []

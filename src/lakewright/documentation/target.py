@@ -1,4 +1,4 @@
-"""The `documentation` target: the project's documentation, written once all is built."""
+"""The `documentation` target: writes the project's documentation after everything is built."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ __all__ = ["DocumentTarget", "check_metrics", "failed_checks"]
 class DocumentTarget(Target):
     """Writes the project's documentation, with lineage and the results of checks.
 
-    What isn't given here is taken from `documentation.yml`. A failed check shows on the page, and ends the
-    target as SUCCESS_WITH_ERRORS.
+    Fields that are not declared here are taken from `documentation.yml`. If a check fails, the page shows it,
+    and the target ends as SUCCESS_WITH_ERRORS.
     """
 
-    collectors: Listed[Collector] = Declared(default=(), description="What is collected; all unless given.")
+    collectors: Listed[Collector] = Declared(
+        default=(), description="What to collect; by default everything."
+    )
     generators: Listed[Generator] = Declared(
-        default=(), description="What is written; a page in generated-documentation unless given."
+        default=(), description="What to write; by default a page in generated-documentation."
     )
 
     def phases(self) -> frozenset[Phase]:
@@ -46,18 +48,18 @@ class DocumentTarget(Target):
         return frozenset({Phase.VERIFY})
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the folders that are written."""
+        """Return the folders that the generators write."""
         del phase
         generators = self._settings(workspace).generators
         return frozenset(Resource.file(str(folder_of(each, workspace))) for each in generators)
 
     def observe(self, context: Context) -> Observation:
-        """Return nothing: the page tells of what is there when it is written."""
+        """Return an empty observation, because the documentation is always written anew."""
         del context
         return Observation(f"target:{self.name}")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Try the checks and write the files."""
+        """Run the checks and write the files."""
         del phase
         settings = self._settings(context.workspace)
         run = Journal(context.ledger.store).run(context.run_id)
@@ -85,16 +87,16 @@ class DocumentTarget(Target):
 
 
 def check_metrics(document: Document) -> Mapping[str, int]:
-    """Return how many checks there are, and how many don't hold."""
+    """Return the number of checks that ran, and of those that failed."""
     checks = [check for _, check in document.checks() if check.status is not CheckStatus.NOT_RUN]
     return {"checks": len(checks), "checks_failed": sum(check.is_bad for check in checks)}
 
 
 def failed_checks(document: Document) -> list[str]:
-    """Return what doesn't hold, a text each."""
+    """Return a text for each failed check."""
     found = []
     for item, check in document.checks():
         if check.is_bad:
-            what = f"{check.failed:,} failed" if check.failed else check.message or "doesn't hold"
+            what = f"{check.failed:,} failed" if check.failed else check.message or "does not hold"
             found.append(f"{item.ref.category} {item.ref.name}: {check.label}: {what}")
     return found

@@ -1,4 +1,4 @@
-"""Writing the documentation: each generator's files, each in one step for readers."""
+"""Writing the documentation files of a generator, each replaced atomically."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def folder_of(generator: Generator, workspace: Workspace) -> Path:
     """Return the folder of a generator.
 
     Raises:
-        SpecError: It isn't on a local file system.
+        SpecError: The folder is not on a local file system.
     """
     local = local_path(workspace.resolve_location(generator.location))
     if local is None:
         raise SpecError.of(
-            f"documentation can't be written to {generator.location}",
-            remedy="Name a local folder, and copy it from there.",
+            f"documentation cannot be written to {generator.location}",
+            remedy="Name a local folder, and copy the files from there.",
         )
     return local
 
 
 def write_documentation(document: Document, generator: Generator, workspace: Workspace) -> Path:
-    """Write what a generator shows, and return the file to open; other files in the folder stay."""
+    """Write the files of a generator, and return the one to open; other files in the folder are kept."""
     folder = folder_of(generator, workspace)
     shown = document.only(lambda ref: _shows(generator, ref, document.project))
     files = _files(shown, generator.template)

@@ -129,12 +129,12 @@ EXPECTED: Mapping[str, Any] = {
     "ITEM is not null, where currency IN (SELECT code FROM currencies)": ("SUCCESS", 2, 0),
     "price is between 0 and 100": ("FAILED", 2, 1),
     "price is one of 2.5, 3.1, 200": ("SUCCESS", 3, 0),
-    "currency is there in currencies (code)": ("FAILED", 2, 1),
+    "currency occurs in currencies (code)": ("FAILED", 2, 1),
     "nothing is not null": ("ERROR", None, None),
     "item, currency is a primary key": ("FAILED", 3, 1),
     "price > 2": ("FAILED", 3, 1),
     "no_such_column > 2": ("ERROR", None, None),
-    "item, currency is there in sold (what, coin)": ("SUCCESS", 2, 0),
+    "item, currency occurs in sold (what, coin)": ("SUCCESS", 2, 0),
     "SELECT count(*) AS n, count(*) = 4 AS success FROM __THIS__": ("SUCCESS", None, None),
     "SELECT price > 2, count(*) FROM __this__ JOIN currencies ON code = currency GRO…": ("SUCCESS", 2, 0),
     "SELECT 1, 2, 3": ("ERROR", None, None),
@@ -155,7 +155,7 @@ def test_failed_checks_show_rows(told: Document) -> None:
     assert shown["ITEM is not null"] == (("ITEM", "price", "currency"), ((None, "200.00", "USD"),))
     assert shown["ITEM is unique"] == (("ITEM", "rows"), (("tea", "2"),))
     assert shown["item, currency is a primary key"][1] == (("tea", "EUR", "2"),)
-    assert shown["currency is there in currencies (code)"] == (("currency",), (("USD",),))
+    assert shown["currency occurs in currencies (code)"] == (("currency",), (("USD",),))
     assert shown["price is one of 2.5, 3.1, 200"] == ((), ())
 
 

@@ -97,7 +97,7 @@ def test_a_page_tells_what_failed_and_shows_rows_for_it() -> None:
     assert "1,200 passed, 2 failed" in text
     assert "1/3" in text
     assert '<td class="null">null</td>' in text
-    assert text.index("Needs a look") < text.index("Lineage") < text.index('data-chapter="target"')
+    assert text.index("Needs attention") < text.index("Lineage") < text.index('data-chapter="target"')
 
 
 def test_the_drawing_joins_what_is_made_of_each_other() -> None:

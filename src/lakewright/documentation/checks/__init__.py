@@ -1,4 +1,4 @@
-"""Checks: what the documentation says must hold of rows and columns; one module a kind."""
+"""Checks: conditions on rows and columns that the documentation shows; one module for each kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = {
     "unique": "lakewright.documentation.checks.unique:UniqueCheck",
     "values": "lakewright.documentation.checks.values:ValuesCheck",
 }
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
 NOT_OFFERED: dict[str, str] = {}
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Kinds of Flowman that are not supported, with what to use instead."""

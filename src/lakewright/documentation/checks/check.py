@@ -1,7 +1,7 @@
-"""What every check is: a promise about rows, tried when the documentation is written.
+"""The base classes of checks, which run when the documentation is written.
 
-Rows are looked at in one pass for all checks of a frame that only need a condition or a key; the others run
-a query of their own.
+Checks that need only a condition or a key are counted in one pass over a frame; the others run a query of
+their own.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ __all__ = ["Check", "Count", "KeyCheck", "QueryCheck", "RowCheck"]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a query of a check's own came to.
+    """The result of a check's own query.
 
     Attributes:
-        failing: Rows that fail, to show some of them; None where none can be shown.
-        holds: Whether the check holds, where that isn't told by the number of failures.
+        passed: Number of rows that meet the condition.
+        failed: Number of rows that do not.
+        message: Further values that the query returned.
+        failing: The rows that fail, of which some are shown; None if they are not known.
+        holds: Whether the check holds, if the query says so instead of counting rows.
     """
 
     passed: int | None = None
@@ -41,17 +44,17 @@ class Count:
 
 
 class Check(Named):
-    """A check as declared."""
+    """A condition on rows or on a column."""
 
-    description: str | None = Declared(default=None, description="What it means, for people.")
-    filter: str | None = Declared(default=None, description="SQL condition: only such rows are checked.")
+    description: str | None = Declared(default=None, description="Description for people.")
+    filter: str | None = Declared(default=None, description="SQL condition that selects the rows to check.")
 
     @abstractmethod
     def claim(self, column: str | None) -> str:
-        """Return what must hold, in a few words; with the column's name, where it is of one."""
+        """Return the condition in a few words, with the name of the column if it applies to one."""
 
     def label(self, column: str | None) -> str:
-        """Return what must hold, and of which rows."""
+        """Return the condition, and the filter of rows if there is one."""
         claim = self.claim(column)
         return claim if self.filter is None else f"{claim}, where {' '.join(self.filter.split())}"
 
@@ -59,21 +62,21 @@ class Check(Named):
         """Return the column.
 
         Raises:
-            SpecError: The check is written where no column is.
+            SpecError: The check is not declared for a column.
         """
         if column is None:
             raise SpecError.of(
-                f"a check of kind {self.kind} is of one column",
-                remedy="Write it below an entry of `columns`.",
+                f"a check of kind {self.kind} applies to one column",
+                remedy="Declare it below an entry of `columns`.",
             )
         return column
 
 
 class RowCheck(Check):
-    """A check that each row passes or fails by itself."""
+    """A check that each row passes or fails on its own."""
 
     def rows(self, column: str | None, frame: DataFrame) -> Column | None:
-        """Return which rows are checked; None for all. Where nothing else is said, those with a value."""
+        """Return the condition of the rows to check, None for all; by default those with a value."""
         from lakewright.lake.columns import column as column_of
 
         del frame
@@ -81,15 +84,15 @@ class RowCheck(Check):
 
     @abstractmethod
     def condition(self, column: str | None, frame: DataFrame) -> Column:
-        """Return what a row must meet; null counts as not met."""
+        """Return the condition that a row must meet; null counts as not met."""
 
 
 class KeyCheck(Check):
-    """A check that no two rows have the same values in some columns; rows without any are left out."""
+    """A check that no two rows have equal values in some columns; rows with nulls only are ignored."""
 
     @abstractmethod
     def key(self, column: str | None) -> tuple[str, ...]:
-        """Return the columns."""
+        """Return the columns of the key."""
 
 
 class QueryCheck(Check):
@@ -97,8 +100,8 @@ class QueryCheck(Check):
 
     @abstractmethod
     def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
-        """Return what the query comes to, over rows that are filtered already."""
+        """Return the result of the query over a frame to which the filter has been applied."""
 
     def references(self) -> Iterable[Reference]:
-        """Return the relations and mappings that it reads."""
+        """Return the relations and mappings that the check reads."""
         return ()

@@ -1,4 +1,4 @@
-"""The `expression` check: a condition that every row meets."""
+"""The `expression` check: every row meets a condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ExpressionCheck"]
 
 
 class ExpressionCheck(RowCheck):
-    """Holds if every row meets the condition; one for which it comes to null doesn't."""
+    """Holds if every row meets the condition; a row for which it is null does not."""
 
     expression: str = Declared(description="SQL condition, over any columns.")
 
@@ -25,7 +25,7 @@ class ExpressionCheck(RowCheck):
         return " ".join(self.expression.split())
 
     def rows(self, column: str | None, frame: DataFrame) -> Column | None:
-        """Return all rows."""
+        """Return None, so that all rows are checked."""
         del column, frame
         return None
 

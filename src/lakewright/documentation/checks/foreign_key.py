@@ -1,4 +1,4 @@
-"""The `foreignKey` check: values that are there in another relation or mapping."""
+"""The `foreignKey` check: keys occur in another relation or mapping."""
 
 from __future__ import annotations
 
@@ -25,29 +25,32 @@ _OTHER, _IS_THERE = "__other_{}", "__is_there"
 
 
 class ForeignKeyCheck(QueryCheck):
-    """Holds if each row's key is there in another relation or mapping; keys with a null are left out."""
+    """Holds if each row's key occurs in another relation or mapping; keys with a null are ignored."""
 
-    relation: str | None = Declared(default=None, description="Relation in which the keys are.")
-    mapping: Input | None = Declared(default=None, description="Mapping in which they are.")
+    relation: str | None = Declared(default=None, description="Relation that holds the keys.")
+    mapping: Input | None = Declared(default=None, description="Mapping that holds the keys.")
     column: str | None = Declared(
-        default=None, description="Of one column: the other's column; the same name unless given."
+        default=None,
+        description="For a check of one column, the column of the other side; by default the same name.",
     )
-    columns: Texts = Declared(default=(), description="Of rows: the columns of the key.")
+    columns: Texts = Declared(default=(), description="For a check of rows, the columns of the key.")
     references_: Texts = Declared(
-        default=(), alias="references", description="Of rows: the other's columns; the same unless given."
+        default=(),
+        alias="references",
+        description="For a check of rows, the columns of the other side; by default the same names.",
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.relation is None) == (self.mapping is None):
-            raise inconsistent("a foreignKey check has a `relation` or a `mapping`")
+            raise inconsistent("a foreignKey check needs either a `relation` or a `mapping`")
         if self.references_ and len(self.references_) != len(self.columns or [0]):
-            raise inconsistent("a foreignKey check has as many `references` as `columns`")
+            raise inconsistent("a foreignKey check needs as many `references` as `columns`")
         return self
 
     @property
     def other(self) -> str:
-        """The name of what is referred to."""
+        """The name of the relation or mapping that holds the keys."""
         return self.relation or self.mapping or ""
 
     def references(self) -> Iterable[Reference]:
@@ -56,25 +59,27 @@ class ForeignKeyCheck(QueryCheck):
         return [Reference(category, self.other, (category,))]
 
     def pairs(self, column: str | None) -> list[tuple[str, str]]:
-        """Return each column of the key with the other's.
+        """Return each column of the key with the column of the other side.
 
         Raises:
-            SpecError: None are named.
+            SpecError: No columns are named.
         """
         own = self.columns or ((column,) if column is not None else ())
         if not own:
-            raise SpecError.of("a check of kind foreignKey has no `columns`", remedy="Name them.")
+            raise SpecError.of(
+                "a check of kind foreignKey has no `columns`", remedy="Name the columns of the key."
+            )
         others = self.references_ or ((self.column,) if self.column and len(own) == 1 else own)
         return list(zip(own, others, strict=True))
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return that the columns occur in the other relation or mapping."""
         own, others = zip(*self.pairs(column), strict=True)
         there = "" if own == others else f" ({', '.join(others)})"
-        return f"{', '.join(own)} is there in {self.other}{there}"
+        return f"{', '.join(own)} occurs in {self.other}{there}"
 
     def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
-        """Return how many rows have a key that is there."""
+        """Return the number of rows whose key occurs on the other side."""
         from pyspark.sql import functions
 
         pairs = self.pairs(column)

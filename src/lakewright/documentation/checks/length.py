@@ -1,4 +1,4 @@
-"""The `length` check: texts of some length."""
+"""The `length` check: values have an allowed number of characters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ __all__ = ["LengthCheck"]
 
 
 class LengthCheck(RowCheck):
-    """Holds if the column's value is null, or has as many characters as it may have."""
+    """Holds if each value is null, or its number of characters is within the bounds."""
 
-    minimum: int | None = Declared(default=None, ge=0, description="The fewest characters.")
-    maximum: int | None = Declared(default=None, ge=0, description="The most characters.")
-    length: int | None = Declared(default=None, ge=0, description="In place of both: so many characters.")
+    minimum: int | None = Declared(default=None, ge=0, description="Smallest number of characters.")
+    maximum: int | None = Declared(default=None, ge=0, description="Largest number of characters.")
+    length: int | None = Declared(
+        default=None, ge=0, description="Exact number of characters, instead of both."
+    )
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
         if self.minimum is None and self.maximum is None and self.length is None:
-            raise inconsistent("a length check has a `minimum`, a `maximum` or a `length`")
+            raise inconsistent("a length check needs a `minimum`, a `maximum` or a `length`")
         return self
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return the allowed number of characters."""
         least, most = self._bounds()
         if least == most:
             amount = f"{least}"

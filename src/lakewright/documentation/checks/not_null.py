@@ -1,4 +1,4 @@
-"""The `notNull` check: a column without null."""
+"""The `notNull` check: a column has no null."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class NotNullCheck(RowCheck):
     """Holds if every row has a value in the column."""
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return that the column is not null."""
         return f"{self.needed(column)} is not null"
 
     def rows(self, column: str | None, frame: DataFrame) -> Column | None:
-        """Return all rows."""
+        """Return None, so that all rows are checked."""
         del column, frame
         return None
 
     def condition(self, column: str | None, frame: DataFrame) -> Column:
-        """Return that there is a value."""
+        """Return that the value is not null."""
         del frame
         return column_of(self.needed(column)).isNotNull()

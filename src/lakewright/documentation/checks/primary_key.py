@@ -1,4 +1,4 @@
-"""The `primaryKey` check: columns that tell each row from every other."""
+"""The `primaryKey` check: some columns identify each row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["PrimaryKeyCheck"]
 
 
 class PrimaryKeyCheck(KeyCheck):
-    """Holds if no two rows have the same values in the columns; rows without any are left out."""
+    """Holds if no two rows have equal values in the columns; rows with nulls only are ignored."""
 
-    columns: Texts = Declared(min_length=1, description="The columns of the key.")
+    columns: Texts = Declared(min_length=1, description="Columns of the key.")
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return that the columns are a primary key."""
         del column
         return f"{', '.join(self.columns)} is a primary key"
 

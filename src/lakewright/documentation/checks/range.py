@@ -1,4 +1,4 @@
-"""The `range` check: a column whose values lie between two others."""
+"""The `range` check: the values of a column lie between two bounds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["RangeCheck"]
 
 
 class RangeCheck(RowCheck):
-    """Holds if the column's value is null, or neither below `lower` nor above `upper`."""
+    """Holds if each value is null, or neither less than `lower` nor greater than `upper`."""
 
-    lower: str = Declared(description="The least value that may be there.")
-    upper: str = Declared(description="The greatest value that may be there.")
+    lower: str = Declared(description="Smallest allowed value.")
+    upper: str = Declared(description="Largest allowed value.")
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return the allowed range."""
         return f"{self.needed(column)} is between {self.lower} and {self.upper}"
 
     def condition(self, column: str | None, frame: DataFrame) -> Column:
-        """Return that the value lies between the two, read as the column's type."""
+        """Return that the value lies between the bounds, which are cast to the column's type."""
         from pyspark.sql import functions
 
         subject = column_of(self.needed(column))

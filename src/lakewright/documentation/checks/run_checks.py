@@ -1,6 +1,6 @@
-"""Trying checks: all that can be are counted in one pass over the rows, the others one after the other.
+"""Running checks: conditions and keys are counted in one pass over a frame, queries run one by one.
 
-Rows that fail are only looked for where there are some.
+Failing rows are read only if the count says that there are some.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ __all__ = ["CheckRequest", "check_not_run", "run_checks"]
 
 SHOWN_ROWS = 5
 SHOWN_COLUMNS = 8
-LONGEST = 80
+LONGEST_VALUE = 80
 
 Rows: TypeAlias = "Callable[[], DataFrame]"
-"""Makes the frame of the rows that fail."""
+"""Returns the frame of the rows that fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A check, and the column below which it is written."""
+    """A check, and the column that it is declared for."""
 
     check: Check
     column: str | None = None
 
 
 def check_not_run(asked: CheckRequest, message: str | None = None) -> CheckResult:
-    """Return the result of a check that isn't tried; with a message, of one that can't be."""
+    """Return the result of a check that did not run; with a message, of one that cannot run."""
     try:
         label = asked.check.label(asked.column)
     except LakewrightError as error:
@@ -57,25 +57,25 @@ def check_not_run(asked: CheckRequest, message: str | None = None) -> CheckResul
 def run_checks(
     workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[CheckRequest]
 ) -> list[CheckResult]:
-    """Return how each check ended, in the order given.
+    """Run checks, and return their results in the same order.
 
-    What goes wrong with one is its result; where the rows can't be read, it is the result of all.
+    An error of a check is its result. If the rows cannot be read, that error is the result of every check.
 
     Args:
-        workspace: Of the mappings that queries and filters name.
-        read: Gives the rows, in the workspace's session.
+        workspace: The workspace of the mappings that queries and filters name.
+        read: Returns the rows, in the session of the workspace.
         asked: The checks.
     """
     try:
         frame = read()
-    except Exception as error:  # whatever Spark says is told on the page
-        return [check_not_run(each, _told(error)) for each in asked]
-    return list(_Trial(workspace, frame).results(asked))
+    except Exception as error:  # the page shows any error of Spark
+        return [check_not_run(each, _message(error)) for each in asked]
+    return list(_CheckRun(workspace, frame).results(asked))
 
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """A check that is counted together with others: two numbers, and what makes failures of them."""
+    """A check that is counted together with others, as two aggregates."""
 
     asked: CheckRequest
     frame: DataFrame
@@ -83,14 +83,14 @@ class _Tally:
     rows: Rows
 
     def result(self, first: int, second: int) -> CheckResult:
-        """Return what the two numbers come to; of a key they are keys and rows."""
+        """Return the result: of two counts, passed and failed rows; for a key, distinct keys and rows."""
         is_key = isinstance(self.asked.check, KeyCheck)
         failed = second - first if is_key else second
         return _counted(self.asked, first, failed, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _CheckRun:
     workspace: Workspace
     frame: DataFrame
 
@@ -100,13 +100,13 @@ class _Trial:
         for index, each in enumerate(asked):
             try:
                 prepared = self._prepared(each)
-            except Exception as error:  # an unknown column, for one, is told on the page
-                prepared = check_not_run(each, _told(error))
+            except Exception as error:  # such as an unknown column; the page shows it
+                prepared = check_not_run(each, _message(error))
             if isinstance(prepared, _Tally):
                 tallies[index] = prepared
             else:
                 found[index] = prepared
-        found |= _together(tallies)
+        found |= _count_together(tallies)
         return [found[index] for index in range(len(asked))]
 
     def _prepared(self, asked: CheckRequest) -> _Tally | CheckResult:
@@ -117,10 +117,12 @@ class _Trial:
                 if isinstance(check, RowCheck)
                 else self._key_tally(asked, check)
             )
-            _ = tally.frame.agg(*tally.columns).schema  # analyses: what is wrong is this check's fault alone
+            _ = tally.frame.agg(
+                *tally.columns
+            ).schema  # analysed alone, so that an error is this check's only
             return tally
         if not isinstance(check, QueryCheck):
-            return check_not_run(asked, f"checks of kind {check.kind} can't be run_checks")
+            return check_not_run(asked, f"checks of kind {check.kind} cannot run")
         count = check.count(asked.column, self._filtered(check.filter), self.workspace)
         if count.holds is not None:
             status = CheckStatus.SUCCESS if count.holds else CheckStatus.FAILED
@@ -162,7 +164,10 @@ class _Trial:
         return _Tally(asked, frame, counts, repeated)
 
     def _subject(self, check: Check) -> tuple[DataFrame, Column]:
-        """Return the frame to count in, and which of its rows count: a filter with a query has its own."""
+        """Return the frame and the condition of the rows to count.
+
+        A filter with a subquery gives a frame of its own.
+        """
         from pyspark.sql import functions
 
         if check.filter is None:
@@ -183,20 +188,20 @@ def _mappings_in(condition: str) -> tuple[str, ...]:
     return tuple(name for name in mapping_names(all_rows("__this__", condition)) if name != "__this__")
 
 
-def _together(tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
-    """Return how checks ended that are counted in one pass for each frame."""
+def _count_together(tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
+    """Return the results of checks, counted in one pass for each frame."""
     found: dict[int, CheckResult] = {}
     frames = {id(tally.frame): tally.frame for tally in tallies.values()}
     for key, frame in frames.items():
         group = {index: tally for index, tally in tallies.items() if id(tally.frame) == key}
         try:
             found |= _counted_in(frame, group)
-        except Exception:  # one of them breaks off on some row: which one is found out one by one
+        except Exception:  # one check fails on some row; each runs alone to find out which
             for index, tally in group.items():
                 try:
                     found |= _counted_in(frame, {index: tally})
-                except Exception as error:  # told on the page
-                    found[index] = check_not_run(tally.asked, _told(error))
+                except Exception as error:  # the page shows it
+                    found[index] = check_not_run(tally.asked, _message(error))
     return found
 
 
@@ -237,10 +242,10 @@ def _sample(frame: DataFrame) -> Sample:
 
 
 def _cut(value: str | None) -> str | None:
-    return value if value is None or len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+    return value if value is None or len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, LakewrightError):
         return error.message
     first = next(iter(str(error).splitlines()), "")

@@ -1,4 +1,4 @@
-"""The `sql` check: a query that says whether, or for how many rows, something holds."""
+"""The `sql` check: a query returns whether, or for how many rows, a condition holds."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _LONGEST = 80
 
 
 class SqlCheck(QueryCheck):
-    """Holds if the query says so; its tables are mappings, and `__this__` is what is checked.
+    """Holds if the query says so; its tables are mappings, and `__this__` is the relation or mapping itself.
 
-    The query gives either one row with a boolean column `success`, whose other columns are shown; or rows of
-    two columns, a boolean and the number of rows for which it is so.
+    The query returns either one row with a boolean column `success`, whose other columns are shown, or rows
+    of two columns: a boolean, and the number of rows for which the condition has that value.
     """
 
-    query: str = Declared(description="The query.")
+    query: str = Declared(description="Query to run.")
 
     def references(self) -> Iterable[Reference]:
-        """Return the mappings in the query, unless it holds an expression."""
+        """Return the mappings in the query, if it contains no expression."""
         if has_expression(self.query):
             return []
         return [Reference("mapping", name, ("query",)) for name in self._mappings()]
@@ -43,16 +43,16 @@ class SqlCheck(QueryCheck):
         return [name for name in mapping_names(self.query) if name.lower() != THIS]
 
     def claim(self, column: str | None) -> str:
-        """Return the description, else the start of the query."""
+        """Return the description, or else the start of the query."""
         del column
         text = self.description or " ".join(self.query.split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     def count(self, column: str | None, frame: DataFrame, workspace: Workspace) -> Count:
-        """Return what the query gives.
+        """Return the result of the query.
 
         Raises:
-            SpecError: It gives neither of the two forms.
+            SpecError: The result has neither of the two forms.
         """
         del column
         with workspace.views(self._mappings()) as session:
@@ -63,8 +63,8 @@ class SqlCheck(QueryCheck):
             return _one_row(found, names.index("success"))
         if len(names) != 2:  # a boolean and a number
             raise SpecError.of(
-                f"the query of the check gives {len(names)} columns",
-                remedy="Give a column `success`, or two columns: a boolean and a number of rows.",
+                f"the query of the check returns {len(names)} columns",
+                remedy="Return a column `success`, or two columns: a boolean and a number of rows.",
             )
         totals = {True: 0, False: 0}
         for holds, number in found.collect():
@@ -76,7 +76,7 @@ def _one_row(found: DataFrame, position: int) -> Count:
     rows = found.limit(2).collect()
     if len(rows) != 1:
         raise SpecError.of(
-            "the query of the check doesn't give exactly one row", remedy="Aggregate without GROUP BY."
+            "the query of the check does not return exactly one row", remedy="Aggregate without GROUP BY."
         )
     told = [
         f"{name}={value}"

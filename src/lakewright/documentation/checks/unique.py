@@ -1,4 +1,4 @@
-"""The `unique` check: a column in which no value is there twice."""
+"""The `unique` check: no value of a column occurs twice."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["UniqueCheck"]
 
 
 class UniqueCheck(KeyCheck):
-    """Holds if no two rows have the same value in the column; null is no value."""
+    """Holds if no two rows have the same value in the column; nulls are ignored."""
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return that the column is unique."""
         return f"{self.needed(column)} is unique"
 
     def key(self, column: str | None) -> tuple[str, ...]:

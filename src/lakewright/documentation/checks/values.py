@@ -1,4 +1,4 @@
-"""The `values` check: a column that holds nothing but some values."""
+"""The `values` check: a column holds only values of a list."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SHOWN = 8
 
 
 class ValuesCheck(RowCheck):
-    """Holds if the column's value is one of a list, or null."""
+    """Holds if each value is null or in the list."""
 
-    values: Texts = Declared(min_length=1, description="The values that may be there.")
+    values: Texts = Declared(min_length=1, description="Allowed values.")
 
     def claim(self, column: str | None) -> str:
-        """Return what must hold."""
+        """Return the allowed values."""
         more = ", …" if len(self.values) > _SHOWN else ""
         return f"{self.needed(column)} is one of {', '.join(self.values[:_SHOWN])}{more}"
 
     def condition(self, column: str | None, frame: DataFrame) -> Column:
-        """Return that the value is among those listed, read as the column's type."""
+        """Return that the value is in the list, whose values are cast to the column's type."""
         from pyspark.sql import functions
 
         subject = column_of(self.needed(column))

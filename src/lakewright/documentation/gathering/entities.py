@@ -1,4 +1,4 @@
-"""Entities as items of the documentation: strategy, keys, watermarks, and how far they have come."""
+"""Entities as items of the documentation: strategy, keys, watermarks and processed slices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["entity_item"]
 
 
 def entity_item(context: Context, name: str) -> Item:
-    """Return an entity with the columns of its silver table, or as declared where there is none yet."""
+    """Return an entity with the columns of its silver table; without a table, with its declared columns."""
     entity = context.workspace.entity(name)
     present, note = _present(context, entity)
     return Item(
@@ -46,7 +46,7 @@ def _present(context: Context, entity: Entity) -> tuple[tuple[Field, ...], str |
         state = observe_table(lake, entity.places(lake.settings).silver)
     except LakewrightError as error:
         return (), error.message
-    return state.columns, None if state.exists else "has no table yet: its first slice makes it"
+    return state.columns, None if state.exists else "has no table yet: the first slice creates it"
 
 
 def _columns(context: Context, entity: Entity, present: Iterable[Field]) -> Iterable[Column]:

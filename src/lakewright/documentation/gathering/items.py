@@ -29,7 +29,7 @@ _NOTHING = Documentation()
 
 
 def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool) -> Item:
-    """Return a relation with its columns, declared or found."""
+    """Return a relation with its columns, which are declared or read from its storage."""
     fields, note = _known(lambda: relation.fields(workspace))
     partitions = {each.name.lower() for each in relation.partitions}
     columns = [
@@ -59,9 +59,9 @@ def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool)
 def mapping_item(
     workspace: Workspace, outline: Workspace, name: str, *, is_checked: bool, is_traced: bool
 ) -> Item:
-    """Return a mapping with the columns that its frame has over inputs without rows."""
+    """Return a mapping with the columns of its frame, which is built over inputs without rows."""
     mapping = workspace.mapping(name)
-    assert isinstance(mapping, MappingModel)  # noqa: S101 - the registry's kinds all are
+    assert isinstance(mapping, MappingModel)  # noqa: S101 - as is every registered kind
     fields, note = _known(lambda: outline.fields(name))
     columns = [_column(each) for each in fields]
     if fields and is_traced:
@@ -96,12 +96,12 @@ def _sources(
         return {each.name: (Source(ref, each.name),) for each in known}
     try:
         return column_sources(outline, mapping.name)
-    except Exception:  # lineage is an extra: a plan that can't be read takes nothing from the page
+    except Exception:  # a plan that cannot be read must not cost the rest of the page
         return {}
 
 
 def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> Item:
-    """Return a target; its checks are of what it writes."""
+    """Return a target; its checks apply to the relation that it writes."""
     documentation = target.documentation
     item = Item(
         Ref("target", target.name),
@@ -116,7 +116,7 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
             return target.output(workspace).read(workspace)
         raise TargetError(
             f"a target of kind {target.kind} has no rows of its own to check",
-            remedy="Write the checks at the relation or mapping.",
+            remedy="Declare the checks with the relation or mapping.",
         )
 
     results = _results(workspace, documentation, read, is_checked=is_checked)
@@ -124,7 +124,7 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
 
 
 def described(item: Item, documentation: Documentation | None, results: Sequence[CheckResult]) -> Item:
-    """Return an item with what its documentation block says, and how its checks ended."""
+    """Return an item with the descriptions of its documentation block and the results of its checks."""
     if documentation is None:
         return item
     told = {each.name.lower(): each for each in documentation.columns}
@@ -139,7 +139,7 @@ def described(item: Item, documentation: Documentation | None, results: Sequence
         for column in item.columns
     ]
     known = {column.name.lower() for column in columns}
-    # Of columns that aren't known, the checks at least are told.
+    # Checks of unknown columns are shown with the item's own checks.
     rest = tuple(each for each in results if each.column is None or each.column.lower() not in known)
     return replace(
         item,
@@ -174,12 +174,12 @@ def _written(documentation: Documentation) -> Iterable[tuple[str | None, Iterabl
 
 
 def _known(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
-    """Return what is found, or nothing and why."""
+    """Return what `find` returns, or nothing and the error message."""
     try:
         return find(), None
     except LakewrightError as error:
         return (), error.message
-    except Exception as error:  # Spark's own words
+    except Exception as error:  # Spark raises errors of many types
         return (), f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 

@@ -1,6 +1,7 @@
-"""Which columns of its inputs each column of a mapping is made of.
+"""Column lineage: the columns of a mapping's inputs from which each of its columns is computed.
 
-The mapping is put together over empty inputs whose columns say whose they are; nothing is computed.
+The mapping is built over empty inputs whose columns are named after their mapping, and Spark's analysed plan
+is read (docs/decisions/013-column-lineage.md). No Spark job runs.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, 
     """Return the direct sources of each column of a mapping, by the column's name.
 
     Args:
-        outline: Frames with columns and no rows.
-        mapping: Its name.
+        outline: A workspace whose frames have columns and no rows.
+        mapping: Name of the mapping.
     """
-    traced = _Traced(outline, mapping)
+    traced = _TracedWorkspace(outline, mapping)
     text = traced.frame(mapping)._jdf.queryExecution().analyzed().toJSON()
     return {
         name: tuple(Source(Ref("mapping", origin), column) for origin, column in origins)
@@ -34,8 +35,8 @@ def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, 
     }
 
 
-class _Traced(Workspace):
-    """A workspace in which all mappings but one are leaves that carry their names."""
+class _TracedWorkspace(Workspace):
+    """A workspace in which every mapping but one is a leaf with marked column names."""
 
     def __init__(self, outline: Workspace, subject: str) -> None:
         super().__init__(outline.project, outline.scope, outline.lake, importer=outline, is_outline=True)
@@ -43,7 +44,7 @@ class _Traced(Workspace):
         self._subject = subject
 
     def frame(self, mapping: str) -> DataFrame:
-        """Return the one that is traced as it is, and any other as a leaf."""
+        """Return the frame of the traced mapping unchanged, and any other as a leaf."""
         if mapping == self._subject:
             return super().frame(mapping)
         return _leaf(self._outline.frame(mapping), mapping)
@@ -54,6 +55,7 @@ class _Traced(Workspace):
 
 
 def _leaf(frame: DataFrame, origin: str) -> DataFrame:
+    """Return an empty frame with the columns of `frame`, under names that carry their origin in the plan."""
     from pyspark.sql.types import StructField, StructType
 
     fields = [

@@ -1,4 +1,4 @@
-"""Joining items: who is read by whom, and what columns are made of from one end to the other."""
+"""Connecting gathered items: each with its neighbours, each column with the start of its lineage."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Columns: TypeAlias = Mapping[Source, Column]
 
 
 def connect_items(items: Sequence[Item]) -> list[Item]:
-    """Return the items, each with all its neighbours and each column with where it comes from.
+    """Return the items with all their neighbours, and their columns with sources, origins and descriptions.
 
-    Targets come with what they fill in `read_by`.
+    A gathered target lists in `read_by` what it writes.
     """
-    items = _neighbours(items)
-    items = _columns_of_filled(items)
+    items = _with_neighbours(items)
+    items = _with_column_sources(items)
     known = {_key(item.ref, column.name): column for item in items for column in item.columns}
     return [
         replace(
@@ -37,12 +37,12 @@ def connect_items(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _neighbours(items: Sequence[Item]) -> list[Item]:
+def _with_neighbours(items: Sequence[Item]) -> list[Item]:
     reads = {item.ref: dict.fromkeys(item.reads) for item in items}
     for item in items:
-        for filled in item.read_by:
-            if filled in reads:
-                reads[filled][item.ref] = None
+        for written in item.read_by:
+            if written in reads:
+                reads[written][item.ref] = None
     read_by: dict[Ref, dict[Ref, None]] = {item.ref: dict.fromkeys(item.read_by) for item in items}
     for ref, others in reads.items():
         for other in others:
@@ -53,10 +53,10 @@ def _neighbours(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _columns_of_filled(items: Sequence[Item]) -> list[Item]:
-    """Return the items with sources for columns of what targets fill, and of relations of entities.
+def _with_column_sources(items: Sequence[Item]) -> list[Item]:
+    """Return the items with sources for the columns of relations and entities that a target or entity writes.
 
-    A column of a relation is made of the column of the same name, in any case, of what its target reads.
+    The source of such a column is the column of the same name, in any case, of what the target reads.
     """
     by_ref = {item.ref: item for item in items}
 
@@ -100,7 +100,7 @@ def _key(ref: Ref, column: str) -> Source:
 
 
 def _origins(start: Source, known: Columns) -> Iterable[Source]:
-    """Yield the columns where what a column is made of begins; none where that is the column itself."""
+    """Yield the columns at the start of a column's lineage; none if it starts with the column itself."""
     seen: set[Source] = set()
     waiting = [start]
     while waiting:
@@ -117,7 +117,7 @@ def _origins(start: Source, known: Columns) -> Iterable[Source]:
 
 
 def _inherited(column: Column, known: Columns) -> str | None:
-    """Return the description of the one column of the same name that a column is made of, if it is one."""
+    """Return the description of the nearest source, as long as each column has one source of its name."""
     seen: set[Source] = set()
     while len(column.sources) == 1:
         (source,) = column.sources

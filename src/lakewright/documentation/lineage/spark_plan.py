@@ -1,8 +1,8 @@
-"""Which columns the columns of a frame are made of, by Spark's analysed plan.
+"""Reading column lineage from Spark's analysed plan.
 
-The plan comes as the JSON that Spark makes of it: a list of nodes, each before its children. Expressions in
-it are such lists too. Columns are known by their ids; those of a leaf say in their names whose they are, as
-Spark leaves metadata out of the JSON.
+Spark writes the plan as JSON: a list of nodes, each followed by its children. Expressions are such lists too.
+Columns are identified by their expression ids. The name of a leaf's column holds the mapping that it belongs
+to, because Spark does not write column metadata into the JSON.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any, TypeAlias
 __all__ = ["MARK", "sources_of"]
 
 MARK = "\x1f"
-"""Stands in the names of leaves' columns between whose they are and their own name."""
+"""Separates mapping and column in the name of a leaf's column; names in projects do not contain it."""
 
 Node: TypeAlias = Mapping[str, Any]
 Tree: TypeAlias = Sequence[Node]
 Origin: TypeAlias = tuple[str, str]
-"""Whose a leaf's column is, and its name."""
+"""The mapping that a leaf's column belongs to, and the column's name."""
 
 
 def sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
-    """Return each column of a plan's result with the leaves' columns that it is made of, in their order."""
-    reading = _Reading()
-    columns = reading.plan(plan)
-    return [(name, tuple(reading.origins(key))) for key, name in columns]
+    """Return each column of a plan's result with the leaf columns it is computed from, in their order."""
+    reader = _PlanReader()
+    columns = reader.plan(plan)
+    return [(name, tuple(reader.origins(key))) for key, name in columns]
 
 
 @dataclass(slots=True)
-class _Reading:
-    """What is known of the columns of a plan.
+class _PlanReader:
+    """Collects the dependencies between the columns of a plan.
 
     Attributes:
-        made_of: Ids of columns, with those that they are made of.
-        leaves: Ids of columns that carry an origin.
-        shared: Columns of common table expressions, by the expression's id.
+        made_of: The ids of the columns that each column is computed from, by its id.
+        leaves: The origins of leaf columns, by their ids.
+        shared: The columns of common table expressions, by the expression's id.
     """
 
     made_of: dict[int, dict[int, None]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Reading:
             waiting += reversed(self.made_of.get(at, {}))
 
     def plan(self, tree: Tree) -> list[tuple[int, str]]:
-        """Take in a plan, and return the ids and names of its columns."""
+        """Read a plan, and return the ids and names of its columns."""
         return self._node(tree, 0)[0]
 
     def _node(self, tree: Tree, position: int) -> tuple[list[tuple[int, str]], int]:
@@ -76,7 +76,7 @@ class _Reading:
 
     def _columns(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         kind = str(node["class"]).rpartition(".")[2]
-        known = _SHAPES.get(kind)
+        known = _NODES.get(kind)
         if known is not None:
             return known(self, node, children)
         if isinstance(node.get("output"), list):
@@ -84,7 +84,7 @@ class _Reading:
         return children[0] if children else []
 
     def _opaque(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        """A leaf; or a node that names its columns and makes each of all that it is given."""
+        """Return the columns of a leaf or of an unknown node, whose columns depend on all its inputs."""
         columns = _named(node["output"])
         if not children:
             for key, name in columns:
@@ -145,7 +145,7 @@ class _Reading:
         return columns
 
     def _expression(self, tree: Tree) -> None:
-        """Take in what the aliases in an expression are made of."""
+        """Record what the aliases in an expression are computed from."""
         inner = {
             index: self.plan(node["plan"]) for index, node in enumerate(tree) if _is_plan(node.get("plan"))
         }
@@ -164,23 +164,23 @@ class _Reading:
         self.made_of.setdefault(key, {}).update(dict.fromkeys(made_of))
 
 
-_SHAPES: Mapping[str, Callable[[_Reading, Node, list[list[tuple[int, str]]]], list[tuple[int, str]]]] = {
-    "Project": _Reading._projected,
-    "Aggregate": _Reading._projected,
-    "Join": _Reading._joined,
-    "Window": _Reading._windowed,
-    "Generate": _Reading._generated,
-    "Expand": _Reading._expanded,
-    "Union": _Reading._united,
-    "Intersect": _Reading._united,
-    "WithCTE": _Reading._with_shared,
-    "CTERelationDef": _Reading._share,
-    "CTERelationRef": _Reading._use_shared,
+_NODES: Mapping[str, Callable[[_PlanReader, Node, list[list[tuple[int, str]]]], list[tuple[int, str]]]] = {
+    "Project": _PlanReader._projected,
+    "Aggregate": _PlanReader._projected,
+    "Join": _PlanReader._joined,
+    "Window": _PlanReader._windowed,
+    "Generate": _PlanReader._generated,
+    "Expand": _PlanReader._expanded,
+    "Union": _PlanReader._united,
+    "Intersect": _PlanReader._united,
+    "WithCTE": _PlanReader._with_shared,
+    "CTERelationDef": _PlanReader._share,
+    "CTERelationRef": _PlanReader._use_shared,
 }
 
 
 def _expressions(node: Node) -> Iterator[Tree]:
-    """Yield the expressions in a node: lists of maps, however deep in lists."""
+    """Yield the expressions in a node: lists of maps, at any depth of lists."""
     for key, value in node.items():
         if key != "plan" and isinstance(value, list):
             yield from _trees(value)
@@ -200,12 +200,12 @@ def _is_plan(value: Any) -> bool:
 
 
 def _named(expressions: Sequence[Tree]) -> list[tuple[int, str]]:
-    """Return id and name of each expression that stands for a column."""
+    """Return the id and name of each expression that is a column."""
     return [(_key(tree[0]), str(tree[0].get("name", ""))) for tree in expressions if "exprId" in tree[0]]
 
 
 def _attributes(tree: Tree) -> Iterator[int]:
-    """Yield the ids of the columns in an expression, those of queries inside of it left out."""
+    """Yield the ids of the columns in an expression, without those of its subqueries."""
     for node in tree:
         if "exprId" in node and not node["num-children"] and "plan" not in node:
             yield _key(node)
@@ -216,7 +216,7 @@ def _key(node: Node) -> int:
 
 
 def _end(tree: Tree, index: int) -> int:
-    """Return the position after an expression and all that is inside of it."""
+    """Return the position after an expression and its children."""
     left = 1
     while left:
         left += int(tree[index]["num-children"]) - 1

@@ -1,1 +1,1 @@
-"""The project's documentation as pages: what was found, as HTML, Markdown or JSON. Knows no lake."""
+"""The documentation as HTML, Markdown or JSON, made from a `Document` alone."""

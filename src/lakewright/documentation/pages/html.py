@@ -96,7 +96,7 @@ def _check_counts(checks: Iterable[CheckResult]) -> _CheckCounts:
 
 
 class _Problem(NamedTuple):
-    """A line of the section "Needs a look"."""
+    """A line of the section "Needs attention"."""
 
     status: str
     item: Ref

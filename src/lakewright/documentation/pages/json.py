@@ -11,5 +11,5 @@ __all__ = ["json_files"]
 
 
 def json_files(document: Document) -> Mapping[str, str]:
-    """Return the one file, by its name."""
+    """Return the file's text by its name."""
     return {"documentation.json": json.dumps(document.as_json(), indent=2, ensure_ascii=False) + "\n"}

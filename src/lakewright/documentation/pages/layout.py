@@ -1,7 +1,8 @@
-"""Where the boxes and lines of a graph stand: in layers from left to right, with few crossings.
+"""The layout of a directed graph in layers from left to right, with few crossings.
 
-Layers by longest path, lines that pass a layer by stand-ins in it, order by the middle of the neighbours:
-Sugiyama, Tagawa, Toda, "Methods for Visual Understanding of Hierarchical System Structures" (1981).
+Layers are assigned by longest path, edges that span several layers get a dummy node in each, and nodes are
+ordered by the barycentre of their neighbours: Sugiyama, Tagawa, Toda, "Methods for Visual Understanding of
+Hierarchical System Structures" (1981). docs/decisions/014-graph-layout.md says why no library does this.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ __all__ = ["Box", "Drawing", "lay_out"]
 
 N = TypeVar("N", bound=Hashable)
 
-HEIGHT, GAP, BETWEEN, THROUGH, APART = 30.0, 12.0, 64.0, 10.0, 28.0
-"""Of a box, between boxes, between layers, of a line that passes a layer, between parts of the graph."""
+BOX_HEIGHT, DUMMY_HEIGHT = 30.0, 10.0
+BOX_GAP, LAYER_GAP, PART_GAP = 12.0, 64.0, 28.0
+"""Pixels between the boxes of a layer, between layers, and between connected parts of the graph."""
 
 SWEEPS = 8
+"""Passes over the layers, to and fro, for order and position."""
 
 
 class Box(NamedTuple):
-    """A box by its left upper corner."""
+    """A box by its upper left corner and size, in pixels."""
 
     x: float
     y: float
@@ -33,10 +36,11 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(Generic[N]):
-    """A graph with places.
+    """A graph with the positions of its nodes and edges, in pixels.
 
     Attributes:
-        lines: For each edge the points that it passes, from the right side of one box to the left of another.
+        boxes: The box of each node.
+        lines: The points of each edge, from the right side of one box to the left side of another.
     """
 
     width: float
@@ -46,11 +50,11 @@ class Drawing(Generic[N]):
 
 
 def lay_out(widths: Mapping[N, float], edges: Iterable[tuple[N, N]]) -> Drawing[N]:
-    """Return places for nodes that have an edge; those without any are left out.
+    """Return the positions of all nodes that have an edge.
 
     Args:
         widths: Width of each node's box.
-        edges: Pairs of nodes, drawn from left to right; in a circle, one of them goes back.
+        edges: Pairs of nodes, drawn from left to right; one edge of each cycle goes back.
     """
     known = dict.fromkeys((a, b) for a, b in edges if a != b and a in widths and b in widths)
     boxes: dict[N, Box] = {}
@@ -60,8 +64,8 @@ def lay_out(widths: Mapping[N, float], edges: Iterable[tuple[N, N]]) -> Drawing[
         layers = _Layers(widths, part)
         layers.arrange()
         low, right = layers.place(top, boxes, lines)
-        top, width = low + APART, max(width, right)
-    return Drawing(width, max(0.0, top - APART), boxes, lines)
+        top, width = low + PART_GAP, max(width, right)
+    return Drawing(width, max(0.0, top - PART_GAP), boxes, lines)
 
 
 def _parts(edges: Iterable[tuple[N, N]]) -> list[list[tuple[N, N]]]:
@@ -82,8 +86,8 @@ def _parts(edges: Iterable[tuple[N, N]]) -> list[list[tuple[N, N]]]:
     return sorted(parts.values(), key=len, reverse=True)
 
 
-class _Through(NamedTuple):
-    """Stands for an edge in a layer that it passes."""
+class _Dummy(NamedTuple):
+    """Stands for an edge in a layer that it crosses."""
 
     edge: tuple[Hashable, Hashable]
     layer: int
@@ -91,18 +95,18 @@ class _Through(NamedTuple):
 
 @dataclass(slots=True)
 class _Layers(Generic[N]):
-    """One connected part."""
+    """A connected part of the graph."""
 
     widths: Mapping[N, float]
     edges: list[tuple[N, N]]
-    layers: list[list[N | _Through]] = field(init=False, default_factory=list)
-    before: dict[N | _Through, list[N | _Through]] = field(init=False, default_factory=dict)
-    after: dict[N | _Through, list[N | _Through]] = field(init=False, default_factory=dict)
-    chains: dict[tuple[N, N], list[N | _Through]] = field(init=False, default_factory=dict)
+    layers: list[list[N | _Dummy]] = field(init=False, default_factory=list)
+    before: dict[N | _Dummy, list[N | _Dummy]] = field(init=False, default_factory=dict)
+    after: dict[N | _Dummy, list[N | _Dummy]] = field(init=False, default_factory=dict)
+    chains: dict[tuple[N, N], list[N | _Dummy]] = field(init=False, default_factory=dict)
 
     def arrange(self) -> None:
-        """Give every node a layer, and a place in its order."""
-        forward = _without_circles(self.edges)
+        """Assign each node to a layer and order the layers."""
+        forward = _acyclic(self.edges)
         ranks = _ranks(forward)
         self.layers = [[] for _ in range(max(ranks.values()) + 1)]
         self.before, self.after = defaultdict(list), defaultdict(list)
@@ -110,12 +114,12 @@ class _Layers(Generic[N]):
             self.layers[rank].append(node)
         for a, b in self.edges:
             first, last = (a, b) if (a, b) in forward else (b, a)
-            passed: list[N | _Through] = [
-                _Through((first, last), rank) for rank in range(ranks[first] + 1, ranks[last])
+            passed: list[N | _Dummy] = [
+                _Dummy((first, last), rank) for rank in range(ranks[first] + 1, ranks[last])
             ]
             for each, rank in zip(passed, range(ranks[first] + 1, ranks[last]), strict=True):
                 self.layers[rank].append(each)
-            chain: list[N | _Through] = [first, *passed, last]
+            chain: list[N | _Dummy] = [first, *passed, last]
             self.chains[a, b] = chain if first == a else chain[::-1]
             for left, right in pairwise(chain):
                 self.after[left].append(right)
@@ -138,28 +142,28 @@ class _Layers(Generic[N]):
         boxes: dict[N, Box],
         lines: dict[tuple[N, N], Sequence[tuple[float, float]]],
     ) -> tuple[float, float]:
-        """Put down boxes and lines below `top`; return the lowest and the rightmost point."""
+        """Add the boxes and lines of this part below `top`, and return its lowest and rightmost point."""
         middles = self._middles()
         highest = min(middles[n] - _height(n) / 2 for layer in self.layers for n in layer)
         x = 0.0
-        sides: dict[N | _Through, tuple[float, float]] = {}
+        sides: dict[N | _Dummy, tuple[float, float]] = {}
         wides = [max(self._width(node) for node in layer) for layer in self.layers]
         for layer, wide in zip(self.layers, wides, strict=True):
             for node in layer:
                 y = middles[node] - highest + top
                 sides[node] = (x, y)
-                if not isinstance(node, _Through):
-                    boxes[node] = Box(x, y - HEIGHT / 2, self._width(node), HEIGHT)
-            x += wide + BETWEEN
+                if not isinstance(node, _Dummy):
+                    boxes[node] = Box(x, y - BOX_HEIGHT / 2, self._width(node), BOX_HEIGHT)
+            x += wide + LAYER_GAP
         for edge, chain in self.chains.items():
             lines[edge] = list(self._points(chain, sides, wides))
         low = max(y + _height(node) / 2 for node, (_, y) in sides.items())
-        return low, x - BETWEEN
+        return low, x - LAYER_GAP
 
     def _points(
         self,
-        chain: Sequence[N | _Through],
-        sides: Mapping[N | _Through, tuple[float, float]],
+        chain: Sequence[N | _Dummy],
+        sides: Mapping[N | _Dummy, tuple[float, float]],
         wides: Sequence[float],
     ) -> Iterable[tuple[float, float]]:
         first, *passed, last = chain
@@ -168,18 +172,18 @@ class _Layers(Generic[N]):
         yield (x + self._width(first) if is_forward else x), y
         for node in passed:
             x, y = sides[node]
-            wide = wides[node.layer] if isinstance(node, _Through) else 0.0
+            wide = wides[node.layer] if isinstance(node, _Dummy) else 0.0
             ends = [(x, y), (x + wide, y)]
             yield from ends if is_forward else ends[::-1]
         x, y = sides[last]
         yield (x if is_forward else x + self._width(last)), y
 
-    def _width(self, node: N | _Through) -> float:
-        return 0.0 if isinstance(node, _Through) else self.widths[node]
+    def _width(self, node: N | _Dummy) -> float:
+        return 0.0 if isinstance(node, _Dummy) else self.widths[node]
 
-    def _middles(self) -> dict[N | _Through, float]:
-        """Return the height at which each node stands, near those before and after it."""
-        middles: dict[N | _Through, float] = {}
+    def _middles(self) -> dict[N | _Dummy, float]:
+        """Return the vertical centre of each node, close to those of its neighbours."""
+        middles: dict[N | _Dummy, float] = {}
         for layer in self.layers:
             _spread(layer, dict.fromkeys(layer, 0.0), middles)
         for sweep in range(SWEEPS):
@@ -192,7 +196,7 @@ class _Layers(Generic[N]):
 
 
 def _height(node: object) -> float:
-    return THROUGH if isinstance(node, _Through) else HEIGHT
+    return DUMMY_HEIGHT if isinstance(node, _Dummy) else BOX_HEIGHT
 
 
 def _middle(places: Sequence[float], otherwise: float) -> float:
@@ -200,17 +204,17 @@ def _middle(places: Sequence[float], otherwise: float) -> float:
 
 
 def _spread(layer: Sequence[N], wanted: Mapping[N, float], middles: dict[N, float]) -> None:
-    """Put the nodes of a layer as near to where they are wanted as their order and their heights let them.
+    """Place the nodes of a layer as close to their wanted positions as order and heights allow.
 
-    Neighbours that would overlap become a block, which stands at the mean of what its members want.
+    Nodes that would overlap are joined into a block, which is placed at the mean of its members' wishes.
     """
     blocks: list[tuple[float, float, list[N]]] = []  # sum of wanted tops, height with gaps, members
     for node in layer:
-        members, height = [node], _height(node) + GAP
+        members, height = [node], _height(node) + BOX_GAP
         total = wanted[node] - _height(node) / 2
         while blocks and blocks[-1][0] / len(blocks[-1][2]) + blocks[-1][1] > total / len(members):
             last_total, last_height, last_members = blocks.pop()
-            # What a member wants is told as the top that its block would have.
+            # A member's wanted position is expressed as the top of its block.
             total = last_total + total - last_height * len(members)
             members, height = last_members + members, last_height + height
         blocks.append((total, height, members))
@@ -218,11 +222,11 @@ def _spread(layer: Sequence[N], wanted: Mapping[N, float], middles: dict[N, floa
         top = total / len(members)
         for node in members:
             middles[node] = top + _height(node) / 2
-            top += _height(node) + GAP
+            top += _height(node) + BOX_GAP
 
 
-def _without_circles(edges: Sequence[tuple[N, N]]) -> dict[tuple[N, N], None]:
-    """Return the edges, those turned round that would close a circle."""
+def _acyclic(edges: Sequence[tuple[N, N]]) -> dict[tuple[N, N], None]:
+    """Return the edges, with those reversed that would close a cycle."""
     after: dict[N, list[N]] = defaultdict(list)
     for a, b in edges:
         after[a].append(b)
@@ -246,7 +250,7 @@ def _without_circles(edges: Sequence[tuple[N, N]]) -> dict[tuple[N, N], None]:
 
 
 def _ranks(edges: Mapping[tuple[N, N], None]) -> dict[N, int]:
-    """Return the layer of each node: as far left as what comes before it lets it, but near what follows."""
+    """Return the layer of each node by longest path; nodes without predecessors move next to a successor."""
     before: dict[N, list[N]] = defaultdict(list)
     after: dict[N, list[N]] = defaultdict(list)
     nodes: dict[N, None] = {}

@@ -1,4 +1,4 @@
-"""The documentation as one page of Markdown, as GitHub and most wikis show it."""
+"""The documentation as one Markdown page, for GitHub and most wikis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!$&+\-])")
 
 
 def markdown_files(document: Document) -> Mapping[str, str]:
-    """Return the one file, by its name."""
+    """Return the page by its file name."""
     return {"documentation.md": "\n".join(_lines(document)).rstrip() + "\n"}
 
 
@@ -52,9 +52,9 @@ def _lines(document: Document) -> Iterator[str]:
 def _bad_checks(document: Document) -> Iterator[str]:
     bad = [(item, check) for item, check in document.checks() if check.is_bad]
     if bad:
-        yield from ("## Checks that fail", "")
+        yield from ("## Failed checks", "")
         yield from _table(
-            ("where", "what must hold", "how it ended"),
+            ("item", "check", "result"),
             ((_link(item.ref), _text(check.label), _text(_ending(check))) for item, check in bad),
         )
 
@@ -69,9 +69,9 @@ def _item(item: Item) -> Iterator[str]:
     yield f"- kind: {_text(item.kind)}"
     for name, value in item.facts:
         yield f"- {_text(name)}: {_text(value)}"
-    for told, refs in (("made of", item.reads), ("read by", item.read_by)):
+    for title, refs in (("reads", item.reads), ("read by", item.read_by)):
         if refs:
-            yield f"- {told}: {', '.join(map(_link, refs))}"
+            yield f"- {title}: {', '.join(map(_link, refs))}"
     for ending in item.endings:
         why = f": {'; '.join(ending.reasons)}" if ending.reasons else ""
         yield f"- {ending.phase}: {_text(f'{ending.status}{why}')}"
@@ -122,19 +122,19 @@ def _source(source: Source) -> str:
 def _checks(checks: Sequence[CheckResult]) -> Iterator[str]:
     if checks:
         yield from _table(
-            ("check", "how it ended", "meaning"),
+            ("check", "result", "description"),
             ((_text(each.label), _text(_ending(each)), _text(each.description or "")) for each in checks),
         )
     for each in checks:
         if each.sample.rows:
-            yield from (f"Rows that fail: {_text(each.label)}", "")
+            yield from (f"Failing rows: {_text(each.label)}", "")
             rows = [[_text("null" if value is None else value) for value in row] for row in each.sample.rows]
             yield from _table(list(map(_text, each.sample.columns)), rows)
 
 
 def _ending(check: CheckResult) -> str:
     if check.status is CheckStatus.NOT_RUN:
-        return "not tried"
+        return "not run"
     return ", ".join(filter(None, (check.status.value, counts_of(check), check.message)))
 
 
@@ -151,5 +151,5 @@ def _link(ref: Ref) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text that means nothing but itself, on one line."""
+    """Return a text on one line, with every character that has a meaning in Markdown escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

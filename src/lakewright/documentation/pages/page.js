@@ -7,7 +7,7 @@
   const found = document.getElementById("found");
   const filters = all("[data-filter]");
 
-  // Light or dark: as the system says, until somebody chooses. Storage may be forbidden.
+  // Light or dark follows the system until the reader chooses. The browser may deny access to storage.
   const kept = (act) => { try { return act(window.localStorage); } catch { return null; } };
   const chosen = kept((storage) => storage.getItem("lakewright-theme"));
   if (chosen) root.dataset.theme = chosen;
@@ -78,7 +78,7 @@
   open();
   window.addEventListener("beforeprint", () => { for (const item of items) item.open = true; });
 
-  // In the drawing: whatever leads to a box, and whatever it leads to.
+  // In the graph, a box under the pointer highlights its ancestors and descendants.
   const graph = document.querySelector(".graph");
   if (graph) {
     const lines = all(".line", graph);

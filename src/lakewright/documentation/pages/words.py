@@ -1,4 +1,4 @@
-"""Words that all pages share."""
+"""Titles, names and counts that all page formats share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lakewright.documentation.document import CheckResult, Ref
 __all__ = ["CHAPTERS", "anchor", "counts_of", "where"]
 
 CHAPTERS = {"target": "Targets", "entity": "Entities", "relation": "Relations", "mapping": "Mappings"}
-"""Titles of the chapters, in their order."""
+"""Titles of the chapters by category, in their order on the page."""
 
 
 def counts_of(check: CheckResult) -> str:
-    """Return how many rows are as they must be, and how many aren't.
+    """Return the number of rows that passed and failed a check; empty if nothing was counted.
 
     Example:
         >>> counts_of(CheckResult("notNull", "x is not null", passed=1200, failed=3))
@@ -25,7 +25,7 @@ def counts_of(check: CheckResult) -> str:
 
 
 def where(ref: Ref) -> str:
-    """Return an item as a reader knows it.
+    """Return an item with its category.
 
     Example:
         >>> where(Ref("relation", "prices"))
@@ -35,7 +35,7 @@ def where(ref: Ref) -> str:
 
 
 def anchor(ref: Ref) -> str:
-    """Return the name of an item's place on the page, whatever its own name holds.
+    """Return the anchor of an item; characters that are unsafe in an id are encoded.
 
     Example:
         >>> anchor(Ref("relation", 'a "b"'))
