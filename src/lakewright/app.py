@@ -50,8 +50,8 @@ from lakewright.run.docs import Docs, DocsRequest, write_docs
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
-from lakewright.slices.application import application_of
-from lakewright.slices.process import Bench, ProcessingOptions, process_pending
+from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.spark.metastore import CATALOG
 from lakewright.spark.session import OwnSession, Sessions, SessionSettings, throw_away_conf
@@ -68,6 +68,7 @@ from lakewright.stores.registry import check_manifest, open_lazily, read_store, 
 from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.entity.maintenance import Maintenance, look_at_silver, maintain
+from lakewright.targets.entity.work import processing_context
 from lakewright.workspace.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -342,7 +343,10 @@ class App:
             permissions=permissions,
             wait=wait,
         )
-        result = process_pending(self._bench(found, options, interruption), found, slice=slice)
+        run_options = RunOptions(permissions=permissions, wait=wait)
+        workspace = Workspace(self.project, self.project.scope, self.lake)
+        context = self._context(run_options, self.store, interruption)(workspace)
+        result = process_pending(processing_context(context, found, options), found, slice=slice)
         if result.slices and result.error is None and not result.is_stopped:
             self._keep_in_shape(found)
         return result
@@ -373,20 +377,6 @@ class App:
     def _leases(self, store: Store) -> Leases:
         return Leases(
             store, this_process(self.run_id), self.ids, duration=self.lease_duration, is_dead=is_dead
-        )
-
-    def _bench(self, entity: Entity, options: ProcessingOptions, interruption: Interruption | None) -> Bench:
-        return Bench(
-            lake=self.lake,
-            ledger=self.ledger,
-            holder=this_process(self.run_id),
-            application=application_of(self.project.name, entity),
-            clock=self.clock,
-            lease=self.lease_duration,
-            takeover=self.takeover,
-            is_stopping=lambda: interruption is not None and interruption.signal is not None,
-            warn=log.warning,
-            options=options,
         )
 
     def run(self, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:

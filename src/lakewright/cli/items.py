@@ -12,8 +12,8 @@ from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
 from lakewright.manifest.store import Query, Store
-from lakewright.slices.discover import natural_key
-from lakewright.slices.pending import sort_out
+from lakewright.slices.discover import natural_key, slice_name
+from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "entity_application",
     "project_applications",
     "recorded_application",
-    "slice_of",
 ]
 
 VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -71,7 +70,7 @@ class Row:
     @property
     def slice(self) -> str:
         """The slice's name."""
-        return slice_of(self.item)
+        return slice_name(self.item)
 
     @property
     def entity(self) -> str | None:
@@ -145,12 +144,6 @@ def choice_of(words: Iterable[str]) -> Choice:
     return Choice(frozenset(verdicts), frozenset(states))
 
 
-def slice_of(item: Item) -> str:
-    """Return the name of an item's slice, or the end of the item's id where it was recorded without."""
-    named = item.new.note.get("slice") if item.new is not None else None
-    return str(named or item.item_id.rstrip("/").rpartition("/")[2])
-
-
 class Listing:
     """Makes rows of items; what holds an application's slices back is looked up once."""
 
@@ -170,7 +163,7 @@ class Listing:
     def _obstacle(self, row: Row) -> str | None:
         if row.application not in self._held:
             query = Query(application=row.application, verdicts=BLOCKING)
-            self._held[row.application] = sort_out(self._store.select(query), row.application).held
+            self._held[row.application] = sort_pending(self._store.select(query), row.application).held
         held = self._held[row.application]
         if held is None or natural_key(Row(held, row.application, Verdict.UNKNOWN).slice) > natural_key(
             row.slice

@@ -20,7 +20,7 @@ from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Query
 from lakewright.plan.resource import Resource
 from lakewright.slices.application import application_of
-from lakewright.slices.reconcile import Mismatch, mismatches, strangers
+from lakewright.slices.reconcile import Mismatch, foreign_commits, mismatches
 from lakewright.spec.models.places import Address
 from lakewright.targets.lease import hold_leases
 from lakewright.transform.system import SystemColumns
@@ -104,12 +104,12 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     found = tuple(mismatches(items, application, log, last))
     system = _system(context, entity)
     if not has_rules(entity, state.names, system):
-        return Diagnosis(None, mismatches=found, strangers=strangers(log))
+        return Diagnosis(None, mismatches=found, strangers=foreign_commits(log))
     session = strict_session(lake)
     patient = _patient(context, entity, session, state)
     findings = diagnose(patient)
     since = _since(session, patient, address, findings, log) if findings else {}
-    return Diagnosis(state.version, findings, since, found, strangers(log))
+    return Diagnosis(state.version, findings, since, found, foreign_commits(log))
 
 
 def _since(

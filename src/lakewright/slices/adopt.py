@@ -1,4 +1,4 @@
-"""Adopting an entity's table before any slice is processed, as CREATE does.
+"""Adoption of an entity's table before any slice is processed, as CREATE does it.
 
 Source: `lifecycles-and-phases.md`, "Phases" (CREATE migrates what is there).
 """
@@ -10,8 +10,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Token, strict_session
-from lakewright.slices.check import unchanged_slice
-from lakewright.slices.pending import slice_name
+from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
 from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.failures import translated
@@ -19,30 +18,31 @@ from lakewright.strategies.schema_fit import fit_slice
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
-    from lakewright.slices.bench import Bench
+    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["adopt_before"]
+__all__ = ["adopt_table"]
 
 
-def adopt_before(bench: Bench, entity: Entity, item: Item) -> Mapping[str, int]:
-    """Return the numbers of the table's rows after the entity has adopted it.
+def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mapping[str, int]:
+    """Adopt an entity's table; return the counts of its rows.
 
     Args:
-        bench: What to work with.
+        context: What to work with.
         entity: The entity.
-        item: Of the slice that is processed next; it is only looked at.
+        item: The item of the next slice, whose columns say how rows are hashed; it is only read.
 
     Raises:
-        TargetError: The slice can't be read, or what the table's rows mean isn't clear; nothing was written.
+        TargetError: The slice cannot be read, or the meaning of the table's rows is not clear; nothing was
+            written.
     """
-    name, session = slice_name(item), strict_session(bench.lake)
-    slice_ = unchanged_slice(bench.lake, entity.places(bench.lake.settings).bronze, item)
-    at = bench.clock().astimezone(UTC)
-    app_id = str(bench.application)
+    name, session = slice_name(item), strict_session(context.lake)
+    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
+    at = context.clock().astimezone(UTC)
+    token = Token(str(context.application), 0, {"run": context.holder.run_id, "before": item.item_id})
     try:
         fit = fit_slice(
-            bench.lake,
+            context.lake,
             session,
             entity,
             read_slice(session, slice_, entity),
@@ -51,16 +51,8 @@ def adopt_before(bench: Bench, entity: Entity, item: Item) -> Mapping[str, int]:
             at=at,
             allow_data_loss=False,
         )
-        token = Token(app_id, 0, {"run": bench.holder.run_id, "before": item.item_id})
         return adopt(
-            bench.lake,
-            session,
-            entity,
-            fit.prepared,
-            fit.state,
-            at=at,
-            token=token,
-            check=lambda: None,
+            context.lake, session, entity, fit.prepared, fit.state, at=at, token=token, check=lambda: None
         )
     except Exception as error:
         raise translated(error, entity, name) from error

@@ -1,7 +1,9 @@
-"""One slice under its lock: found in the table already, or read, applied and recorded.
+"""Processing of one slice under its lock: the slice is read, applied to its table and recorded.
 
-Source: `processing-manifest.md`, "State". What lies between lock and release is safe to repeat: the table
-tells whether an attempt's commit landed.
+A commit that an earlier attempt left in the table is recorded instead. Everything between lock and release is
+safe to repeat, because the table knows whether an attempt's commit landed.
+
+Source: `processing-manifest.md`, "State".
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,183 +27,223 @@ from lakewright.errors import (
     SparkUnavailable,
     StoreUnavailable,
 )
-from lakewright.lake.commit import LandedCommit, find_commit, strict_session
+from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
-from lakewright.slices.check import unchanged_slice
-from lakewright.slices.pending import slice_name
+from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
-from lakewright.slices.recover_from_log import numbers_of, told_by
+from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
 from lakewright.slices.result import SliceResult
-from lakewright.slices.window import lower_ends
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
-from lakewright.strategies.apply import Applied, Order, apply
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.strategies.adopting.commit import adopt
+from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translated
+from lakewright.strategies.full import apply_full
+from lakewright.strategies.historic import apply_historic
+from lakewright.strategies.merge import apply_merge
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad, fit_request, prepare_load
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.manifest.claim import Claim
-    from lakewright.slices.bench import Bench
+    from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
-    from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["Attempts"]
+__all__ = ["SliceProcessor"]
 
 ATTEMPTS = 3
-"""Times that a slice is compared anew because the table changed meanwhile."""
+"""Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
 
 TICK = timedelta(microseconds=1)
+"""Least difference between the processing times of two slices: Spark keeps times in microseconds."""
+
+_STRATEGIES: Mapping[Strategy, Callable[[SliceLoad], Summary]] = {
+    Strategy.FULL: apply_full,
+    Strategy.MERGE: apply_merge,
+    Strategy.HISTORIC: apply_historic,
+}
 
 
-class Attempts:
-    """Attempts at slices of one entity, one after the other.
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A slice that was applied to its table, and the counts of the table's rows if it was adopted before."""
+
+    load: SliceLoad
+    summary: Summary
+    adopted: Mapping[str, int] | None
+
+
+class SliceProcessor:
+    """Processes slices of one entity, one after the other.
 
     Args:
-        bench: What to work with.
+        context: What to work with.
         entity: The entity.
-        strategy: By which they are processed.
-        given: The processing time, where the caller gave one.
+        given: The processing time, if the caller gave one.
         late: Ids of items that are older than one already processed.
     """
 
     def __init__(
-        self,
-        bench: Bench,
-        entity: Entity,
-        strategy: Strategy,
-        *,
-        given: datetime | None,
-        late: frozenset[str],
+        self, context: ProcessingContext, entity: Entity, *, given: datetime | None, late: frozenset[str]
     ) -> None:
-        self.bench = bench
+        self.context = context
         self.entity = entity
-        self.strategy = strategy
+        self.strategy = context.strategy_for(entity)
         self.given = given
         self.late = late
-        self.places = entity.places(bench.lake.settings)
-        self.app_id = str(bench.application)
+        self.places = entity.places(context.lake.settings)
+        self.app_id = str(context.application)
         self.last_time: datetime | None = None
 
     @cached_property
     def session(self) -> SparkSession:
-        """A session of this entity's own, started when a slice is read."""
-        return strict_session(self.bench.lake)
+        """The Spark session of this entity, started when its first slice is read."""
+        return strict_session(self.context.lake)
 
     def process(self, claim: Claim, heartbeat: Heartbeat) -> SliceResult:
-        """Return what came of a claimed slice; the claim is ended, whatever happens.
+        """Process a claimed slice; the claim is ended, whatever happens.
 
         Raises:
-            LakewrightError: It could not be processed; the manifest has it as failed or, where nothing was
-                wrong with it, as ready again.
-            KeyboardInterrupt: The run was made to end; the manifest has it as ready again.
+            LakewrightError: The slice could not be processed. The manifest has its item as failed, or as
+                ready if the slice is not to blame.
+            KeyboardInterrupt: The run was interrupted; the manifest has the item as ready.
         """
         heartbeat.keep(claim.lease)
         name = slice_name(claim.item)
         try:
             reach_failpoint("after_lock")
-            return self._attempt(claim, lambda: heartbeat.check(claim.lease))
+            return self._find_or_apply(claim, lambda: heartbeat.check(claim.lease))
         except (LeaseLost, StoreUnavailable):
             raise
         except (NotInstalled, OperatorError, SparkUnavailable) as error:
-            self._let_go(claim, heartbeat, f"not done: {error.message}")
+            self._release(claim, heartbeat, f"not done: {error.message}")
             raise
         except Exception as error:
-            if self.bench.is_cut_off():
-                self._let_go(claim, heartbeat, "the run was interrupted")
+            if self.context.is_cut_off():
+                self._release(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
             if is_jvm_failure(error):
-                self._let_go(claim, heartbeat, "Spark's JVM failed")
+                self._release(claim, heartbeat, "Spark's JVM failed")
                 raise jvm_failure(name, error) from error
             heartbeat.drop(claim.lease)
-            ours = translated(error, self.entity, name, table=self.places.silver.location or "")
-            self.record_failure(claim, ours, error)
+            ours = self._translated(error, name)
+            self._record_failure(claim, ours, error)
             if ours is error:
-                raise  # raised from itself, it would forget what it came from
+                raise  # `raise ours from error` would lose the error's own cause
             raise ours from error
         except BaseException:
-            self._let_go(claim, heartbeat, "the run was interrupted")
+            self._release(claim, heartbeat, "the run was interrupted")
             raise
         finally:
             heartbeat.drop(claim.lease)
 
-    def _let_go(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
-        """Make the item ready again, if it is still this claim that holds it."""
+    def _release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
+        """Make the item ready again, unless another claim holds it by now."""
         heartbeat.drop(claim.lease)
-        held = self.bench.ledger.item(claim.item_id).processing
+        held = self.context.ledger.item(claim.item_id).processing
         if held is not None and held.record_id == claim.record_id:
-            self.bench.ledger.release(claim.item_id, reason, is_forced=True)
+            self.context.ledger.release(claim.item_id, reason, is_forced=True)
 
-    def record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
-        """End a claim with FAILED: `ours` says why, `error` is where it came from."""
+    def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
+        """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""
         trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
         holds_back = not isinstance(ours, LateSliceError)
-        self.bench.ledger.failed(
+        self.context.ledger.failed(
             claim, failure(ours, stack_trace=trace, holds_back=holds_back), holds_back=holds_back
         )
 
-    def _attempt(self, claim: Claim, check: Callable[[], None]) -> SliceResult:
-        """Find the slice's commit, or make it; whoever was in between, the table is asked again."""
-        lake, silver = self.bench.lake, self.places.silver
+    def _find_or_apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
+        """Find the slice's commit in the table, or make it; start over if another writer was faster."""
+        lake, silver = self.context.lake, self.places.silver
         for attempt in range(1, ATTEMPTS + 1):
             fact = find_commit(lake, silver, self.app_id, claim.token)
             if fact is not None:
-                return self._adopt(claim, fact)
+                return self._record_landed(claim, fact)
             try:
-                return self._apply(claim, check)
+                return self._apply(claim, check_lease)
             except (CommitConflict, LeaseLost) as error:
-                check()
+                check_lease()
                 if attempt == ATTEMPTS:
                     raise
-                self.bench.warn(f"{slice_name(claim.item)}: {error.message}; compared anew")
+                self.context.warn(f"{slice_name(claim.item)}: {error.message}; comparing again")
         raise AssertionError("the last attempt returns or raises")
 
-    def _adopt(self, claim: Claim, fact: LandedCommit) -> SliceResult:
-        """Tell the manifest of a commit that landed before it could be told."""
-        summary, content = told_by(fact, self.strategy)
+    def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
+        """Record a commit that landed before the manifest was told."""
+        summary, content = summary_from_commit(fact, self.strategy)
         self._record(claim, summary, content)
         return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True)
 
-    def _apply(self, claim: Claim, check: Callable[[], None]) -> SliceResult:
+    def _apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
+        """Read the slice, apply its strategy and record the result."""
         started = time.monotonic()
-        self._refuse_late(claim)
+        self._check_not_late(claim)
         slice_ = self._unchanged_slice(claim)
-        at = self._next_time()
-        name = slice_name(claim.item)
+        request = self._request(claim, slice_, check_lease)
         try:
             frame = read_slice(self.session, slice_, self.entity)
             reach_failpoint("after_read")
-            applied = apply(
-                self.bench.lake, self.session, self.entity, frame, self._order(claim, slice_, at, check)
-            )
+            applied = self._apply_strategy(frame, request)
         except LakewrightError:
             raise
         except Exception as error:
-            raise translated(error, self.entity, name, table=self.places.silver.location or "") from error
+            raise self._translated(error, slice_.name) from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
-        self._record(claim, summary, self._content(slice_, at, applied))
+        self._record(claim, summary, self._record_content(slice_, applied))
+        return SliceResult(slice_.name, claim.item_id, summary, warnings=self._warn(slice_, applied))
+
+    def _apply_strategy(self, frame: DataFrame, request: LoadRequest) -> _Applied:
+        """Apply the strategy in one commit, or in none if nothing changes; adopt the table first if asked."""
+        adopted = self._adopt(frame, request)
+        load = prepare_load(self.context.lake, self.session, self.entity, frame, request)
+        reach_failpoint("after_facts")
+        return _Applied(load, _STRATEGIES[self.strategy](load), adopted)
+
+    def _adopt(self, frame: DataFrame, request: LoadRequest) -> Mapping[str, int] | None:
+        """Adopt the existing table if the entity asks for it; return the counts of its rows."""
+        lake, entity = self.context.lake, self.entity
+        if not is_adoptable(entity, observe_table(lake, self.places.silver)):
+            return None
+        fit = fit_request(lake, self.session, entity, frame, request)
+        return adopt(
+            lake,
+            self.session,
+            entity,
+            fit.prepared,
+            fit.state,
+            at=request.at,
+            token=request.token,
+            check=request.check_lock,
+        )
+
+    def _warn(self, slice_: Slice, applied: _Applied) -> tuple[str, ...]:
+        """Warn of an adopted table and of drift; return the warnings about drift."""
         if applied.adopted is not None:
-            self.bench.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
-        warnings = () if applied.drift is None else applied.drift.messages
+            self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
+        warnings = applied.load.drift.messages if applied.load.drift else ()
         for warning in warnings:
-            self.bench.warn(f"{name}: {warning}")
-        return SliceResult(name, claim.item_id, summary, warnings=warnings)
+            self.context.warn(f"{slice_.name}: {warning}")
+        return warnings
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")
-        self.bench.ledger.processed(claim, {**content, **numbers_of(summary)})
+        self.context.ledger.processed(claim, {**content, **metrics_content(summary)})
 
-    def _refuse_late(self, claim: Claim) -> None:
-        noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True
-        if (
-            claim.item_id not in self.late
-            or self.bench.options.permissions.allow_late
-            or noted
-            or self.entity.settings.late_slices == "apply"
-        ):
+    def _check_not_late(self, claim: Claim) -> None:
+        """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
+        is_noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True
+        is_allowed = (
+            self.entity.settings.late_slices == "apply" or self.context.options.permissions.allow_late
+        )
+        if claim.item_id not in self.late or is_allowed or is_noted:
             return
         raise LateSliceError(
             f"the slice {slice_name(claim.item)} is older than one that is already processed",
@@ -209,34 +251,34 @@ class Attempts:
         )
 
     def _unchanged_slice(self, claim: Claim) -> Slice:
-        return unchanged_slice(self.bench.lake, self.places.bronze, claim.item)
+        return find_unchanged_slice(self.context.lake, self.places.bronze, claim.item)
 
     def _next_time(self) -> datetime:
-        """The processing time of the next slice: later than that of the last one of this run."""
-        at = self.given or self.bench.clock().astimezone(UTC)
+        """Return the processing time of the next slice: later than that of this run's previous slice."""
+        at = self.given or self.context.clock().astimezone(UTC)
         if self.last_time is not None and self.given is None:
             at = max(at, self.last_time + TICK)
         self.last_time = at
         return at
 
-    def _order(self, claim: Claim, slice_: Slice, at: datetime, check: Callable[[], None]) -> Order:
-        def check_all() -> None:
-            check()
+    def _request(self, claim: Claim, slice_: Slice, check_lease: Callable[[], None]) -> LoadRequest:
+        def check_lock() -> None:
+            check_lease()
             if self._unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
-        return Order(
+        at = self._next_time()
+        last_values = self.context.ledger.watermarks.last(self.context.application)
+        return LoadRequest(
             slice_name=slice_.name,
             slice_size=slice_.size,
             strategy=self.strategy,
             at=at,
-            app_id=self.app_id,
-            number=claim.token,
-            check=check_all,
-            holder=str(self.bench.holder),
-            content=self._commit_content(claim, slice_, at),
-            lower_ends=lower_ends(self.bench, self.entity),
-            permissions=self.bench.options.permissions,
+            token=Token(self.app_id, claim.token, self._commit_content(claim, slice_, at)),
+            check_lock=check_lock,
+            holder=str(self.context.holder),
+            lower_bounds=lower_bounds(self.entity, last_values, self.context.clock),
+            permissions=self.context.options.permissions,
         )
 
     def _commit_content(self, claim: Claim, slice_: Slice, at: datetime) -> dict[str, Any]:
@@ -250,14 +292,18 @@ class Attempts:
             "fingerprint": slice_.fingerprint,
         }
 
-    def _content(self, slice_: Slice, at: datetime, applied: Applied) -> dict[str, Any]:
+    def _record_content(self, slice_: Slice, applied: _Applied) -> dict[str, Any]:
+        load, watermarks = applied.load, applied.load.statistics.watermarks
         content: dict[str, Any] = {
             "slice": slice_.name,
             "strategy": self.strategy.value,
-            "processing_time": at.isoformat(),
+            "processing_time": load.request.at.isoformat(),
             "fingerprint": slice_.fingerprint,
-            "watermarks": {column: mark.as_json() for column, mark in applied.watermarks.items()},
+            "watermarks": {column: mark.as_json() for column, mark in watermarks.items()},
         }
         if applied.adopted is not None:
             content["adopted_table"] = dict(applied.adopted)
-        return content if applied.drift is None else {**content, "drift": applied.drift.as_json()}
+        return {**content, "drift": load.drift.as_json()} if load.drift else content
+
+    def _translated(self, error: Exception, name: str) -> LakewrightError:
+        return translated(error, self.entity, name, table=self.places.silver.location or "")

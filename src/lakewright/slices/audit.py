@@ -1,4 +1,4 @@
-"""What is damaged in a manifest, seen beside the tables that it tells of, and what would repair it.
+"""Audit of the manifest: damage in its records, disagreement with the tables, and possible repairs.
 
 Source: `processing-manifest.md`, "State" (invalid items) and "Use cases" (command post); repairs are
 Lakewright's own.
@@ -24,16 +24,16 @@ from lakewright.spec.models.entity import Entity
 __all__ = ["Repair", "audit", "repairs"]
 
 ANSWERS = "*"
-"""Stands for an item where the damage is in answers about many."""
+"""Takes the place of an item id if the damage concerns many items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What would mend damage.
+    """A repair of damage.
 
     Attributes:
-        does: For a person: the records it would append, or what else it would write.
-        apply: Does it.
+        does: Description of the records that it appends, or of what else it writes.
+        apply: Makes the repair.
     """
 
     item_id: str
@@ -42,21 +42,21 @@ class Repair:
 
 
 def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
-    """Yield what is damaged: in records, answers, leases and watermarks, and where tables tell otherwise."""
+    """Yield damage in records, answers, leases and watermarks, and disagreement with the tables."""
     store = inventory.ledger.store
     if (unreadable := _unreadable(store)) is not None:
         yield unreadable
         return
     yield from (damage for damage in fsck(store) if not _is_mended(store, damage))
     for lease in _orphans(store):
-        yield Damage(lease.key, None, f"it has a lease of {lease.holder}, but isn't locked")
+        yield Damage(lease.key, None, f"it has a lease of {lease.holder}, but is not locked")
     yield from _watermarks(store)
     for entity in entities:
         yield from _beside_table(inventory, entity)
 
 
 def _unreadable(store: Store) -> Damage | None:
-    """Return what keeps answers from being read at all, if anything does."""
+    """Return the damage that prevents answers from being read at all, if there is any."""
     try:
         for _ in store.select(Query()):
             pass
@@ -66,18 +66,18 @@ def _unreadable(store: Store) -> Damage | None:
 
 
 def _is_mended(store: Store, damage: Damage) -> bool:
-    """Whether an illegal record lies before a revision that leaves it behind."""
+    """Return whether a later revision has replaced an illegal record."""
     item = None if damage.sequence is None else store.read([damage.item_id]).get(damage.item_id)
     return item is not None and item.problem is None
 
 
 def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]:
-    """Yield what would mend damage, as far as records can: where a table is at fault, nothing here does.
+    """Yield the repairs of damage that the manifest can make; a damaged table is not repaired here.
 
-    An item with an illegal record gets a new revision, whose slice is then processed anew.
+    An item with an illegal record gets a new revision, whose slice is then processed again.
     """
     ledger = inventory.ledger
-    does = "fold what is answered from (verdicts, counts) anew from the records"
+    does = "rebuild verdicts and counts from the records"
     refold = Repair(ANSWERS, does, ledger.store.rebuild)
     if _unreadable(ledger.store) is not None:
         yield refold
@@ -87,12 +87,12 @@ def repairs(inventory: Inventory, damages: Iterable[Damage]) -> Iterator[Repair]
     for item in _items(ledger.store, damages):
         if item.problem is not None:
             reason = f"fsck: {item.problem}"
-            does = f"append NEW, which starts revision {item.revision + 1}: its slice is processed anew"
+            does = f"append NEW, which starts revision {item.revision + 1}: its slice is processed again"
             yield Repair(item.item_id, does, _requeueing(inventory, item, reason))
     for lease in _orphans(ledger.store):
         yield Repair(lease.key, f"remove the lease of {lease.holder}", _removal(ledger.store, lease))
     for standing in missing_watermarks(ledger.store):
-        does = f"put down the watermark {_named(standing)}"
+        does = f"restore the watermark {_named(standing)}"
         yield Repair(standing.item_id or ANSWERS, does, _restoring(ledger.store, standing))
 
 
@@ -116,7 +116,7 @@ def _restoring(store: Store, standing: StoredWatermark) -> Callable[[], object]:
 
 
 def _orphans(store: Store) -> Iterator[Lease]:
-    """Yield leases of items that nobody has locked; a lease and its PROCESSING come and go in one write."""
+    """Yield leases of items that are not locked; a lease and its PROCESSING record are written together."""
     leases = [Lease.from_document(document) for document in store.documents(LEASE)]
     for lease in leases:
         item = store.read([lease.key]).get(lease.key)
@@ -125,13 +125,13 @@ def _orphans(store: Store) -> Iterator[Lease]:
 
 
 def _watermarks(store: Store) -> Iterator[Damage]:
-    """Yield watermarks that are gone, and those that the item isn't known to have brought.
+    """Yield watermarks that are lost, and those that their item is not known to have set.
 
-    What somebody set or reset is his.
+    Watermarks set by an operator are kept.
     """
     for standing in missing_watermarks(store):
-        whose = "that it brought" if standing.author is None else f"that {standing.author} set"
-        problem = f"the watermark {_named(standing)} {whose} is gone"
+        setter = "it" if standing.author is None else standing.author
+        problem = f"the watermark {_named(standing)} that {setter} set is lost"
         yield Damage(standing.item_id or ANSWERS, None, problem)
     for standing in Watermarks(store).all():
         if standing.item_id is None:
@@ -139,11 +139,11 @@ def _watermarks(store: Store) -> Iterator[Damage]:
         try:
             records = store.records(standing.item_id)
         except ManifestCorrupt:
-            continue  # the item is told of by itself, and what it brought can't be known
+            continue  # the item is reported itself, and its watermarks cannot be known
         done = (record for record in records if record.state is State.PROCESSED)
         brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in done]
         if standing.watermark.as_json() not in brought:
-            problem = f"it is said to have brought the watermark {_named(standing)}, and didn't"
+            problem = f"the watermark {_named(standing)} refers to it, but it did not set that watermark"
             yield Damage(standing.item_id, None, problem)
 
 
@@ -152,9 +152,9 @@ def _named(standing: StoredWatermark) -> str:
 
 
 def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
-    """Yield where the manifest and an entity's table tell otherwise of commits.
+    """Yield commits on which the manifest and an entity's table disagree.
 
-    What is locked or ready with a number is left out if its commit hasn't landed: that is an attempt.
+    An item that is locked or ready and whose commit has not landed is no damage: it is being attempted.
     """
     application, last = inventory.application_of(entity), inventory.last_commit_number(entity)
     for item in inventory.ledger.store.select(Query(application=application)):
@@ -166,8 +166,8 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
             yield _lost_commit(item, entity, number, last)
         elif not is_done and number == last and not _is_at_work(inventory, item):
             does = f"the next run of {entity.name} records that"
-            yield Damage(item.item_id, None, f"its commit {number} has landed, but isn't recorded: {does}")
-    given = inventory.given_number(entity)
+            yield Damage(item.item_id, None, f"its commit {number} has landed, but is not recorded: {does}")
+    given = inventory.last_given_number(entity)
     if last is not None and last > given:
         yield Damage(
             ANSWERS,

@@ -1,4 +1,4 @@
-"""Slices found in bronze: their names, order, item ids and fingerprints.
+"""Discovery of slices in bronze: their names, order, item ids and fingerprints.
 
 Source: `processing-manifest.md`, "Item"; rules of entities, "Slices".
 """
@@ -21,16 +21,19 @@ from lakewright.manifest.record import Application
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
+    from lakewright.manifest.item import Item
 
 __all__ = [
     "Slice",
     "canonical_id",
+    "check_not_empty",
     "discovered",
     "find_slice",
+    "find_unchanged_slice",
     "item_id",
     "list_slices",
     "natural_key",
-    "refuse_unreadable",
+    "slice_name",
 ]
 
 SUCCESS = "_SUCCESS"
@@ -41,7 +44,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a slice; `modified` in nanoseconds where the file system tells them, else milliseconds."""
+    """One file of a slice; `modified` is in nanoseconds if the file system has them, else in milliseconds."""
 
     name: str
     size: int
@@ -50,14 +53,14 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A file, or a folder of files, under an entity's bronze place.
+    """A file, or a folder of files, in an entity's bronze folder.
 
     Attributes:
-        name: Of the file or folder.
-        path: Where it is: a local path or a URI.
-        files: What it consists of; names are relative to the slice.
-        marks: Names of its top level that readers don't see (`_SUCCESS`).
-        is_folder: Whether it is a folder.
+        name: Name of the file or folder.
+        path: A local path or a URI.
+        files: The files of the slice; their names are relative to it.
+        marks: Hidden names in the folder, such as `_SUCCESS`.
+        is_folder: Whether the slice is a folder.
     """
 
     name: str
@@ -68,17 +71,17 @@ class Slice:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where its files are."""
+        """The paths of its files."""
         return tuple(join(self.path, file.name) for file in self.files) if self.is_folder else (self.path,)
 
     @property
     def size(self) -> int:
-        """Bytes of all its files."""
+        """Total bytes of its files."""
         return sum(file.size for file in self.files)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells its content from another without reading it: size, latest change, files, digest."""
+        """What identifies its content without reading it: size, latest change, number of files, digest."""
         lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)
         digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         return {
@@ -90,19 +93,19 @@ class Slice:
 
 
 def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
-    """Return the slices under a bronze place, in natural order of their names; none where nothing is.
+    """Return the slices in a bronze folder, in natural order of their names; none if there is no folder.
 
     Names that start with `_` or `.` are no slices, nor is a folder that is empty or still being written.
     """
     path = local_path(bronze)
     found = list(_local_slices(path) if path is not None else _hadoop_slices(bronze, lake))
-    carries = any(SUCCESS in slice_.marks for slice_ in found)
-    whole = (s for s in found if s.files and TEMPORARY not in s.marks and (not carries or _is_whole(s)))
-    return tuple(sorted(whole, key=lambda slice_: natural_key(slice_.name)))
+    marked = any(SUCCESS in slice_.marks for slice_ in found)
+    complete = (s for s in found if s.files and TEMPORARY not in s.marks and (not marked or _is_complete(s)))
+    return tuple(sorted(complete, key=lambda slice_: natural_key(slice_.name)))
 
 
 def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
-    """Return one slice as it is now, or None where it isn't or isn't whole."""
+    """Return one slice as it is now, or None if it does not exist or is not complete."""
     path = local_path(bronze)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
@@ -114,13 +117,13 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
 
 
 def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[DiscoveredSlice]:
-    """Yield slices as the manifest takes them."""
+    """Yield slices in the form in which the manifest records them."""
     for slice_ in slices:
         yield DiscoveredSlice(item_id(slice_.path), application, entity, slice_.name, slice_.fingerprint)
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what orders names as people do: numbers in them by their value.
+    """Return a sort key that orders names as people do: numbers in them by value.
 
     Example:
         >>> sorted(["s10", "s9b", "s9", "s09"], key=natural_key)
@@ -132,7 +135,7 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def item_id(path: str) -> str:
-    """Return the item id of a slice's place: a URI without a slash at its end.
+    """Return the item id of a slice's path: a URI without a trailing slash.
 
     Example:
         >>> item_id("/lake/a b%20"), item_id("s3a://lake/x/")
@@ -145,7 +148,7 @@ def item_id(path: str) -> str:
 
 
 def canonical_id(uri: str) -> str:
-    """Return a URI in the one form that its place has: `s3a` is `s3`, `file:/x` is `file:///x`.
+    """Return a URI in canonical form: `s3a` becomes `s3`, `file:/x` becomes `file:///x`.
 
     Example:
         >>> canonical_id("file:/lake/a%20b/"), canonical_id("S3A://lake//x")
@@ -167,8 +170,8 @@ _SAFE = "/!$&'()*+,;=:@~"
 _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 
 
-def _is_whole(slice_: Slice) -> bool:
-    """Whether a slice carries the mark of its end, as its siblings do; files need none."""
+def _is_complete(slice_: Slice) -> bool:
+    """Return whether a slice has the mark `_SUCCESS`, as other slices do; files need none."""
     return not slice_.is_folder or SUCCESS in slice_.marks
 
 
@@ -181,7 +184,7 @@ def _local_slices(folder: Path) -> Iterator[Slice]:
         try:
             yield _local_slice(folder / name)
         except FileNotFoundError:
-            continue  # it went away while the folder was listed
+            continue  # removed while the folder was listed
 
 
 def _local_slice(path: Path) -> Slice:
@@ -204,7 +207,7 @@ def _local_files(root: Path) -> Iterator[File]:
 
 
 def _hadoop_slices(bronze: str, lake: Lake) -> Iterator[Slice]:
-    """Slices of any file system that Hadoop knows, listed through the session's JVM."""
+    """Yield the slices of any file system that Hadoop supports, listed through the session's JVM."""
     spark: Any = lake.spark
     root = spark._jvm.org.apache.hadoop.fs.Path(bronze)
     system = root.getFileSystem(spark._jsc.hadoopConfiguration())
@@ -243,19 +246,45 @@ def _is_visible(name: str) -> bool:
 
 
 def _is_partition(name: str) -> bool:
-    """Whether a folder's name is a partition's, which may start with `_`."""
+    """Return whether a folder is that of a partition, whose name may start with `_`."""
     return name.startswith("_") and "=" in name
 
 
-def refuse_unreadable(slice_: Slice) -> None:
-    """Return where a slice may hold rows.
+def slice_name(item: Item) -> str:
+    """Return the name of an item's slice, or the end of the item's id if it was recorded without a name."""
+    noted = None if item.new is None else item.new.note.get("slice")
+    return str(noted or item.item_id.rstrip("/").rpartition("/")[2])
+
+
+def find_unchanged_slice(lake: Lake, bronze: str, item: Item) -> Slice:
+    """Return an item's slice if it is as it was recorded.
 
     Raises:
-        SliceError: It has not a single byte.
+        SliceError: The slice is gone, has changed, or has 0 bytes.
     """
+    name = slice_name(item)
+    found = find_slice(bronze, name, lake)
+    if found is None:
+        raise SliceError(
+            f"the slice {name} is gone from {bronze}",
+            remedy="Bring it back, then resolve the item; otherwise resolve and skip it.",
+        )
+    recorded = item.fingerprint
+    if recorded is not None and dict(recorded) != found.fingerprint:
+        raise SliceError(
+            f"the slice {name} has changed since it was discovered",
+            remedy="If its present content is right, resolve the item.",
+            details={"recorded": dict(recorded), "found": found.fingerprint},
+        )
+    check_not_empty(found)
+    return found
+
+
+def check_not_empty(slice_: Slice) -> None:
+    """Raise `SliceError` if a slice has 0 bytes."""
     if slice_.size == 0:
         raise SliceError(
             f"the slice {slice_.name} has 0 bytes",
-            remedy="Deliver it again, then resolve the item; else resolve and skip it.",
+            remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
             details={"path": slice_.path},
         )

@@ -1,4 +1,4 @@
-"""Where bronze, silver and the manifest disagree: new, changed and missing slices, commits not recorded.
+"""Differences between bronze, silver and the manifest: new, changed and missing slices, unrecorded commits.
 
 Source: `processing-manifest.md`, "Use cases" (command post).
 """
@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.store import Query
-from lakewright.slices.discover import Slice, discovered, find_slice, item_id, list_slices, natural_key
-from lakewright.slices.pending import slice_name
-from lakewright.slices.recover_from_log import given_number, unrecorded
+from lakewright.slices.discover import (
+    Slice,
+    discovered,
+    find_slice,
+    item_id,
+    list_slices,
+    natural_key,
+    slice_name,
+)
+from lakewright.slices.recover_from_log import last_given_number, unrecorded_commits
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -28,13 +35,13 @@ __all__ = ["Differences", "Inventory"]
 
 @dataclass(slots=True)
 class Differences:
-    """What an inventory found; each entry names item, entity and slice.
+    """The differences that an inventory found; each entry names item, entity and slice.
 
     Attributes:
-        new: Slices that the manifest didn't know and now has as NEW.
-        changed: Items whose slice has other content than when it was recorded.
-        missing: Items whose slice isn't in bronze any more.
-        unrecorded: Commits in a silver table of which the manifest doesn't know that they landed.
+        new: Slices that the manifest did not know and has recorded as NEW.
+        changed: Items whose slice has changed since it was recorded.
+        missing: Items whose slice is no longer in bronze.
+        unrecorded: Commits to a silver table that the manifest does not know to have landed.
     """
 
     new: list[dict[str, Any]] = field(default_factory=list)
@@ -54,12 +61,12 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The slices of a project's entities as bronze, silver and the manifest have them.
+    """The slices of a project's entities in bronze, silver and the manifest.
 
     Attributes:
-        entities: By name.
-        places_of: Tells where an entity's slices and rows are.
-        application_of: Tells under which application an entity's slices are processed.
+        entities: The project's entities by name.
+        places_of: Returns where an entity's slices and rows are.
+        application_of: Returns the application that processes an entity's slices.
     """
 
     lake: Lake
@@ -69,7 +76,7 @@ class Inventory:
     application_of: Callable[[Entity], Application]
 
     def differences(self, entities: Iterable[Entity]) -> Differences:
-        """Return what is new and what differs, after recording what is new."""
+        """Record new slices; return them and all other differences."""
         differences = Differences()
         for entity in entities:
             slices = list_slices(self.places_of(entity).bronze, self.lake)
@@ -91,30 +98,30 @@ class Inventory:
         return list(self.ledger.store.select(Query(application=self.application_of(entity))))
 
     def _unrecorded(self, entity: Entity, known: Sequence[Item]) -> Iterator[dict[str, Any]]:
-        """Yield commits that silver has of slices that the manifest has never begun to process.
+        """Yield commits of slices that the manifest never began to process.
 
-        Else the last that silver numbered, if the manifest doesn't have it as processed.
+        If there are none, yield the last commit if its slice is not recorded as processed.
         """
         application, last = self.application_of(entity), self.last_commit_number(entity)
         if last is None:
             return
-        given = self.given_number(entity)
+        given = self.last_given_number(entity)
         if last > given:
             silver = self.places_of(entity).silver
-            lost = list(unrecorded(self.lake, silver, known, application))
+            lost = list(unrecorded_commits(self.lake, silver, known, application))
             yield from ({**_entry(item), "number": commit.content["number"]} for item, commit in lost)
             if lost:
                 return
         numbered = [item for item in known if item.tokens.get(application.key) == last]
-        # A number that no item has any more is of a revision that was requeued since.
+        # If no item has the number any more, it belongs to a revision that was requeued since.
         is_forgotten = not numbered and last <= given
         if not is_forgotten and not any(item.is_processed_by(application) for item in numbered):
             nobody = {"item_id": None, "entity": entity.name, "slice": None}
             yield {**(_entry(numbered[0]) if numbered else nobody), "number": last}
 
-    def given_number(self, entity: Entity) -> int:
-        """Return the last number that the manifest has given to a commit to an entity's table; 0 for none."""
-        return given_number(self.ledger, self.places_of(entity).silver)
+    def last_given_number(self, entity: Entity) -> int:
+        """Return the last number that the manifest gave to a commit to an entity's table; 0 for none."""
+        return last_given_number(self.ledger, self.places_of(entity).silver)
 
     def last_commit_number(self, entity: Entity) -> int | None:
         """Return the number of the last commit to an entity's silver table, or None."""
@@ -122,7 +129,7 @@ class Inventory:
         return last_commit_number(self.lake, address, str(self.application_of(entity)))
 
     def fingerprint_now(self, item: Item) -> dict[str, Any] | None:
-        """Return the fingerprint of an item's slice as it is now, or None where no entity has it there."""
+        """Return the present fingerprint of an item's slice, or None if no entity has it in bronze."""
         entity, name = self._place(item)
         if entity is None or name is None:
             return None
@@ -130,12 +137,12 @@ class Inventory:
         return None if found is None else found.fingerprint
 
     def names(self, item: Item) -> dict[str, str]:
-        """Return what a NEW calls an item's slice: `entity` and `slice`, as far as that is known."""
+        """Return the `entity` and `slice` for a NEW record of an item, or nothing if they are not known."""
         entity, name = self._place(item)
         return {} if entity is None or name is None else {"entity": entity.name, "slice": name}
 
     def later_items(self, item: Item) -> tuple[Entity | None, tuple[str, ...]]:
-        """Return an item's entity, and the ids of later items that it has processed, in their order."""
+        """Return an item's entity, and the ids of its later items that are processed, in order."""
         entity, name = self._place(item)
         if entity is None or name is None:
             return None, ()
@@ -151,7 +158,7 @@ class Inventory:
         return self.entities.get(str(note["entity"])), str(note["slice"])
 
     def _found(self, item: Item) -> tuple[Entity | None, str | None]:
-        """The entity that has an item's slice in bronze, preferably one that has used it, and its name."""
+        """Return the entity that has an item's slice in bronze, preferably one that used it, and its name."""
         used = {application.key for application in item.applications}
         for entity in sorted(
             self.entities.values(), key=lambda each: self.application_of(each).key not in used

@@ -1,30 +1,46 @@
-"""Which of an entity's slices are ready for an application, which wait, and what holds them back.
+"""An entity's pending slices: found in bronze, recorded in the manifest, and sorted by what may be processed.
 
-Source: `processing-manifest.md`, "State"; that one held slice holds back only what must come after it is
-Lakewright's own.
+Source: `processing-manifest.md`, "Item" and "State"; that one held slice holds back only what must come after
+it is Lakewright's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
+from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application
-from lakewright.slices.discover import natural_key
+from lakewright.manifest.ledger import Takeover
+from lakewright.manifest.lock import failed_error, invalid_error, locked_error
+from lakewright.manifest.record import Application, Author, Draft, State
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import discovered, item_id, list_slices, natural_key, slice_name
+from lakewright.slices.recover_from_log import recover_slices
 
-__all__ = ["Pending", "sort_out"]
+if TYPE_CHECKING:
+    from lakewright.errors import LakewrightError
+    from lakewright.manifest.discovery import DiscoveredSlice
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Places
+
+__all__ = ["Pending", "choose_slices", "find_pending", "held_error", "requeue_processed", "sort_pending"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An entity's items that aren't done for an application, in order of their slices.
+    """An entity's items that an application has not finished, in the order of their slices.
 
     Attributes:
-        ready: May be processed now, one after the other.
-        waiting: Must wait for `held`.
-        held: The first item that holds back what comes after it, or None.
-        late: Names of ready slices that are older than one already processed.
+        ready: Items that may be processed now, one after the other.
+        waiting: Items that must wait for `held`.
+        held: The first item that holds back those after it, or None.
+        late: Ids of ready items that are older than one already processed.
     """
 
     ready: tuple[Item, ...] = ()
@@ -33,21 +49,46 @@ class Pending:
     late: frozenset[str] = frozenset()
 
 
-def slice_name(item: Item) -> str:
-    """Return the name of an item's slice."""
-    noted = None if item.new is None else item.new.note.get("slice")
-    return str(noted) if noted is not None else item.item_id.rstrip("/").rpartition("/")[2]
-
-
-def sort_out(
-    items: Iterable[Item], application: Application, *, takeable: frozenset[str] = frozenset()
-) -> Pending:
-    """Return what is to be done about an entity's items on behalf of an application.
+def find_pending(
+    context: ProcessingContext, entity: Entity, *, is_recorded: bool = True
+) -> tuple[Pending, tuple[Slice, ...]]:
+    """Return an entity's pending items, and the slices that bronze holds.
 
     Args:
-        items: Of one entity, in any order.
-        application: On whose behalf.
-        takeable: Ids of locked items whose holder is gone: they count as ready, to be taken over.
+        context: What to work with.
+        entity: The entity.
+        is_recorded: Whether slices that the manifest does not know are recorded there; otherwise they are
+            only treated as if they were.
+
+    Raises:
+        LakeMoved: The slices were processed under another place.
+    """
+    places = entity.places(context.lake.settings)
+    slices = list_slices(places.bronze, context.lake)
+    _check_not_moved(context, item_id(places.bronze), {each.name for each in slices})
+    if is_recorded:
+        found = context.ledger.discover(
+            discovered(slices, context.application, entity.name), run_id=context.holder.run_id
+        )
+        items = {item.item_id: item for item in (*found.new, *found.known)}
+        items |= recover_slices(context, entity, items.values())
+    else:
+        items = _as_if_recorded(context, entity, slices)
+    for item in _open_items(context, places):
+        items.setdefault(item.item_id, item)
+    takeable = _takeable(context, items.values())
+    return sort_pending(items.values(), context.application, takeable=takeable), slices
+
+
+def sort_pending(
+    items: Iterable[Item], application: Application, *, takeable: frozenset[str] = frozenset()
+) -> Pending:
+    """Return which of an entity's items are ready for an application, which wait, and what they wait for.
+
+    Args:
+        items: Items of one entity, in any order.
+        application: The application.
+        takeable: Ids of locked items whose lock may be taken over; they count as ready.
     """
     ready: list[Item] = []
     waiting: list[Item] = []
@@ -69,3 +110,147 @@ def sort_out(
         elif held is None and item.holds_back(application):
             held = item
     return Pending(tuple(ready), tuple(waiting), held, frozenset(late))
+
+
+def choose_slices(
+    context: ProcessingContext, entity: Entity, pending: Pending, name: str | None
+) -> tuple[Item, ...]:
+    """Return the items to process: all that are ready, or the named one; none if that one must wait.
+
+    Raises:
+        UsageError: There is no slice of that name, or it is processed or skipped already.
+        OperatorError: The slice is locked or failed.
+    """
+    if name is None:
+        return pending.ready
+    named = [item for item in pending.ready if slice_name(item) == name]
+    if named:
+        earlier = [slice_name(item) for item in pending.ready[: pending.ready.index(named[0])]]
+        if earlier:
+            context.warn(f"{name} is processed before {', '.join(earlier)}, which will then be late")
+        return tuple(named)
+    if any(slice_name(item) == name for item in pending.waiting):
+        return ()
+    raise _not_ready_error(context, name, entity)
+
+
+def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> LakewrightError:
+    place = entity.places(context.lake.settings).bronze
+    item = context.ledger.item(item_id(f"{place}/{name}"))
+    verdict = item.verdict(context.application)
+    if verdict is Verdict.UNKNOWN:
+        return UsageError(
+            f"there is no slice {name} in {place}", remedy="Slices are listed by `lakewright manifest ls`."
+        )
+    if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:
+        return UsageError(
+            f"the slice {name} is {verdict} for {context.application} already",
+            remedy=f"To process it again: `lakewright manifest requeue {item.item_id}`.",
+        )
+    return held_error(context, item)
+
+
+def held_error(context: ProcessingContext, item: Item) -> LakewrightError:
+    """Return the error that says who or what holds an item."""
+    lock = context.ledger.lock(item)
+    if item.problem is not None:
+        return invalid_error(item)
+    return locked_error(lock) if lock is not None else failed_error(item)
+
+
+def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -> tuple[str, ...]:
+    """Requeue every slice that the application has processed, and reset its watermarks.
+
+    This follows the removal of the entity's rows from silver, so that BUILD starts over. Both kinds of record
+    state the reason.
+
+    Returns:
+        Names of slices that stay processed because another application has processed them too: a new revision
+        would be processed by that one again.
+
+    Raises:
+        ItemLocked: One of the slices is being processed; those before it are requeued.
+    """
+    kept: list[str] = []
+    prefix = item_id(entity.places(context.lake.settings).bronze) + "/"
+    query = Query(context.application, frozenset({Verdict.PROCESSED}), prefix=prefix)
+    for item in list(context.ledger.store.select(query)):
+        others = [mark for mark in item.processed if not mark.application.covers(context.application)]
+        if others:
+            kept.append(slice_name(item))
+        else:
+            # Without a fingerprint: files may be removed and delivered again, and whatever is there then is
+            # the slice.
+            context.ledger.requeue(item.item_id, reason, fingerprint={})
+    for column in context.ledger.watermarks.last(context.application):
+        context.ledger.set_watermark(context.application, column, None, reason)
+    return tuple(kept)
+
+
+def _takeable(context: ProcessingContext, items: Iterable[Item]) -> frozenset[str]:
+    """Return the ids of items with a stale lock, if runs may take over such locks."""
+    if context.takeover is not Takeover.AUTO:
+        return frozenset()
+    return frozenset(lock.item_id for lock in context.ledger.stale_locks(items))
+
+
+def _open_items(context: ProcessingContext, places: Places) -> Iterator[Item]:
+    """Yield items of the entity that are not finished, including those whose slices are gone.
+
+    A requeued item without a fingerprint is left out until its slice is in bronze again.
+    """
+    verdicts = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
+    prefix = item_id(places.bronze) + "/"
+    for item in context.ledger.store.select(Query(verdicts=verdicts, prefix=prefix)):
+        if item.verdict(context.application) is not Verdict.READY or item.fingerprint is not None:
+            yield item
+
+
+def _as_if_recorded(context: ProcessingContext, entity: Entity, slices: Iterable[Slice]) -> dict[str, Item]:
+    """Return the items of the slices in bronze, with unrecorded ones as if they had just been recorded."""
+    found = {each.item_id: each for each in discovered(slices, context.application, entity.name)}
+    known = context.ledger.store.read(list(found))
+    return {item_id: known.get(item_id) or _new_item(each) for item_id, each in found.items()}
+
+
+def _new_item(found: DiscoveredSlice) -> Item:
+    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
+    draft = Draft(
+        record_id="",
+        item_id=found.item_id,
+        state=State.NEW,
+        application=found.application,
+        author=Author.named("lakewright"),
+        payload={"schema": "lakewright/new/1", "data": content},
+    )
+    return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
+
+
+def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) -> None:
+    """Raise `LakeMoved` if slices of these names were processed elsewhere, and none were processed here.
+
+    Items are named by their URI, so all slices of a moved lake would be processed again.
+
+    Args:
+        context: What to work with.
+        place: URI of the folder in which the slices are now.
+        names: Names of the slices there.
+    """
+    if not names or next(_processed(context, f"{place}/"), None) is not None:
+        return
+    before = next((item for item in _processed(context) if slice_name(item) in names), None)
+    if before is None:
+        return
+    old = before.item_id.rpartition("/")[0]
+    raise LakeMoved(
+        f"slices of {context.application} were processed in {old}, and are in {place} now",
+        remedy="If the lake was moved or copied, update the manifest with "
+        f"`lakewright manifest move {shlex.quote(old)} {shlex.quote(place)}`. "
+        "If these are other slices, run DESTROY first to start over.",
+        details={"old": old, "new": place},
+    )
+
+
+def _processed(context: ProcessingContext, prefix: str = "") -> Iterator[Item]:
+    query = Query(application=context.application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
+    return iter(context.ledger.store.select(query))

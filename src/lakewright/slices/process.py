@@ -1,14 +1,14 @@
-"""Processing an entity's pending slices, one after the other, each under its lock.
+"""Processing of an entity's pending slices, one after the other, each under its lock.
 
-Source: `processing-manifest.md`, "State"; `processing-strategies.md`, "Code Flow" and
-"Processing Time Override".
+Source: `processing-manifest.md`, "State"; `processing-strategies.md`, "Code Flow" and "Processing Time
+Override".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
@@ -24,166 +24,192 @@ from lakewright.errors import (
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
 from lakewright.manifest.item import Item, Verdict
-from lakewright.slices.attempt import Attempts
-from lakewright.slices.bench import Bench, ProcessingOptions
-from lakewright.slices.look import choose, held_error, look_for_slices
-from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.attempt import SliceProcessor
+from lakewright.slices.discover import slice_name
+from lakewright.slices.pending import Pending, choose_slices, find_pending, held_error
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import ProcessResult
-from lakewright.slices.times import parse_processing_time
 from lakewright.spec.models.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.transform.system import SystemColumns
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from lakewright.manifest.claim import Claim
+    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Bench", "ProcessingOptions", "held_error", "look_for_slices", "process_pending"]
+__all__ = ["parse_processing_time", "process_pending"]
 
-PAUSE = 0.5
-"""Seconds between two looks at a slice that another run processes."""
+POLL_SECONDS = 0.5
+"""Seconds between two looks at a slice that another run is processing; a slice takes some seconds."""
 
 
-def process_pending(bench: Bench, entity: Entity, *, slice: str | None = None) -> ProcessResult:
-    """Return what processing an entity's pending slices, or one of them, came to.
+def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | None = None) -> ProcessResult:
+    """Process an entity's pending slices in order, or the named one; return the result.
 
-    Slices are processed in order. One that fails stops its entity here, but for a late one, which holds
-    nothing back.
+    The first slice that fails ends the processing of its entity. A late slice that fails does not.
 
     Raises:
-        UsageError: There is no such slice, or one processing time is given for several.
-        BackdatedError: The processing time isn't later than all that the table holds; nothing was locked.
-        SpecError: The entity's places are wrong.
+        UsageError: There is no such slice, or one processing time is given for several slices.
+        BackdatedError: The processing time is not later than all versions in the table; nothing was locked.
+        SpecError: The places of the entity are wrong.
     """
-    pending = _look(bench, entity)
-    chosen = choose(bench, entity, pending, slice)
-    given, warnings = _given_time(bench)
+    pending = _wait_for_pending(context, entity)
+    chosen = choose_slices(context, entity, pending, slice)
+    given, warnings = _given_time(context)
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
-        attempts = Attempts(
-            bench, entity, bench.options.strategy or entity.strategy, given=given, late=pending.late
-        )
-        _refuse_times(attempts, chosen)
-        result = _process(attempts, chosen)
+        processor = SliceProcessor(context, entity, given=given, late=pending.late)
+        _check_processing_time(processor, chosen)
+        result = _process(processor, chosen)
     else:
         result = ProcessResult()
-    held = () if pending.held is None or result.errors else (held_error(bench, pending.held),)
+    held = () if pending.held is None or result.errors else (held_error(context, pending.held),)
     return replace(
         result, errors=(*result.errors, *held), waiting=(*result.waiting, *waiting), warnings=warnings
     )
 
 
-def _look(bench: Bench, entity: Entity) -> Pending:
-    """What is to be done about the slices; where the caller waits, once no living run holds any back."""
-    while True:
-        pending, _ = look_for_slices(bench, entity)
-        lock = None if pending.held is None else bench.ledger.lock(pending.held)
-        is_held = lock is not None and not lock.is_stale
-        if not (bench.options.wait and is_held) or bench.is_stopping():
-            return pending
-        bench.sleep(PAUSE)
+def parse_processing_time(text: str, zone: ZoneInfo) -> datetime | None:
+    """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.
 
+    Args:
+        text: A time with or without an offset; without one it is in `zone`.
+        zone: The environment's time zone.
 
-def _refuse_times(attempts: Attempts, chosen: Sequence[Item]) -> None:
-    """Refuse a time for versions that isn't later than every one's beginning and end.
-
-    Where the first slice's commit has landed already, its versions don't count against it.
+    Example:
+        >>> from zoneinfo import ZoneInfo
+        >>> parse_processing_time("2025-05-05T12:00:00", ZoneInfo("Europe/Berlin")).isoformat()
+        '2025-05-05T10:00:00+00:00'
+        >>> parse_processing_time("yesterday", ZoneInfo("UTC")) is None
+        True
     """
-    if attempts.strategy is not Strategy.HISTORIC:
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
+    """Return the pending slices; with the option `wait`, once no living run holds one of them."""
+    while True:
+        pending, _ = find_pending(context, entity)
+        lock = None if pending.held is None else context.ledger.lock(pending.held)
+        is_held = lock is not None and not lock.is_stale
+        if not (context.options.wait and is_held) or context.is_stopping():
+            return pending
+        context.sleep(POLL_SECONDS)
+
+
+def _given_time(context: ProcessingContext) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the processing time that the caller gave, and a warning if it cannot be read."""
+    text = context.options.processing_time
+    if text is None:
+        return None, ()
+    found = parse_processing_time(text, context.lake.settings.zone)
+    if found is not None:
+        return found, ()
+    warning = f"the processing time {text!r} is not ISO 8601; the current time is used"
+    context.warn(warning)
+    return None, (warning,)
+
+
+def _check_processing_time(processor: SliceProcessor, chosen: Sequence[Item]) -> None:
+    """Raise an error unless the processing time is later than the beginning and end of every version.
+
+    If the commit of the first slice has landed already, its own versions do not count.
+
+    Raises:
+        UsageError: One processing time is given for several slices.
+        BackdatedError: The processing time is too early.
+    """
+    if processor.strategy is not Strategy.HISTORIC:
         return
-    if attempts.given is not None and len(chosen) > 1:
+    entity = processor.entity
+    if processor.given is not None and len(chosen) > 1:
         raise UsageError(
-            f"one processing time is given for {len(chosen)} pending slices of {attempts.entity.name}",
+            f"one processing time is given for {len(chosen)} pending slices of {entity.name}",
             remedy="Name the slice, or process them without --processing-time.",
         )
-    bench, silver = attempts.bench, attempts.places.silver
-    if bench.options.permissions.allow_backdated or has_landed(
-        bench.lake, silver, chosen[0], bench.application
-    ):
+    context, silver = processor.context, processor.places.silver
+    if context.options.permissions.allow_backdated:
         return
-    if is_adoptable(attempts.entity, observe_table(bench.lake, silver)):
+    if has_landed(context.lake, silver, chosen[0], context.application):
         return
-    at = attempts.given or bench.clock()
-    system = SystemColumns(bench.lake.settings.systemfield_prefix, attempts.entity.destination)
-    newest = latest_instant_since(bench.lake, silver, (system.valid_from, system.valid_to), at)
+    if is_adoptable(entity, observe_table(context.lake, silver)):
+        return
+    at = processor.given or context.clock()
+    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+    newest = latest_instant_since(context.lake, silver, (system.valid_from, system.valid_to), at)
     if newest is not None:
         raise BackdatedError(
-            f"the processing time {at.isoformat()} isn't later than {newest.isoformat()}, "
-            f"up to which the versions in {silver} go",
+            f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
+            f"the time of the newest version in {silver}",
             details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
         )
 
 
-def _process(attempts: Attempts, items: Sequence[Item]) -> ProcessResult:
+def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
     """Process items in order until one is held or fails."""
-    bench = attempts.bench
+    context = processor.context
     result = ProcessResult()
-    with Heartbeat(bench.ledger.store, bench.lease) as heartbeat:
+    with Heartbeat(context.ledger.store, context.lease) as heartbeat:
         for position, item in enumerate(items):
             rest = tuple(slice_name(other) for other in items[position:])
-            if bench.is_stopping():
+            if context.is_stopping():
                 return replace(result, waiting=rest, is_stopped=True)
             try:
-                claim = _claim(attempts, item)
+                claim = _claim(processor, item)
             except (OperatorError, StoreUnavailable) as error:
                 return replace(result, errors=(*result.errors, error), waiting=rest)
             if claim is not None:
-                result = _with_slice(result, attempts, claim, heartbeat)
+                result = _with_slice(result, processor, claim, heartbeat)
             if result.errors and not isinstance(result.errors[-1], LateSliceError):
                 return replace(result, waiting=rest[1:])
     return result
 
 
 def _with_slice(
-    result: ProcessResult, attempts: Attempts, claim: Claim, heartbeat: Heartbeat
+    result: ProcessResult, processor: SliceProcessor, claim: Claim, heartbeat: Heartbeat
 ) -> ProcessResult:
-    """Process one slice, and add what came of it to the result."""
+    """Process one slice, and add its result or error to the result."""
     try:
-        return replace(result, slices=(*result.slices, attempts.process(claim, heartbeat)))
+        return replace(result, slices=(*result.slices, processor.process(claim, heartbeat)))
     except LakewrightError as error:
         name = slice_name(claim.item)
         return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
 
 
-def _claim(attempts: Attempts, item: Item) -> Claim | None:
-    """The lock on an item, or None where another run has done it meanwhile."""
-    bench, silver = attempts.bench, attempts.places.silver
-    floor = last_commit_number(bench.lake, silver, attempts.app_id) or 0
-    number = item.tokens.get(bench.application.key)
+def _claim(processor: SliceProcessor, item: Item) -> Claim | None:
+    """Lock an item and return its claim, or None if another run has processed it meanwhile."""
+    context, silver = processor.context, processor.places.silver
+    floor = last_commit_number(context.lake, silver, processor.app_id) or 0
+    number = item.tokens.get(context.application.key)
+    # A number that the table has passed without this item's commit can never be committed any more.
     is_refused = number is not None and is_superseded(
-        bench.lake, silver, attempts.app_id, number, item.item_id
+        context.lake, silver, processor.app_id, number, item.item_id
     )
     while True:
         try:
-            return bench.ledger.acquire(
+            return context.ledger.acquire(
                 item.item_id,
-                bench.application,
-                bench.holder,
-                duration=bench.lease,
+                context.application,
+                context.holder,
+                duration=context.lease,
                 token_counter=counter_of(silver),
                 token_floor=floor,
                 refused=number if is_refused else None,
-                takeover=bench.takeover,
+                takeover=context.takeover,
             )
         except SequenceConflict as conflict:
             if conflict.details.get("verdict") in {Verdict.PROCESSED, Verdict.SKIPPED}:
                 return None
             raise
         except ItemLocked:
-            if not bench.options.wait or bench.is_stopping():
+            if not context.options.wait or context.is_stopping():
                 raise
-            bench.sleep(PAUSE)
-
-
-def _given_time(bench: Bench) -> tuple[datetime | None, tuple[str, ...]]:
-    text = bench.options.processing_time
-    if text is None:
-        return None, ()
-    found = parse_processing_time(text, bench.lake.settings.zone)
-    if found is not None:
-        return found, ()
-    warning = f"the processing time {text!r} isn't ISO 8601; the current time is used"
-    bench.warn(warning)
-    return None, (warning,)
+            context.sleep(POLL_SECONDS)

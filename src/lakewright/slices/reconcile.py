@@ -1,6 +1,6 @@
-"""What the manifest says of an entity's slices beside what the table's log says of its commits.
+"""Reconciliation of the manifest with a table's log: slices on which they disagree, and commits of others.
 
-Source: `processing-manifest.md`, "State" (Processed); commits carry their item's token.
+Source: `processing-manifest.md`, "State" (Processed); commits carry the token of their item.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
-from lakewright.slices.pending import slice_name
+from lakewright.slices.discover import slice_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
 
-__all__ = ["Mismatch", "mismatches", "strangers", "version_restored"]
+__all__ = ["Mismatch", "foreign_commits", "mismatches", "restored_version"]
 
-_OF_ROWS = frozenset(
+_ROW_OPERATIONS = frozenset(
     (
         *("WRITE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "RESTORE", "CLONE", "STREAMING UPDATE"),
         *("REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"),
     )
 )
-"""Operations that change what rows a table holds."""
+"""Operations that change the rows of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A slice of which manifest and table don't say the same.
+    """A slice on which manifest and table disagree.
 
     Attributes:
-        kind: `commit_lost`, or `commit_unrecorded`.
-        words: What is the matter.
-        remedy: What to type.
+        kind: `commit_lost` or `commit_unrecorded`.
+        words: What is wrong, as a sentence.
+        remedy: The command that mends it.
     """
 
     kind: str
@@ -61,13 +61,13 @@ class Mismatch:
 def mismatches(
     items: Iterable[Item], application: Application, log: Sequence[Commit], last: int | None
 ) -> Iterator[Mismatch]:
-    """Yield the slices that count as processed but aren't in the table, and those that only the table knows.
+    """Yield slices that are recorded as processed but not in the table, and the other way round.
 
     Args:
-        items: Of the entity.
-        application: On whose behalf they are processed.
-        log: Commits that the table's log still knows.
-        last: Number of the last commit to the table that the application numbered.
+        items: Items of the entity.
+        application: The application that processes them.
+        log: The commits that the table's log still holds.
+        last: Number of the application's last commit to the table.
     """
     undone = {number: commit for commit, number in _undone(log, str(application))}
     landed = {commit.content.get("number") for commit in log if commit.content.get("app") == str(application)}
@@ -78,31 +78,33 @@ def mismatches(
         name = slice_name(item)
         is_processed = item.verdict(application) is Verdict.PROCESSED
         if is_processed and number in undone:
-            words = f"{name} counts as processed, but version {undone[number].version} took its commit back"
+            words = (
+                f"{name} is recorded as processed, but version {undone[number].version} reverted its commit"
+            )
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
         elif is_processed and number > (last or 0):
-            words = f"{name} counts as processed, but the table has no commit of it"
+            words = f"{name} is recorded as processed, but the table has no commit of it"
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
         elif item.verdict(application) in (Verdict.READY, Verdict.LOCKED) and number in landed:
-            words = f"{name} is in the table, but the manifest wasn't told"
-            remedy = "The next run takes it over."
+            words = f"{name} is in the table, but not recorded as processed"
+            remedy = "The next run records it."
             yield Mismatch("commit_unrecorded", name, item.item_id, words, remedy)
 
 
 def _undone(log: Sequence[Commit], app: str) -> Iterator[tuple[Commit, int]]:
-    """Commits of RESTORE, each with the numbers of the application's commits that it took back."""
+    """Yield commits of RESTORE, each with the number of a commit of the application that it reverted."""
     for restore in log:
         if restore.operation != "RESTORE":
             continue
-        target = version_restored(restore, log)
+        target = restored_version(restore, log)
         for commit in log:
             is_between = target is not None and target < commit.version < restore.version
             if is_between and commit.content.get("app") == app:
                 yield restore, int(commit.content["number"])
 
 
-def version_restored(restore: Commit, log: Sequence[Commit]) -> int | None:
-    """Return the version that a RESTORE went back to, by its number or its time."""
+def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:
+    """Return the version that a RESTORE went back to, given by number or by time."""
     given = restore.parameters.get("version")
     if given not in (None, ""):
         return int(str(given).strip('"'))
@@ -111,8 +113,10 @@ def version_restored(restore: Commit, log: Sequence[Commit]) -> int | None:
     return max(earlier, default=None)
 
 
-def strangers(log: Sequence[Commit]) -> tuple[Commit, ...]:
-    """Return the commits that changed rows and that Lakewright didn't make, since its own first one."""
+def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits of other writers that changed rows, since Lakewright's first commit."""
     own = [commit.version for commit in log if "app" in commit.content]
     later = (commit for commit in log if own and commit.version > own[0])
-    return tuple(commit for commit in later if commit.operation in _OF_ROWS and "app" not in commit.content)
+    return tuple(
+        commit for commit in later if commit.operation in _ROW_OPERATIONS and "app" not in commit.content
+    )

@@ -1,4 +1,4 @@
-"""Slices that a table has and the manifest knows nothing of, as after its loss: taken from the table's log.
+"""Recovery of the manifest from tables' logs: slices that a table holds and the manifest does not know of.
 
 Source: `processing-manifest.md`, "State" (Processed); each commit carries its item, fingerprint and metrics.
 """
@@ -14,8 +14,8 @@ from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_com
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
-from lakewright.slices.pending import slice_name
-from lakewright.slices.reconcile import version_restored
+from lakewright.slices.discover import slice_name
+from lakewright.slices.reconcile import restored_version
 from lakewright.spec.models.places import Address
 from lakewright.strategies.summary import Summary
 
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.slices.bench import Bench
+    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity, Strategy
 
-__all__ = ["counter_of", "given_number", "has_landed", "numbers_of", "recall", "told_by", "unrecorded"]
+__all__ = [
+    "counter_of",
+    "has_landed",
+    "last_given_number",
+    "metrics_content",
+    "recover_slices",
+    "summary_from_commit",
+    "unrecorded_commits",
+]
 
 
 def counter_of(silver: Address) -> str:
@@ -34,14 +42,14 @@ def counter_of(silver: Address) -> str:
     return f"table {silver}"
 
 
-def given_number(ledger: Ledger, silver: Address) -> int:
-    """Return the last number that the manifest has given to a commit to a table; 0 for none."""
+def last_given_number(ledger: Ledger, silver: Address) -> int:
+    """Return the last number that the manifest gave to a commit to a table; 0 for none."""
     document = ledger.store.document(COUNTER, counter_of(silver))
     return int(document.value["last"]) if document is not None else 0
 
 
 def has_landed(lake: Lake, silver: Address, item: Item, application: Application) -> bool:
-    """Return whether an earlier attempt at an item committed, or nothing rules out that it did."""
+    """Return whether an earlier attempt at an item committed, or may have committed."""
     number, app_id = item.tokens.get(application.key), str(application)
     if number is None:
         return False
@@ -51,61 +59,64 @@ def has_landed(lake: Lake, silver: Address, item: Item, application: Application
     )
 
 
-def recall(bench: Bench, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
-    """Record as processed what the table has and the manifest has never begun; return those items, by id.
+def recover_slices(context: ProcessingContext, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
+    """Record slices as processed that the table holds and the manifest never began; return their items by id.
 
-    Numbers of further commits lie above the table's. The log is read once: afterwards the manifest has
-    numbered as many commits as the table has.
+    The manifest's counter of commits is raised to the table's. The log is read only while the counter is
+    behind, that is once.
     """
-    ledger, silver = bench.ledger, entity.places(bench.lake.settings).silver
-    unbegun = [item for item in items if _is_unbegun(item, bench.application)]
-    last = last_commit_number(bench.lake, silver, str(bench.application)) if unbegun else None
-    if last is None or last <= given_number(ledger, silver):
+    ledger, silver = context.ledger, entity.places(context.lake.settings).silver
+    untouched = [item for item in items if _is_untouched(item, context.application)]
+    last = last_commit_number(context.lake, silver, str(context.application)) if untouched else None
+    if last is None or last <= last_given_number(ledger, silver):
         return {}
-    recalled: dict[str, Item] = {}
-    for item, commit in unrecorded(bench.lake, silver, unbegun, bench.application):
-        summary, content = told_by(LandedCommit(commit.version, commit.content), entity.strategy)
+    recovered: dict[str, Item] = {}
+    for item, commit in unrecorded_commits(context.lake, silver, untouched, context.application):
+        summary, content = summary_from_commit(LandedCommit(commit.version, commit.content), entity.strategy)
         done = ledger.recover_processed(
             item,
-            bench.application,
+            context.application,
             token=commit.content["number"],
-            content={"slice": slice_name(item), **content, **numbers_of(summary)},
-            run_id=bench.holder.run_id,
+            content={"slice": slice_name(item), **content, **metrics_content(summary)},
+            run_id=context.holder.run_id,
         )
-        recalled[item.item_id] = done
+        recovered[item.item_id] = done
     raise_counter(ledger.store, counter_of(silver), last)
-    # Where only the table has moved, its commits are counted anew, and nothing is lost.
-    if recalled or not any(bench.application.key in item.tokens for item in items):
-        bench.warn(
-            f"{entity.name}: the manifest doesn't know what the table's commits up to {last} were for; by "
-            f"its log the table has {len(recalled)} of {len(unbegun)} slices as they are: recorded as "
+    # No warning for a table that only moved: its commits are numbered from 1 again, and nothing is lost.
+    if recovered or not any(context.application.key in item.tokens for item in items):
+        context.warn(
+            f"{entity.name}: the manifest does not know the table's commits up to {last}; according to its "
+            f"log the table holds {len(recovered)} of {len(untouched)} slices as they are: recorded as "
             "processed"
         )
-    return recalled
+    return recovered
 
 
-def unrecorded(
+def unrecorded_commits(
     lake: Lake, silver: Address, items: Iterable[Item], application: Application
 ) -> Iterator[tuple[Item, Commit]]:
-    """Yield the items never begun whose slice is in the table as it is now, with its commit, oldest first.
+    """Yield untouched items whose slices are in the table as they are now, with their commits, oldest first.
 
-    A slice that has changed since isn't, and neither is one whose rows were removed with all others.
+    Slices that have changed since their commit are left out, and so are those whose rows were removed with
+    all others.
     """
     app = str(application)
     last: dict[str, Commit] = {}
-    for commit in _standing(read_commits(lake, silver), app):
+    for commit in _effective(read_commits(lake, silver), app):
         if commit.content.get("app") == app and "item" in commit.content:
             last.setdefault(commit.content["item"], commit)
     found = [
         (item, last[item.item_id])
         for item in items
-        if item.item_id in last and _is_unbegun(item, application) and _is_told_of(item, last[item.item_id])
+        if item.item_id in last
+        and _is_untouched(item, application)
+        and _is_commit_of(last[item.item_id], item)
     ]
     yield from sorted(found, key=lambda each: each[1].version)
 
 
-def told_by(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
-    """Return what a commit tells of its slice: its numbers, and what a PROCESSED says beside them."""
+def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
+    """Return the summary that a commit carries, and the content of a PROCESSED record beside the metrics."""
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)
     summary = Summary.from_json(metrics)
@@ -113,19 +124,19 @@ def told_by(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, 
     return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
 
 
-def numbers_of(summary: Summary) -> dict[str, Any]:
-    """Return the numbers of a slice as a PROCESSED has them."""
+def metrics_content(summary: Summary) -> dict[str, Any]:
+    """Return the summary as a PROCESSED record holds it."""
     return {"metrics": summary.as_json(), "delta_version": summary.delta_version}
 
 
-def _is_unbegun(item: Item, application: Application) -> bool:
-    """Whether an item waits for an application that has never had its lock."""
+def _is_untouched(item: Item, application: Application) -> bool:
+    """Return whether an item is ready for an application that never locked it."""
     is_ready = item.verdict(application) is Verdict.READY and item.fingerprint is not None
     return is_ready and application.key not in item.tokens
 
 
-def _is_told_of(item: Item, commit: Commit) -> bool:
-    """Whether a commit is of the slice as it is, and not of what was there before a `requeue`."""
+def _is_commit_of(commit: Commit, item: Item) -> bool:
+    """Return whether a commit is of the slice as it is, and not of its content before a `requeue`."""
     if commit.content.get("fingerprint") != item.fingerprint:
         return False
     if item.revision == 1 or item.new is None:
@@ -134,18 +145,18 @@ def _is_told_of(item: Item, commit: Commit) -> bool:
     return is_later and commit.content.get("revision") == item.revision
 
 
-def _standing(log: tuple[Commit, ...], app: str) -> Iterator[Commit]:
-    """Yield the commits on which the table's last version rests, newest first."""
+def _effective(log: tuple[Commit, ...], app: str) -> Iterator[Commit]:
+    """Yield the commits that the table's last version builds on, newest first; RESTORE skips some."""
     by_version = {commit.version: commit for commit in log}
     commit = log[-1] if log else None
     while commit is not None and not _starts_over(commit, app):
         yield commit
-        before = version_restored(commit, log) if commit.operation == "RESTORE" else commit.version - 1
+        before = restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
         commit = by_version.get(before) if before is not None and before < commit.version else None
 
 
 def _starts_over(commit: Commit, app: str) -> bool:
-    """Whether a commit of others, or of TRUNCATE, left nothing of the rows before it."""
+    """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
     if commit.content.get("app") in (app, f"{app}/repair"):
         return False
     parameters: Mapping[str, Any] = commit.parameters

@@ -1,4 +1,4 @@
-"""What processing an entity's slices came to."""
+"""Results of processing an entity's slices."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class SliceResult:
     """One slice that was processed.
 
     Attributes:
-        name: Of the slice.
+        name: Name of the slice.
+        item_id: Id of its item.
         summary: Its metrics.
-        is_adopted: Whether an earlier attempt's commit was found and taken over.
-        warnings: What was noticed: schema drift, a processing time that isn't one.
+        is_adopted: Whether the commit of an earlier attempt was found and recorded.
+        warnings: Warnings about schema drift.
     """
 
     name: str
@@ -29,7 +30,7 @@ class SliceResult:
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the slice as commands print it: item, name, strategy and numbers."""
+        """Return the slice as commands print it: item, name, strategy and counts."""
         numbers = {name: value for name, value in asdict(self.summary).items() if name != "is_first"}
         return {
             "item": self.item_id,
@@ -41,14 +42,15 @@ class SliceResult:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """The slices that were processed, in order, and why there were no more.
+    """The slices that were processed, and why no more were.
 
     Attributes:
-        slices: In order.
+        slices: Processed slices, in order.
         failed: Names of the slices that failed in this run.
-        errors: Why, in the same order; the last may be what held the entity back before it began.
+        errors: Their errors in the same order; the last may instead say what holds the next slice.
         waiting: Names of the slices that wait.
-        is_stopped: Whether the run was asked to stop before all were done.
+        is_stopped: Whether the run was asked to stop before all slices were processed.
+        warnings: Warnings about the processing time.
     """
 
     slices: tuple[SliceResult, ...] = ()
@@ -60,5 +62,5 @@ class ProcessResult:
 
     @property
     def error(self) -> LakewrightError | None:
-        """The first thing that went wrong, or None."""
+        """The first error, or None."""
         return self.errors[0] if self.errors else None

@@ -1,10 +1,10 @@
-"""Comparing a slice with its table: each row is labelled with what is to happen, in one pass.
+"""Comparison of a slice with its table: each row gets a label that says what is to happen to it.
 
-Only rows that change something are put down, once; all others are only counted. The write that follows then
-costs what changed.
+Only rows that change something are kept, computed once; all others are only counted. The cost of the write
+that follows depends on the number of changes alone.
 
-Source: `processing-strategies.md`, "Behavior" of Merge and Historic; that equal rows are left out before the
-merge is Lakewright's own (a MERGE rewrites every file in which a key matches).
+Source: `processing-strategies.md`, "Behavior" of Merge and Historic. That equal rows are left out before the
+MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 """
 
 from __future__ import annotations
@@ -15,53 +15,66 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.strategies.pruning import within_ranges
+from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
-    from lakewright.strategies.work import Work
+    from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["ACTION", "HELD", "MATCH", "MISSING", "Action", "Changes", "Comparison", "Held", "compare"]
+__all__ = [
+    "ACTION",
+    "MATCH",
+    "MISSING",
+    "TARGET",
+    "Action",
+    "Changes",
+    "Comparison",
+    "TargetNames",
+    "compare",
+]
 
 ACTION = "_lakewright_action"
 MATCH = "_lakewright_match"
 LABEL = "_lakewright_label"
 
 MISSING = "missing"
-"""Label of the target's rows that the slice lacks."""
+"""Label of rows of the table that delete inference found missing from the slice."""
+
+# The following sizes were chosen, not measured one by one. Their order of magnitude follows from what Spark
+# can broadcast: 200,000 keys of 64 hexadecimal digits take about 18 MB.
 
 LARGE_TARGET = 1_000_000
-"""Rows of a target that isn't sorted for the sake of a small slice."""
+"""Rows above which a table is not sorted for the sake of a small slice."""
 
 SMALL_SLICE = 200_000
-"""Rows of a slice whose keys go to every worker, so that a large target isn't sorted."""
+"""Rows up to which a slice's keys are broadcast, so that a large table need not be sorted."""
 
-FEW = 200_000
-"""Acting rows whose keys go to every worker, so that a large slice isn't sorted."""
+FEW_CHANGES = 200_000
+"""Changed rows up to which their keys are broadcast, so that a large slice need not be sorted again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Names under which labels find the columns of the target's row; the key is null where none matches."""
+class TargetNames:
+    """Names by which labels refer to the table's row; its key is null if no row matches."""
 
     key: str = "_lakewright_key"
     hash: str = "_lakewright_hash"
     is_deleted: str = "_lakewright_deleted"
 
 
-HELD = Held()
+TARGET = TargetNames()
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One row of the write.
+    """What the write does with one row.
 
     Attributes:
-        name: What it does.
-        matches: Whether it is for the target's row with its key; else it only inserts.
-        is_whole: Whether it needs the slice's columns; else the key is enough.
+        name: Name of the action.
+        matches: Whether it applies to the table's row with the same key; otherwise it only inserts.
+        is_whole: Whether it needs all columns of the slice; otherwise the key is enough.
     """
 
     name: str
@@ -71,155 +84,165 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How rows are labelled, and what the labels mean for the write.
+    """How rows are labelled, and which actions follow from a label.
 
     Attributes:
-        target: Condition over the target's rows that can be matched.
-        labels: Label to the condition of the rows that get it, over the slice's columns and `HELD`; the first
-            that holds decides.
-        actions: Label to its actions; rows of other labels are only counted.
-        missing: Condition over the target's rows of which the slice should have each, or None.
+        target: Condition on the rows of the table that can be matched.
+        labels: Label to the condition of the rows that get it, over the slice's columns and `TARGET`; the
+            first condition that holds decides.
+        actions: Label to its actions; rows with other labels are only counted.
     """
 
     target: str
     labels: Mapping[str, str]
     actions: Mapping[str, tuple[Action, ...]]
-    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A compared slice.
+    """The changes that a slice brings.
 
     Attributes:
-        rows: Put down already: the table's columns, `ACTION`, and `MATCH`: the key of the target's row, null
-            where it only inserts.
-        counts: Label to number of rows, of every label.
-        actions: Names of the actions that rows have.
-        window: Rows of the target that could have been missing.
+        rows: The rows to write, computed already: the table's columns, `ACTION`, and `MATCH`, the key of the
+            table's row; null for rows that are only inserted.
+        counts: Label to number of rows, for every label of the comparison.
+        actions: Names of the actions that occur in the rows.
+        inferred_deletes: Rows of the table that are missing from the slice.
+        expected: Rows of the table that the slice should contain.
     """
 
     rows: DataFrame
     counts: Mapping[str, int]
     actions: frozenset[str]
-    window: int
+    inferred_deletes: int
+    expected: int
 
 
-def compare(work: Work, comparison: Comparison) -> Changes:
-    """Return what is to be written for a slice, put down by a single query, or two where both are large."""
+def compare(load: SliceLoad, comparison: Comparison) -> Changes:
+    """Return the changes of a slice, computed by one query, or by two if slice and table are both large."""
     from pyspark.sql import Observation, functions
 
-    frame = _aligned(work)
-    seen, window, inferred = Observation(), Observation(), Observation()
+    frame = _aligned(load)
+    labels_seen, expected_seen, missing_seen = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
-    is_large = _is_large(work)
-    labelled = _labelled(work, _narrow(work, frame) if is_large else frame, comparison)
-    labelled = labelled.observe(seen, *_label_counts(comparison))
+    is_large = _is_large(load)
+    labelled = _labelled(load, _narrow(load, frame) if is_large else frame, comparison)
+    labelled = labelled.observe(labels_seen, *_label_counts(comparison))
     if is_large:
-        labelled = _widened(work, labelled, seen, comparison)
-    changed = _changed(work, labelled, comparison)
-    if comparison.missing is not None:
-        expected = work.target().where(comparison.missing).observe(window, count_rows)
-        changed = changed.unionByName(
-            _missing(work, expected, comparison).observe(inferred, count_rows), allowMissingColumns=True
-        )
-    is_idle = is_large and comparison.missing is None and not _acting(comparison, _counted(seen))
+        labelled = _widened(load, labelled, labels_seen, comparison)
+    changed = _changed(load, labelled, comparison)
+    expected = rows_expected(load)
+    if expected is not None:
+        missing = missing_from_slice(load, expected.observe(expected_seen, count_rows))
+        missing = _missing_rows(load, missing, comparison).observe(missing_seen, count_rows)
+        changed = changed.unionByName(missing, allowMissingColumns=True)
+    is_idle = is_large and expected is None and not _actions(comparison, _counted(labels_seen))
     rows = changed if is_idle else changed.localCheckpoint()
     reach_failpoint("after_compare")
-    counts = _counted(seen)
-    _refuse_doubled(work, sum(counts.values()))
-    if comparison.missing is not None:
-        counts[MISSING] = int(inferred.get["rows"])
-    size = int(window.get["rows"]) if comparison.missing is not None else 0
-    return Changes(rows, counts, _acting(comparison, counts), size)
+    counts = _counted(labels_seen)
+    _check_unique_matches(load, sum(counts.values()))
+    inferred, expected_rows = 0, 0
+    if expected is not None:
+        inferred, expected_rows = int(missing_seen.get["rows"]), int(expected_seen.get["rows"])
+    actions = _actions(comparison, {**counts, MISSING: inferred})
+    return Changes(rows, counts, actions, inferred, expected_rows)
 
 
-def _aligned(work: Work) -> DataFrame:
-    """The slice's rows with the table's columns; what arrives deleted isn't written."""
-    return work.aligned(work.prepared.frame, unless=name_sql(work.system.deleted))
+def _aligned(load: SliceLoad) -> DataFrame:
+    """Return the slice's rows with the table's columns; rows that arrive deleted are not written."""
+    return load.aligned(load.prepared.frame, unless=name_sql(load.system.deleted))
 
 
-def _is_large(work: Work) -> bool:
-    """Whether slice and target are so large that keys are compared first, and all columns read once more.
+def _is_large(load: SliceLoad) -> bool:
+    """Return whether keys are compared first, and the other columns are read again for changed rows only.
 
-    Not where expressions make columns: what is compared must be what is written.
+    This pays if slice and table are both large. It is not done if expressions compute columns: they might
+    give another value the second time, and what is written must be what was compared.
     """
-    is_plain = not work.entity.calculated and not work.entity.transformations
-    return is_plain and (work.state.rows or 0) > LARGE_TARGET and work.facts.records > SMALL_SLICE
+    is_plain = not load.entity.calculated and not load.entity.transformations
+    return is_plain and (load.state.rows or 0) > LARGE_TARGET and load.statistics.records > SMALL_SLICE
 
 
-def _narrow(work: Work, frame: DataFrame) -> DataFrame:
-    """The columns by which rows are labelled: only they go from worker to worker."""
-    system = work.system
+def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
+    """Return only the columns that labels depend on, so that only they are shuffled."""
+    system = load.system
     return frame.selectExpr(*(name_sql(name) for name in (system.key, system.hash, system.deleted)))
 
 
-def _widened(work: Work, labelled: DataFrame, seen: Observation, comparison: Comparison) -> DataFrame:
-    """The acting rows with all their columns again, after their keys and labels were put down."""
+def _widened(
+    load: SliceLoad, labelled: DataFrame, labels_seen: Observation, comparison: Comparison
+) -> DataFrame:
+    """Return the changed rows with all their columns, after their keys and labels were computed."""
     from pyspark.sql import functions
 
-    frame = _aligned(work)
-    key, hash_ = name_sql(work.system.key), name_sql(work.system.hash)
+    frame = _aligned(load)
+    key, hash_ = name_sql(load.system.key), name_sql(load.system.hash)
     found, known = "_lakewright_found", "_lakewright_known"
-    acting = labelled.where(_is_acting(comparison))
-    acting = acting.selectExpr(f"{key} as {found}", f"{hash_} as {known}", LABEL).localCheckpoint()
-    counts = _counted(seen)
-    if sum(counts[label] for label in comparison.actions if label in counts) <= FEW:
-        acting = functions.broadcast(acting)
-    joined = frame.drop(work.system.hash).join(acting, functions.expr(f"{key} = {found}"))
-    return joined.drop(found).withColumnRenamed(known, work.system.hash)
+    changed = labelled.where(_has_actions(comparison))
+    changed = changed.selectExpr(f"{key} as {found}", f"{hash_} as {known}", LABEL).localCheckpoint()
+    counts = _counted(labels_seen)
+    if sum(counts[label] for label in comparison.actions if label in counts) <= FEW_CHANGES:
+        changed = functions.broadcast(changed)
+    # The hash comes along with the key, because computing it again costs more than everything else here.
+    joined = frame.drop(load.system.hash).join(changed, functions.expr(f"{key} = {found}"))
+    return joined.drop(found).withColumnRenamed(known, load.system.hash)
 
 
 def _counted(seen: Observation) -> dict[str, int]:
     return {label: int(count) for label, count in seen.get.items()}
 
 
-def _acting(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str]:
+def _actions(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str]:
+    """Return the names of the actions that rows have."""
     labels = (label for label in comparison.actions if counts.get(label))
     return frozenset(action.name for label in labels for action in comparison.actions[label])
 
 
-def _refuse_doubled(work: Work, labelled: int) -> None:
-    """Refuse a table in which a key of the slice matched more than one row."""
-    if labelled > work.facts.records:
+def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
+    """Raise `VerificationError` if a key of the slice matches more than one row of the table."""
+    records = load.statistics.records
+    if labelled > records:
         raise VerificationError(
-            f"{work.address} holds several rows for a primary key of the slice: {work.facts.records} records "
-            f"matched {labelled} times",
-            remedy="See what else writes to it; then load it anew with --strategy full --allow-data-loss.",
-            details={"records": work.facts.records, "labelled": labelled},
+            f"{load.address} holds several rows for a primary key of the slice: {records} records matched "
+            f"{labelled} times",
+            remedy="Find out what else writes to it, then reload it with --strategy full --allow-data-loss.",
+            details={"records": records, "labelled": labelled},
         )
 
 
-def _labelled(work: Work, frame: DataFrame, comparison: Comparison) -> DataFrame:
-    """The slice's rows beside what the target has under their keys, labelled."""
+def _labelled(load: SliceLoad, frame: DataFrame, comparison: Comparison) -> DataFrame:
+    """Return the slice's rows beside the table's rows with the same keys, labelled."""
     from pyspark.sql import functions
 
-    key = name_sql(work.system.key)
-    held = _held(work, comparison)
-    if (work.state.rows or 0) > LARGE_TARGET and work.facts.records <= SMALL_SLICE:
+    key = name_sql(load.system.key)
+    target = _target(load, comparison)
+    if (load.state.rows or 0) > LARGE_TARGET and load.statistics.records <= SMALL_SLICE:
         keys = frame.selectExpr(f"{key} as {LABEL}")
-        held = held.join(functions.broadcast(keys), functions.expr(f"{HELD.key} = {LABEL}"), "left_semi")
-    joined = frame.join(held, functions.expr(f"{key} = {HELD.key}"), "left")
+        target = target.join(
+            functions.broadcast(keys), functions.expr(f"{TARGET.key} = {LABEL}"), "left_semi"
+        )
+    joined = frame.join(target, functions.expr(f"{key} = {TARGET.key}"), "left")
     cases = " ".join(
         f"when {condition} then {text_sql(label)}" for label, condition in comparison.labels.items()
     )
     return joined.withColumn(LABEL, functions.expr(f"case {cases} end"))
 
 
-def _held(work: Work, comparison: Comparison) -> DataFrame:
-    system = work.system
+def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
+    """Return the columns of the table that labels depend on, under the names of `TARGET`."""
+    system = load.system
     key = name_sql(system.key)
-    condition = " and ".join((comparison.target, within_ranges(work, "t")))
-    target = work.target().alias("t")
-    if work.is_small:
-        # As a filter it would have Delta look for files to leave out, which takes longer than reading them.
+    condition = f"{comparison.target} and {load.match_condition('t')}"
+    target = load.target().alias("t")
+    if load.is_small:
+        # As a filter the condition makes Delta look for files to skip, which takes longer than reading them.
         key = f"if({condition}, {key}, null)"
     else:
         target = target.where(condition)
     return target.selectExpr(
-        f"{key} as {HELD.key}",
-        f"{name_sql(system.hash)} as {HELD.hash}",
-        f"coalesce({name_sql(system.deleted)}, false) as {HELD.is_deleted}",
+        f"{key} as {TARGET.key}",
+        f"{name_sql(system.hash)} as {TARGET.hash}",
+        f"coalesce({name_sql(system.deleted)}, false) as {TARGET.is_deleted}",
     )
 
 
@@ -232,24 +255,24 @@ def _label_counts(comparison: Comparison) -> list[Column]:
     ]
 
 
-def _changed(work: Work, labelled: DataFrame, comparison: Comparison) -> DataFrame:
-    """The rows that the write needs, each with its action, emptied of columns that it doesn't."""
-    key = name_sql(work.system.key)
+def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> DataFrame:
+    """Return one row for each action; columns that an action does not need are null."""
+    key = name_sql(load.system.key)
     cases = " ".join(
         f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
         for label, actions in comparison.actions.items()
     )
-    acting = labelled.where(_is_acting(comparison))
-    acting = acting.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
+    changed = labelled.where(_has_actions(comparison))
+    changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
-    columns = (name_sql(name) for name in work.fit.columns)
-    return acting.selectExpr(
+    columns = (name_sql(name) for name in load.fit.columns)
+    return changed.selectExpr(
         *(f"if({is_whole}, {column}, null) as {column}" for column in columns), ACTION, MATCH
     )
 
 
-def _is_acting(comparison: Comparison) -> str:
+def _has_actions(comparison: Comparison) -> str:
     labels = ", ".join(text_sql(label) for label in comparison.actions) or "null"
     return f"{LABEL} in ({labels})"
 
@@ -259,12 +282,9 @@ def _action_sql(action: Action, key: str) -> str:
     return f"struct({text_sql(action.name)} as {ACTION}, {match} as {MATCH})"
 
 
-def _missing(work: Work, expected: DataFrame, comparison: Comparison) -> DataFrame:
-    """The rows of the target that the slice lacks, as rows of the write."""
-    from pyspark.sql import functions
-
-    key = name_sql(work.system.key)
-    keys = work.prepared.frame.selectExpr(f"{key} as {LABEL}")
-    lacking = expected.join(keys, functions.expr(f"{key} = {LABEL}"), "left_anti")
+def _missing_rows(load: SliceLoad, missing: DataFrame, comparison: Comparison) -> DataFrame:
+    """Return the rows that are missing from the slice as rows of the write."""
     (action,) = comparison.actions[MISSING]
-    return lacking.selectExpr(f"{text_sql(action.name)} as {ACTION}", f"{key} as {MATCH}")
+    return missing.selectExpr(
+        f"{text_sql(action.name)} as {ACTION}", f"{name_sql(load.system.key)} as {MATCH}"
+    )

@@ -1,79 +1,132 @@
-"""Delete inference: rows of the target that a slice should have brought again and didn't.
+"""Delete inference: rows of the table that the slice should contain, and does not, are taken as deleted.
 
-Source: `processing-strategies.md`, "Delete Inference".
+A slice should contain the rows in its window: those between the lower bound that follows from the previous
+watermark and the slice's own maximum, both included, for every watermark column. Missing rows are
+soft-deleted (Merge) or closed (Historic) by the strategy. A brake fails the slice if it would delete too
+large a share of its window.
+
+Source: `processing-strategies.md`, "Delete Inference"; the brake, `delete_scope` and the preview are
+Lakewright's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from lakewright.errors import DeleteBrakeError
+from lakewright.errors import DeleteBrakeError, SpecError
+from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
-from lakewright.strategies.literals import value_sql
-from lakewright.strategies.pruning import within_ranges
+from lakewright.strategies.pruning import value_sql
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.manifest.watermark import Value
+    from lakewright.manifest.watermark import Watermark as WatermarkValue
     from lakewright.spec.models.entity import Entity
-    from lakewright.strategies.work import Work
+    from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["FREE_DELETES", "is_too_many", "joined", "reached", "refuse_many", "window"]
+__all__ = [
+    "ALWAYS_ALLOWED",
+    "DeletePreview",
+    "check_delete_brake",
+    "joined",
+    "lower_bound",
+    "lower_bounds",
+    "missing_from_slice",
+    "preview_deletes",
+    "rows_expected",
+    "written_condition",
+]
 
-FREE_DELETES = 1_000
-"""Inferred deletes that are never too many."""
+ALWAYS_ALLOWED = 1_000
+"""Inferred deletes that never trip the brake, whatever their share: small tables may well lose most rows.
+
+The number was chosen, not measured.
+"""
+
+_SLICE_KEY = "_lakewright_slice_key"
 
 
-def window(work: Work, *alias: str) -> str | None:
-    """Return the condition that the target's rows in the slice's window meet; None if nothing is inferred.
+# The window
 
-    Nothing is without `delete_missing`, without a previous watermark, and for an empty slice. Rows with a
-    null watermark are outside.
+
+def lower_bounds(
+    entity: Entity, last_values: Mapping[str, WatermarkValue], clock: Callable[[], datetime]
+) -> dict[str, object]:
+    """Return the lower bound of the window for each watermark column that has a last value.
 
     Args:
-        work: The work.
-        *alias: Of the target in the query, where it has one.
+        entity: The entity.
+        last_values: Watermark column to the last value in the manifest.
+        clock: Gives the current time, for expressions that use it.
+
+    Raises:
+        SpecError: An expression cannot be evaluated for its last value.
     """
-    entity = work.entity
-    if not entity.settings.delete_missing or work.facts.records == 0:
+    evaluation = EvaluationContext(clock=clock)
+    return {
+        mark.column_name: lower_bound(entity, mark, last_values[mark.column_name].python, evaluation)
+        for mark in entity.watermarks
+        if mark.column_name in last_values
+    }
+
+
+def lower_bound(entity: Entity, mark: Watermark, last_value: Value, evaluation: EvaluationContext) -> object:
+    """Return the lower bound of the window: the watermark's expression over its last value.
+
+    Raises:
+        SpecError: The expression cannot be evaluated for that value.
+    """
+    try:
+        return mark.lower_end(last_value, evaluation)
+    except SpecError as error:
+        raise SpecError.of(
+            f"entity {entity.name!r}: the expression {mark.expression} of the watermark {mark.column_name!r} "
+            f"cannot be evaluated for the last value {last_value}: {error.message}",
+            remedy="Correct the expression so that it suits the column's type, then resolve the item.",
+        ) from error
+
+
+def _window(load: SliceLoad, *alias: str) -> str | None:
+    """Return the condition that rows of the table in the slice's window meet; None if nothing is inferred.
+
+    Nothing is inferred without `delete_missing`, without a previous watermark, or for an empty slice. Rows
+    with a null watermark are outside of every window.
+    """
+    entity, statistics = load.entity, load.statistics
+    if not entity.settings.delete_missing or statistics.records == 0:
         return None
     if entity.settings.delete_scope == "full":
         return "true"
-    columns = work.prepared.watermarks
-    if not columns or not all(c in work.lower_ends and c in work.facts.watermarks for c in columns):
+    columns, bounds = load.prepared.watermarks, load.request.lower_bounds
+    if not columns or not all(column in bounds and column in statistics.watermarks for column in columns):
         return None
-    types = {column.name.lower(): column.type.ddl for column in work.state.columns}
+    types = {column.name.lower(): column.type.ddl for column in load.state.columns}
     above = ">" if entity.settings.delete_scope == "open" else ">="
     conditions: dict[str, str] = {}
     for column, name in columns.items():
-        kind = types.get(name.lower())
-        if kind is None:
+        type_sql = types.get(name.lower())
+        if type_sql is None:
             return None
-        low = value_sql(work.lower_ends[column], kind)
-        high = value_sql(work.facts.watermarks[column].python, kind)
+        low = value_sql(bounds[column], type_sql)
+        high = value_sql(statistics.watermarks[column].python, type_sql)
         value = name_sql(*alias, name)
         conditions[column] = f"{value} {above} {low} and {value} <= {high}"
     return joined([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
 
 
-def reached(work: Work, inferred: int) -> str:
-    """Return the condition, over the target as `t`, that every row meets which a slice changes.
-
-    Args:
-        work: The work.
-        inferred: Rows that are missing from the slice.
-    """
-    ranges = within_ranges(work, "t")
-    return f"(({ranges}) or ({window(work, 't')}))" if inferred else ranges
-
-
 def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
-    """Return the conditions of watermarks as one.
+    """Return the conditions of several watermarks as one.
 
-    Each is joined to all before it by its `operation`. Neighbours of one `operation_group` stand in brackets,
-    which are joined by the operation of their first.
+    Each is joined to all before it by its `operation`. Neighbours with the same `operation_group` stand in
+    brackets, which are joined by the operation of their first.
 
     Example:
         >>> from lakewright.spec.models.watermark import Operation
@@ -91,28 +144,117 @@ def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
     return text
 
 
-def is_too_many(entity: Entity, inferred: int, rows: int) -> bool:
-    """Return whether so many inferred deletes, of so many rows in the window, are taken for a mistake."""
-    return inferred > FREE_DELETES and inferred > entity.settings.max_delete_ratio * rows
+# Rows that are missing
 
 
-def refuse_many(work: Work, inferred: int, rows: int) -> None:
-    """Return where so many inferred deletes may be right.
+def rows_expected(load: SliceLoad) -> DataFrame | None:
+    """Return the rows of the table that the slice should contain; None if nothing is inferred.
+
+    These are the rows in its window that are not deleted (Merge) or are current (Historic).
+    """
+    window = _window(load)
+    if window is None:
+        return None
+    system = load.system
+    is_live = (
+        f"{name_sql(system.valid_to)} is null"
+        if load.request.strategy is Strategy.HISTORIC
+        else f"not coalesce({name_sql(system.deleted)}, false)"
+    )
+    return load.target().where(f"{window} and {is_live}")
+
+
+def missing_from_slice(load: SliceLoad, expected: DataFrame) -> DataFrame:
+    """Return those of the expected rows whose primary key is not in the slice."""
+    return _beside_slice(load, expected, "left_anti")
+
+
+def written_condition(load: SliceLoad, inferred: int) -> str:
+    """Return the condition, over the table as `t`, that every row meets which the slice may change.
 
     Args:
-        work: The work.
-        inferred: Rows that would be flagged.
-        rows: Rows in the window that aren't deleted yet.
+        load: The slice and its table.
+        inferred: Number of inferred deletes; if there are any, the window is included.
+    """
+    matched = load.match_condition("t")
+    return f"(({matched}) or ({_window(load, 't')}))" if inferred else matched
+
+
+def _beside_slice(load: SliceLoad, expected: DataFrame, how: str) -> DataFrame:
+    from pyspark.sql import functions
+
+    key = name_sql(load.system.key)
+    keys = load.prepared.frame.selectExpr(f"{key} as {_SLICE_KEY}")
+    return expected.join(keys, functions.expr(f"{key} = {_SLICE_KEY}"), how)
+
+
+# The brake
+
+
+def check_delete_brake(load: SliceLoad, inferred: int, expected: int) -> None:
+    """Raise `DeleteBrakeError` if the slice would delete too large a share of its window.
+
+    Args:
+        load: The slice and its table.
+        inferred: Rows that would be deleted.
+        expected: Rows in the window that are not deleted yet.
 
     Raises:
-        DeleteBrakeError: There are more than `FREE_DELETES`, and more than the entity's part of the window.
+        DeleteBrakeError: There are more than `ALWAYS_ALLOWED` inferred deletes, and more than the entity's
+            `max_delete_ratio` of the expected rows.
     """
-    if not is_too_many(work.entity, inferred, rows):
+    if not _trips_brake(load.entity, inferred, expected):
         return
-    kind = "soft-deleted" if work.entity.strategy is Strategy.MERGE else "closed"
+    verb = "soft-deleted" if load.request.strategy is Strategy.MERGE else "closed"
     raise DeleteBrakeError(
-        f"{inferred} of the {rows} rows in the slice's window are missing from it and would be {kind}; "
-        f"max_delete_ratio allows {work.entity.settings.max_delete_ratio:.0%}",
-        remedy="Check that the slice is whole. If it is, raise max_delete_ratio and resolve the item.",
-        details={"inferred": inferred, "rows": rows},
+        f"{inferred} of the {expected} rows in the slice's window are missing from it and would be {verb}; "
+        f"max_delete_ratio allows {load.entity.settings.max_delete_ratio:.0%}",
+        remedy="Check that the slice is complete. If it is, raise max_delete_ratio and resolve the item.",
+        details={"inferred": inferred, "rows": expected},
     )
+
+
+def _trips_brake(entity: Entity, inferred: int, expected: int) -> bool:
+    return inferred > ALWAYS_ALLOWED and inferred > entity.settings.max_delete_ratio * expected
+
+
+# The preview
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePreview:
+    """The deletes that processing a slice would infer.
+
+    Attributes:
+        inferred: Expected rows that the slice does not contain.
+        expected: Rows of the table that the slice should contain.
+        is_refused: Whether the brake would fail the slice.
+    """
+
+    inferred: int
+    expected: int
+    is_refused: bool
+
+    def text(self, slice_name: str, strategy: Strategy) -> str:
+        """Return the preview as a sentence."""
+        if not self.inferred:
+            return f"{slice_name} lacks none of the {self.expected} rows in its window"
+        verb = "close" if strategy is Strategy.HISTORIC else "soft-delete"
+        end = ": max_delete_ratio would refuse that" if self.is_refused else ""
+        return (
+            f"{slice_name} lacks {self.inferred} of {self.expected} rows in its window, "
+            f"and would {verb} them{end}"
+        )
+
+
+def preview_deletes(load: SliceLoad) -> DeletePreview | None:
+    """Count by one query the deletes that a slice would infer; return None if nothing can be inferred."""
+    if load.request.strategy is Strategy.FULL or load.is_first:
+        return None
+    expected = rows_expected(load)
+    if expected is None:
+        return None
+    beside = _beside_slice(load, expected.select(name_sql(load.system.key)), "left")
+    row = beside.selectExpr("count(1) as expected", f"count_if({_SLICE_KEY} is null) as inferred").first()
+    inferred, count = (0, 0) if row is None else (int(row["inferred"]), int(row["expected"]))
+    return DeletePreview(inferred, count, _trips_brake(load.entity, inferred, count))

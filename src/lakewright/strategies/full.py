@@ -1,6 +1,9 @@
-"""Full: the slice replaces the table's rows, or those of the partitions that it has.
+"""The Full strategy: the slice replaces the table's rows, or those of the partitions that it contains.
 
-Source: `processing-strategies.md`, "Full Strategy".
+The first load of Merge and Historic falls back to it.
+
+Source: `processing-strategies.md`, "Full Strategy", and "Behavior" of Merge and Historic (first run); that a
+record which arrives deleted is not inserted is Lakewright's own.
 """
 
 from __future__ import annotations
@@ -11,57 +14,85 @@ from typing import TYPE_CHECKING
 from lakewright.errors import DataLossError
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.upsert import creation
+from lakewright.strategies.write import append, create
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.strategies.work import Work
+    from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["apply_full"]
+__all__ = ["apply_full", "initial_load"]
 
 
-def apply_full(work: Work) -> Summary:
-    """Return the summary after the slice has replaced what it replaces, in one commit.
+def apply_full(load: SliceLoad) -> Summary:
+    """Replace the table's rows, or those of the slice's partitions, in one commit; return the summary.
 
-    Where the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
+    If the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
 
     Raises:
         DataLossError: An empty slice would empty the table.
-        SchemaDriftError: The slice doesn't fit.
+        SchemaDriftError: The slice does not fit the table.
     """
-    rows = work.prepared.frame
-    deleted = work.facts.arrived_deleted if work.prepared.shape is not Strategy.FULL else 0
-    if deleted:
-        rows = rows.where(f"not {name_sql(work.system.deleted)}")
-    records = work.facts.records
+    deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
+    rows = _without_deleted(load) if deleted else load.prepared.frame
+    records = load.statistics.records
     summary = Summary(
-        Strategy.FULL, records, inserted=records - deleted, deleted=deleted, is_first=not work.state.exists
+        Strategy.FULL, records, inserted=records - deleted, deleted=deleted, is_first=not load.state.exists
     )
-    if not work.state.exists:
-        return work.commit(summary, creation(work, rows))
-    if not summary.inserted and not _empties(work):
+    if not load.state.exists:
+        return load.commit(summary, create(load, rows))
+    if not summary.inserted and not _empties_table(load):
         return summary
-    return work.commit(summary, _overwrite(work, work.aligned(rows)))
+    return load.commit(summary, _overwrite(load, load.aligned(rows)))
 
 
-def _empties(work: Work) -> bool:
-    """Whether an empty slice leaves an empty table behind."""
-    if work.state.partition_columns or work.state.is_empty:
+def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
+    """Write the slice's rows as the first of the table, which is created if necessary; return the summary.
+
+    A slice without rows creates the table too, but makes no commit to an existing one.
+    """
+    deleted = load.statistics.arrived_deleted
+    summary = Summary(
+        strategy,
+        records_in_slice=load.statistics.records,
+        inserted=load.statistics.records - deleted,
+        deleted=deleted if strategy is Strategy.MERGE else 0,
+        closed=deleted if strategy is Strategy.HISTORIC else 0,
+        is_first=load.is_first,
+    )
+    rows = _without_deleted(load) if deleted else load.prepared.frame
+    if not load.state.exists:
+        return load.commit(summary, create(load, rows))
+    if not summary.inserted:
+        return summary
+    return load.commit(summary, append(load, load.aligned(rows)))
+
+
+def _without_deleted(load: SliceLoad) -> DataFrame:
+    return load.prepared.frame.where(f"not {name_sql(load.system.deleted)}")
+
+
+def _empties_table(load: SliceLoad) -> bool:
+    """Return whether an empty slice removes all rows of the table.
+
+    Raises:
+        DataLossError: It does, and the entity does not set `allow_empty`.
+    """
+    if load.state.partition_columns or load.state.is_empty:
         return False
-    if not work.entity.settings.allow_empty:
+    if not load.entity.settings.allow_empty:
         raise DataLossError(
-            f"the slice has no rows to keep, and would empty {work.address}",
-            remedy="If an empty slice is meant so, set allow_empty: true, then resolve the item; "
-            "else resolve and skip it.",
+            f"the slice has no rows to keep, and would empty {load.address}",
+            remedy="If the source is really empty, set allow_empty: true, then resolve the item; "
+            "otherwise resolve and skip it.",
         )
     return True
 
 
-def _overwrite(work: Work, frame: DataFrame) -> Callable[[], None]:
-    """Return the write that replaces the partitions of the frame, or all of an unpartitioned table."""
-    writer = frame.writeTo(work.address.sql)
-    if work.fit.evolves:
+def _overwrite(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
+    """Return the write that replaces the partitions of these rows, or all rows of an unpartitioned table."""
+    writer = rows.writeTo(load.address.sql)
+    if load.fit.evolves:
         writer = writer.option("mergeSchema", "true")
     return writer.overwritePartitions

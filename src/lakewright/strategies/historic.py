@@ -1,7 +1,9 @@
-"""Historic: every change closes the current version of a record and opens a new one, in one commit.
+"""The Historic strategy (SCD Type 2): a change closes a record's current version and opens a new one.
 
-Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; half-open intervals, deletes and order
-in time are Lakewright's own.
+Both happen in one commit.
+
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; half-open intervals, the treatment of
+deletes and the checks of order in time are Lakewright's own.
 """
 
 from __future__ import annotations
@@ -10,107 +12,104 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import HELD, MATCH, MISSING, Action, Comparison, compare
-from lakewright.strategies.delete_inference import reached, refuse_many, window
-from lakewright.strategies.initial_load import fill
+from lakewright.strategies.changes import MATCH, MISSING, TARGET, Action, Changes, Comparison, compare
+from lakewright.strategies.delete_inference import check_delete_brake, written_condition
+from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.upsert import Clause, merge
+from lakewright.strategies.write import Clause, write_changes
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
-    from lakewright.strategies.changes import Changes
-    from lakewright.strategies.work import Work
+    from lakewright.strategies.slice_load import SliceLoad
 
 __all__ = ["apply_historic"]
 
 _INSERT = Action("insert", matches=False, is_whole=True)
-_CLOSE, _END = Action("close"), Action("end")
+_CLOSE, _DELETE = Action("close"), Action("delete")
 
 _ACTIONS = {
     "insert": (_INSERT,),
     "update": (_CLOSE, _INSERT),
-    "delete": (_END,),
-    MISSING: (_END,),
+    "delete": (_DELETE,),
+    MISSING: (_DELETE,),
 }
 
 
-def apply_historic(work: Work) -> Summary:
-    """Return the summary after the slice's changes are versions, in one commit or, if nothing changes, none.
+def apply_historic(load: SliceLoad) -> Summary:
+    """Write the slice's changes as versions in one commit, or in none if nothing changes; return the summary.
 
     Raises:
-        SchemaDriftError: The slice doesn't fit.
-        BackdatedError: A version would end before it began, or begin before another of its record ended.
-        DeleteBrakeError: Too many rows would be inferred as deleted.
+        SchemaDriftError: The slice does not fit the table.
+        BackdatedError: A version would end before it begins, or begin before another version of its record
+            ends.
+        DeleteBrakeError: Delete inference would close too large a share of the window.
     """
-    if not work.state.exists or work.state.is_empty or not work.facts.records:
-        return fill(work, Strategy.HISTORIC)
-    changes = compare(work, _comparison(work))
-    counts = changes.counts
-    refuse_many(work, counts.get(MISSING, 0), changes.window)
+    if load.is_first or not load.statistics.records:
+        return initial_load(load, Strategy.HISTORIC)
+    changes = compare(load, _comparison(load))
+    check_delete_brake(load, changes.inferred_deletes, changes.expected)
+    counts, inferred = changes.counts, changes.inferred_deletes
     summary = Summary(
         Strategy.HISTORIC,
-        records_in_slice=work.facts.records,
+        records_in_slice=load.statistics.records,
         inserted=counts["insert"],
         updated=counts["update"],
-        deleted=counts.get(MISSING, 0),
+        deleted=inferred,
         unchanged=counts["same"],
         changed=counts["update"],
         closed=counts["delete"] + counts["unknown"],
-        inferred_deletes=counts.get(MISSING, 0),
+        inferred_deletes=inferred,
     ).checked()
-    matches = counts["update"] + counts["delete"] + counts.get(MISSING, 0)
+    matches = counts["update"] + counts["delete"] + inferred
     inserts = counts["insert"] + counts["update"]
     if not matches + inserts:
         return summary
-    if work.permissions.allow_backdated:
-        _refuse_disorder(work, changes)
-    current = f"t.{name_sql(work.system.valid_to)} is null"
-    reach = reached(work, counts.get(MISSING, 0))
-    write = merge(
-        work, changes, _clauses(work), target=f"{current} and {reach}", inserts=inserts, matches=matches
-    )
-    return work.commit(summary, write)
+    if load.request.permissions.allow_backdated:
+        _check_order(load, changes)
+    # The end is compared, not the flag: Delta skips files by counts of nulls, but not by booleans.
+    current = f"t.{name_sql(load.system.valid_to)} is null"
+    target = f"{current} and {written_condition(load, inferred)}"
+    write = write_changes(load, changes, _clauses(load), target=target, inserts=inserts, matches=matches)
+    return load.commit(summary, write)
 
 
-def _comparison(work: Work) -> Comparison:
-    system = work.system
+def _comparison(load: SliceLoad) -> Comparison:
+    system = load.system
     hash_, deleted = name_sql(system.hash), name_sql(system.deleted)
-    current = f"{name_sql(system.valid_to)} is null"
-    missing = window(work)
     return Comparison(
-        target=current,
+        target=f"{name_sql(system.valid_to)} is null",
         labels={
-            "unknown": f"{deleted} and {HELD.key} is null",
+            "unknown": f"{deleted} and {TARGET.key} is null",
             "delete": deleted,
-            "insert": f"{HELD.key} is null",
-            "same": f"{hash_} <=> {HELD.hash}",
+            "insert": f"{TARGET.key} is null",
+            "same": f"{hash_} <=> {TARGET.hash}",
             "update": "true",
         },
         actions=_ACTIONS,
-        missing=None if missing is None else f"{missing} and {current}",
     )
 
 
-def _clauses(work: Work) -> list[Clause]:
-    system = work.system
-    closed = {name_sql(system.valid_to): instant_sql(work.at), name_sql(system.is_current): "false"}
-    return [Clause("close", closed), Clause("end", {**closed, name_sql(system.deleted): "true"})]
+def _clauses(load: SliceLoad) -> list[Clause]:
+    system = load.system
+    closed = {name_sql(system.valid_to): instant_sql(load.request.at), name_sql(system.is_current): "false"}
+    return [Clause("close", closed), Clause("delete", {**closed, name_sql(system.deleted): "true"})]
 
 
-def _refuse_disorder(work: Work, changes: Changes) -> None:
-    """Refuse a processing time that isn't later than everything that is known of a record it concerns."""
+def _check_order(load: SliceLoad, changes: Changes) -> None:
+    """Raise `BackdatedError` unless the processing time is later than all versions of the changed records."""
     from pyspark.sql import functions
 
-    system = work.system
+    system, at = load.system, load.request.at
     key, start, end = (name_sql(name) for name in (system.key, system.valid_from, system.valid_to))
-    touched = changes.rows.selectExpr(f"coalesce({MATCH}, {key}) as {HELD.key}").distinct()
-    later = work.target().where(f"greatest({start}, {end}) >= {instant_sql(work.at)}")
-    found = later.join(touched, functions.expr(f"{key} = {HELD.key}"), "left_semi")
+    changed = changes.rows.selectExpr(f"coalesce({MATCH}, {key}) as {TARGET.key}").distinct()
+    later = load.target().where(f"greatest({start}, {end}) >= {instant_sql(at)}")
+    found = later.join(changed, functions.expr(f"{key} = {TARGET.key}"), "left_semi")
     count = found.select(system.key).distinct().count()
     if count:
+        has = "record has" if count == 1 else "records have"
         raise BackdatedError(
-            f"{count} records have versions that begin or end at or after {work.at.isoformat()}; "
+            f"{count} {has} versions that begin or end at or after {at.isoformat()}; "
             "a version from then on would overlap them",
             remedy="Give a later processing time.",
             details={"records": count},

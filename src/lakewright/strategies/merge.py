@@ -1,7 +1,7 @@
-"""Merge: new rows are added, changed ones replaced, deleted ones flagged, matched by their primary key.
+"""The Merge strategy: new records are inserted, changed ones updated, deleted ones flagged, matched by key.
 
-Source: `processing-strategies.md`, "Merge Strategy"; revival, and deletes of unknown keys, are
-Lakewright's own.
+Source: `processing-strategies.md`, "Merge Strategy"; that deleted records can come back, and that deletes of
+unknown keys are ignored, is Lakewright's own.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import HELD, MISSING, Action, Comparison, compare
-from lakewright.strategies.delete_inference import reached, refuse_many, window
-from lakewright.strategies.initial_load import fill
+from lakewright.strategies.changes import MISSING, TARGET, Action, Comparison, compare
+from lakewright.strategies.delete_inference import check_delete_brake, written_condition
+from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.upsert import Clause, merge
+from lakewright.strategies.write import Clause, write_changes
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
-    from lakewright.strategies.work import Work
+    from lakewright.strategies.slice_load import SliceLoad
 
 __all__ = ["apply_merge"]
 
@@ -26,65 +26,65 @@ _INSERT, _UPDATE = Action("insert", is_whole=True), Action("update", is_whole=Tr
 _TOUCH, _DELETE, _FLAG = Action("touch"), Action("delete"), Action("flag")
 
 
-def apply_merge(work: Work) -> Summary:
-    """Return the summary after the slice is merged into the table: one commit, or none if nothing changes.
+def apply_merge(load: SliceLoad) -> Summary:
+    """Merge the slice into the table in one commit, or in none if nothing changes; return the summary.
 
     Raises:
-        SchemaDriftError: The slice doesn't fit.
-        DeleteBrakeError: Too many rows would be inferred as deleted.
+        SchemaDriftError: The slice does not fit the table.
+        DeleteBrakeError: Delete inference would delete too large a share of the window.
     """
-    if not work.state.exists or work.state.is_empty or not work.facts.records:
-        return fill(work, Strategy.MERGE)
-    changes = compare(work, _comparison(work))
+    if load.is_first or not load.statistics.records:
+        return initial_load(load, Strategy.MERGE)
+    changes = compare(load, _comparison(load))
+    check_delete_brake(load, changes.inferred_deletes, changes.expected)
     counts = changes.counts
     changed = counts["update"] + counts["revive"]
-    refuse_many(work, counts.get(MISSING, 0), changes.window)
     summary = Summary(
         Strategy.MERGE,
-        records_in_slice=work.facts.records,
+        records_in_slice=load.statistics.records,
         inserted=counts["insert"],
         updated=changed + counts["same"],
         deleted=counts["delete"] + counts["deleted"] + counts["unknown"],
         changed=changed,
-        inferred_deletes=counts.get(MISSING, 0),
+        inferred_deletes=changes.inferred_deletes,
     ).checked()
-    acting = sum(counts[label] for label in _actions(work) if label in counts)
-    if not acting:
-        return summary
-    write = merge(
-        work,
-        changes,
-        _clauses(work),
-        target=reached(work, counts.get(MISSING, 0)),
-        inserts=counts["insert"],
-        matches=acting - counts["insert"],
+    matches = changes.inferred_deletes + sum(
+        counts[label] for label in _actions(load) if label in counts and label != "insert"
     )
-    return work.commit(summary, write)
+    if not matches + counts["insert"]:
+        return summary
+    write = write_changes(
+        load,
+        changes,
+        _clauses(load),
+        target=written_condition(load, changes.inferred_deletes),
+        inserts=counts["insert"],
+        matches=matches,
+    )
+    return load.commit(summary, write)
 
 
-def _comparison(work: Work) -> Comparison:
-    hash_, deleted = name_sql(work.system.hash), name_sql(work.system.deleted)
-    missing = window(work)
+def _comparison(load: SliceLoad) -> Comparison:
+    hash_, deleted = name_sql(load.system.hash), name_sql(load.system.deleted)
     return Comparison(
         target="true",
         labels={
-            "unknown": f"{deleted} and {HELD.key} is null",
-            "deleted": f"{deleted} and {HELD.is_deleted}",
+            "unknown": f"{deleted} and {TARGET.key} is null",
+            "deleted": f"{deleted} and {TARGET.is_deleted}",
             "delete": deleted,
-            "insert": f"{HELD.key} is null",
-            "revive": HELD.is_deleted,
-            "same": f"{hash_} <=> {HELD.hash}",
+            "insert": f"{TARGET.key} is null",
+            "revive": TARGET.is_deleted,
+            "same": f"{hash_} <=> {TARGET.hash}",
             "update": "true",
         },
-        actions=_actions(work),
-        missing=None if missing is None else f"{missing} and not coalesce({deleted}, false)",
+        actions=_actions(load),
     )
 
 
-def _actions(work: Work) -> dict[str, tuple[Action, ...]]:
-    """What labels mean; rows that are the same, or deleted already, are only seen again."""
+def _actions(load: SliceLoad) -> dict[str, tuple[Action, ...]]:
+    """Return the actions of labels; rows that are equal, or deleted already, at most get a new `lastSeen`."""
     seen_again = (
-        {"same": (_TOUCH,), "deleted": (_DELETE,)} if work.entity.settings.last_seen == "column" else {}
+        {"same": (_TOUCH,), "deleted": (_DELETE,)} if load.entity.settings.last_seen == "column" else {}
     )
     return {
         "insert": (_INSERT,),
@@ -96,9 +96,9 @@ def _actions(work: Work) -> dict[str, tuple[Action, ...]]:
     }
 
 
-def _clauses(work: Work) -> list[Clause]:
-    deleted, seen = name_sql(work.system.deleted), name_sql(work.system.last_seen)
-    at = instant_sql(work.at)
+def _clauses(load: SliceLoad) -> list[Clause]:
+    deleted, seen = name_sql(load.system.deleted), name_sql(load.system.last_seen)
+    at = instant_sql(load.request.at)
     return [
         Clause("update"),
         Clause("delete", {deleted: "true", seen: at}),

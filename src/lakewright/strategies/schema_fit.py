@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Fit", "fit_slice"]
+__all__ = ["SchemaFit", "fit_slice"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class SchemaFit:
     """A slice that fits its table as far as columns tell.
 
     Attributes:
@@ -60,8 +60,8 @@ def fit_slice(
     strategy: Strategy,
     at: datetime,
     allow_data_loss: bool,
-    after: Fit | None = None,
-) -> Fit:
+    after: SchemaFit | None = None,
+) -> SchemaFit:
     """Return how a slice fits its table.
 
     Args:
@@ -98,15 +98,15 @@ def fit_slice(
     _refuse_unstorable(prepared)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
-        return Fit(address, state, prepared, None)
+        return SchemaFit(address, state, prepared, None)
     if table is None:
-        return Fit(address, state, prepared, None)
+        return SchemaFit(address, state, prepared, None)
     refuse_misfit(state, strategy, prepared, allow_data_loss=allow_data_loss)
     refuse_other_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.settings.schema_drift, fixed=fixed)
     _refuse_ways(prepared.frame, alignment)
-    return Fit(address, state, prepared, alignment)
+    return SchemaFit(address, state, prepared, alignment)
 
 
 def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) -> Prepared:
@@ -130,7 +130,7 @@ def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) ->
     )
 
 
-def _state_after(made: Fit) -> TableState:
+def _state_after(made: SchemaFit) -> TableState:
     """The table as a first slice makes it."""
     return TableState(
         exists=True,

@@ -18,7 +18,8 @@ from lakewright.lake.lake import Lake
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
-from lakewright.slices.process import Bench, ProcessingOptions, process_pending
+from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.process import process_pending
 from lakewright.spark.session import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
-_MARKED = {"upsert.SMALL_TABLE": 0, "upsert.MANY": 2.0}
+_MARKED = {"write.SMALL_TABLE": 0, "write.REWRITTEN_SHARE": 2.0}
 WAYS: Mapping[str, Mapping[str, float]] = {
     "written anew": {},
     "marked": _MARKED,
     "sorted, compared by key first": {
         **_MARKED,
         **dict.fromkeys(("changes.LARGE_TARGET", "changes.SMALL_SLICE"), 0),
-        **dict.fromkeys(("changes.FEW", "upsert.SMALL_SOURCE"), 0),
+        **dict.fromkeys(("changes.FEW_CHANGES", "write.SMALL_SOURCE"), 0),
     },
 }
 """Ways in which slices are compared and written, by the sizes from which on they are."""
@@ -88,8 +89,8 @@ class SmallLake:
         self.now += timedelta(hours=1)
         return self.now
 
-    def bench(self, entity: Entity, **options: Any) -> Bench:
-        return Bench(
+    def bench(self, entity: Entity, **options: Any) -> ProcessingContext:
+        return ProcessingContext(
             lake=self.lake,
             ledger=self.ledger,
             holder=self.holder,

@@ -127,7 +127,7 @@ def test_the_commit_of_others_is_met_so_often_and_no_longer(
         if name == "in_guard":
             lake.spark.sql(f"UPDATE {silver} SET v = 'x' WHERE id = 1")
 
-    monkeypatch.setattr("lakewright.strategies.work.reach_failpoint", interfere)
+    monkeypatch.setattr("lakewright.strategies.slice_load.reach_failpoint", interfere)
     error = lake.fail(crm, "s2", [{"id": 1, "v": "b"}, {"id": 2, "v": "c"}])
     assert isinstance(error, CommitConflict)
     assert lake.rows(crm, "id", "v") == [(1, "x")]

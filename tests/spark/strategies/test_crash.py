@@ -30,8 +30,8 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write, Written
 from lakewright.slices.discover import list_slices
-from lakewright.slices.foresee import fail_foreseeable
-from lakewright.slices.look import look_for_slices
+from lakewright.slices.pending import find_pending
+from lakewright.slices.validation import fail_invalid_slices
 from lakewright.stores.memory import MemoryStore
 from lakewright.strategies import changes as changes_module
 
@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     "lakewright.slices.attempt",
-    "lakewright.strategies.apply",
     "lakewright.strategies.changes",
-    "lakewright.strategies.work",
+    "lakewright.strategies.slice_load",
 )
 BEFORE = ("after_lock", "after_read", "after_facts", "after_compare", "in_guard", "before_commit")
 """Points at which the table hasn't changed yet."""
@@ -355,8 +354,8 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
     broken_slice = lake.put(things, "s2", SLICES[1])
     broken_slice.write_bytes(b"PAR1garbagePAR1")
     bench = lake.bench(things)
-    pending, slices = look_for_slices(bench, things)
-    assert [error.code for error in fail_foreseeable(bench, things, pending, slices)] == ["slice"]
+    pending, slices = find_pending(bench, things)
+    assert [error.code for error in fail_invalid_slices(bench, things, pending, slices)] == ["slice"]
     assert [done.name for done in lake.process(things).slices] == ["s1"]
 
     lake.put(things, "s2", SLICES[1])

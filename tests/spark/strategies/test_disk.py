@@ -91,7 +91,7 @@ def renames_fail(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
             _wait_for_tracer(jvm_of(lake), tracers[0])
 
     with monkeypatch.context() as patch:
-        patch.setattr("lakewright.strategies.work.reach_failpoint", begin)
+        patch.setattr("lakewright.strategies.slice_load.reach_failpoint", begin)
         try:
             yield
         finally:

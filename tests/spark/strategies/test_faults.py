@@ -24,7 +24,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.manifest.item import Verdict
-from lakewright.slices.process import look_for_slices
+from lakewright.slices.pending import find_pending
 
 ROWS = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
 
@@ -74,7 +74,7 @@ def test_a_damaged_page_is_noticed_by_its_checksum(lake: SmallLake) -> None:
 def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
     crm = entity()
     file = lake.put(crm, "s1", ROWS)
-    look_for_slices(lake.bench(crm), crm)
+    find_pending(lake.bench(crm), crm)
     file.unlink()
     assert isinstance(lake.process(crm).error, SliceError)
 

@@ -15,8 +15,8 @@ from tests.spark.strategies.bench import SmallLake, entity, pq, table_of
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SliceError, SpecError, TargetError
 from lakewright.manifest.item import Verdict
-from lakewright.slices.foresee import fail_foreseeable
-from lakewright.slices.process import look_for_slices
+from lakewright.slices.pending import find_pending
+from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.schema_fit import fit_slice
 
@@ -26,8 +26,8 @@ SOUND = [{"id": 1, "v": "a"}]
 
 def look_ahead(lake: SmallLake, things: Entity) -> tuple[LakewrightError, ...]:
     bench = lake.bench(things)
-    pending, slices = look_for_slices(bench, things)
-    return fail_foreseeable(bench, things, pending, slices)
+    pending, slices = find_pending(bench, things)
+    return fail_invalid_slices(bench, things, pending, slices)
 
 
 def verdicts(lake: SmallLake, things: Entity) -> dict[str, Verdict]:
@@ -123,7 +123,7 @@ def test_slices_of_the_same_columns_are_looked_at_once(
         seen.append(more["slice_name"])
         return fit_slice(*arguments, **more)
 
-    monkeypatch.setattr("lakewright.slices.foresee.fit_slice", counted)
+    monkeypatch.setattr("lakewright.slices.validation.fit_slice", counted)
     things = entity()
     for number in range(5):
         lake.put(things, f"s{number}", [{"id": n, "v": "x" * n} for n in range(number + 1)])

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
-from lakewright.slices.look import look_for_slices
-from lakewright.slices.preview import preview_next
+from lakewright.slices.pending import find_pending
+from lakewright.slices.preview import preview_next_slice
 from lakewright.spec.models.entity import Entity
 
 SCHEMA = [("id", pa.int64()), ("at", pa.int64())]
@@ -23,8 +23,8 @@ def preview(lake: SmallLake, things: Entity) -> str | None:
     before = bytes_of(lake.root)
     records = {item.item_id: item.sequence for item in lake.items()}
     bench = lake.bench(things)
-    pending, _ = look_for_slices(bench, things, is_recorded=False)
-    found = preview_next(bench, things, pending)
+    pending, _ = find_pending(bench, things, is_recorded=False)
+    found = preview_next_slice(bench, things, pending)
     assert bytes_of(lake.root) == before
     assert {item.item_id: item.sequence for item in lake.items()} == records
     return found
@@ -71,7 +71,7 @@ def test_a_preview_tells_of_the_brake_and_of_slices_that_would_fail(lake: SmallL
     assert told.startswith("s2 lacks 2999 of 3000 rows")
     assert told.endswith("max_delete_ratio would refuse that")
     lake.put(stock, "s2", [{"id": 1, "at": 0}, {"id": 1, "at": 0}], SCHEMA)
-    assert "s2 would fail: 1 business keys are in the slice more than once" in str(preview(lake, stock))
+    assert "s2 would fail: 1 business key occurs more than once in the slice" in str(preview(lake, stock))
 
 
 def test_where_nothing_is_inferred_no_query_is_run(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
 from lakewright.manifest.lease import Leases
-from lakewright.strategies import apply
+from lakewright.strategies import slice_load
 from lakewright.targets.entity.maintenance import maintain
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
@@ -65,16 +65,18 @@ def leases(lake: SmallLake) -> Leases:
 @pytest.fixture
 def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables, and those that mostly change, are written anew otherwise."""
-    monkeypatch.setattr("lakewright.strategies.upsert.SMALL_TABLE", 0)
-    monkeypatch.setattr("lakewright.strategies.upsert.MANY", 2.0)
+    monkeypatch.setattr("lakewright.strategies.write.SMALL_TABLE", 0)
+    monkeypatch.setattr("lakewright.strategies.write.REWRITTEN_SHARE", 2.0)
 
 
 @pytest.fixture
 def _compared_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of small tables all files are read otherwise; plans stay as small tables have them."""
-    tune = apply._tune
-    monkeypatch.setattr(apply, "_is_small", lambda *_: False)
-    monkeypatch.setattr(apply, "_tune", lambda session, **known: tune(session, **{**known, "is_small": True}))
+    tune = slice_load._tune
+    monkeypatch.setattr(slice_load, "_is_small", lambda *_: False)
+    monkeypatch.setattr(
+        slice_load, "_tune", lambda session, **known: tune(session, **{**known, "is_small": True})
+    )
 
 
 @pytest.mark.usefixtures("_marked_in_files", "_compared_as_large")

@@ -36,8 +36,8 @@ OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
 @pytest.fixture(autouse=True)
 def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are written anew otherwise, and need no upkeep."""
-    monkeypatch.setattr("lakewright.strategies.upsert.SMALL_TABLE", 0)
-    monkeypatch.setattr("lakewright.strategies.upsert.MANY", 2.0)
+    monkeypatch.setattr("lakewright.strategies.write.SMALL_TABLE", 0)
+    monkeypatch.setattr("lakewright.strategies.write.REWRITTEN_SHARE", 2.0)
 
 
 def leases(lake: SmallLake) -> Leases:

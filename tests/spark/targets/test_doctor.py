@@ -143,7 +143,7 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     lake.sql("RESTORE TABLE {table} TO VERSION AS OF 0")
     (lost,) = examine(lake.context(), lake.entity).mismatches
     assert (lost.kind, lost.slice) == ("commit_lost", "2")
-    assert "version 6 took its commit back" in lost.words
+    assert "version 6 reverted its commit" in lost.words
     assert "lakewright manifest requeue" in lost.remedy
 
 

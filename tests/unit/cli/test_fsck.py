@@ -96,7 +96,7 @@ def test_a_commit_that_landed_unrecorded_is_told(app: FakeApp) -> None:
     commit(app, 2)
     app.ledger.release(held.item_id, "its process is gone", is_forced=True)
     assert problems(app) == [
-        "its commit 2 has landed, but isn't recorded: the next run of orders records that"
+        "its commit 2 has landed, but is not recorded: the next run of orders records that"
     ]
 
 
@@ -153,9 +153,9 @@ def test_watermarks_that_are_gone_are_put_down_again(app: FakeApp) -> None:
     standings = list(app.ledger.watermarks.all())
     edit(app, "DELETE FROM lakewright_documents WHERE kind = 'watermark'")
     assert problems(app) == [
-        "the watermark day=3 of lakewright/shop/orders:orders that it brought is gone",
-        f"the watermark hour=7 of lakewright/shop/orders:orders that {standings[1].author} set is gone",
-        "the watermark minute=2 of lakewright/shop/orders:orders that it brought is gone",
+        "the watermark day=3 of lakewright/shop/orders:orders that it set is lost",
+        f"the watermark hour=7 of lakewright/shop/orders:orders that {standings[1].author} set is lost",
+        "the watermark minute=2 of lakewright/shop/orders:orders that it set is lost",
     ]
     code, done = fsck(app, "--repair", "--yes")
     assert (code, done["repaired"], done["repairs"][0]) == (
@@ -163,7 +163,7 @@ def test_watermarks_that_are_gone_are_put_down_again(app: FakeApp) -> None:
         3,
         {
             "item_id": item(app, "1.csv"),
-            "does": "put down the watermark day=3 of lakewright/shop/orders:orders",
+            "does": "restore the watermark day=3 of lakewright/shop/orders:orders",
         },
     )
     assert list(app.ledger.watermarks.all()) == standings

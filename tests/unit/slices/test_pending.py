@@ -9,7 +9,8 @@ import pytest
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Agent, Application, Author, Draft, State
-from lakewright.slices.pending import slice_name, sort_out
+from lakewright.slices.discover import slice_name
+from lakewright.slices.pending import sort_pending
 
 US = Application.named("lakewright/p/e", "e")
 OTHERS = Application.named("lakewright/p/other", "other")
@@ -49,7 +50,7 @@ def names(items: tuple[Item, ...]) -> list[str]:
 
 
 def test_slices_are_ready_in_the_natural_order_of_their_names() -> None:
-    pending = sort_out([item("s10"), item("s9"), item("s1", *PROCESSED), item("s11", State.SKIPPED)], US)
+    pending = sort_pending([item("s10"), item("s9"), item("s1", *PROCESSED), item("s11", State.SKIPPED)], US)
 
     assert names(pending.ready) == ["s9", "s10"]
     assert pending.held is None
@@ -57,7 +58,7 @@ def test_slices_are_ready_in_the_natural_order_of_their_names() -> None:
 
 @pytest.mark.parametrize("states", [FAILED, LOCKED])
 def test_what_is_held_holds_back_later_slices_only(states: tuple[State, ...]) -> None:
-    pending = sort_out([item("1"), item("2", *states), item("3"), item("4")], US)
+    pending = sort_pending([item("1"), item("2", *states), item("3"), item("4")], US)
 
     assert names(pending.ready) == ["1"]
     assert names(pending.waiting) == ["3", "4"]
@@ -66,7 +67,7 @@ def test_what_is_held_holds_back_later_slices_only(states: tuple[State, ...]) ->
 
 
 def test_a_failed_late_slice_holds_nothing_back() -> None:
-    pending = sort_out([item("1", *FAILED, holds_back=False), item("2")], US)
+    pending = sort_pending([item("1", *FAILED, holds_back=False), item("2")], US)
 
     assert names(pending.ready) == ["2"]
     assert pending.held is None
@@ -75,21 +76,21 @@ def test_a_failed_late_slice_holds_nothing_back() -> None:
 def test_a_lock_whose_holder_is_gone_is_taken_over_in_its_turn() -> None:
     locked = item("2", *LOCKED)
 
-    pending = sort_out([item("1"), locked, item("3")], US, takeable=frozenset({locked.item_id}))
+    pending = sort_pending([item("1"), locked, item("3")], US, takeable=frozenset({locked.item_id}))
 
     assert names(pending.ready) == ["1", "2", "3"]
     assert pending.held is None
 
 
 def test_a_slice_older_than_a_processed_one_is_late() -> None:
-    pending = sort_out([item("1"), item("2", *PROCESSED), item("3")], US)
+    pending = sort_pending([item("1"), item("2", *PROCESSED), item("3")], US)
 
     assert names(pending.ready) == ["1", "3"]
     assert pending.late == {"file:///bronze/1"}
 
 
 def test_what_another_destination_has_processed_is_ready_for_this_one() -> None:
-    pending = sort_out([item("1", *PROCESSED, application=OTHERS)], US)
+    pending = sort_pending([item("1", *PROCESSED, application=OTHERS)], US)
 
     assert names(pending.ready) == ["1"]
 
@@ -104,4 +105,4 @@ def test_what_another_destination_has_processed_is_ready_for_this_one() -> None:
     ],
 )
 def test_what_others_did_counts_only_where_it_blocks(first: Item, ready: list[str]) -> None:
-    assert names(sort_out([item("2"), first], US).ready) == ready
+    assert names(sort_pending([item("2"), first], US).ready) == ready

@@ -22,13 +22,12 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
 from lakewright.slices import recover_from_log as recall_module
 from lakewright.slices.application import application_of
-from lakewright.slices.bench import Bench
-from lakewright.slices.discover import discovered, item_id, list_slices
+from lakewright.slices.context import ProcessingContext
+from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
 from lakewright.slices.inventory import Inventory
-from lakewright.slices.look import look_for_slices
-from lakewright.slices.pending import Pending, slice_name
+from lakewright.slices.pending import Pending, find_pending
 from lakewright.slices.process import process_pending
-from lakewright.slices.recover_from_log import given_number
+from lakewright.slices.recover_from_log import last_given_number
 from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
 
@@ -70,7 +69,7 @@ class Place:
         """Begin with an empty manifest."""
         context = make_context(self.workspace, store=store or MemoryStore())
         self.ledger: Ledger = context.ledger
-        self.bench = Bench(
+        self.bench = ProcessingContext(
             lake=self.workspace.lake,
             ledger=context.ledger,
             holder=context.leases.holder,
@@ -99,7 +98,7 @@ class Place:
         write_deltalake(self.silver, rows, mode="append", commit_properties=properties)
 
     def look(self) -> Pending:
-        return look_for_slices(self.bench, self.entity)[0]
+        return find_pending(self.bench, self.entity)[0]
 
     def verdicts(self) -> dict[str, Verdict]:
         items = sorted(self.ledger.store.select(Query()), key=lambda item: item.item_id)
@@ -126,8 +125,8 @@ def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) ->
     assert (told["metrics"]["inserted"], told["delta_version"], told["commit_run"]) == (2, 1, "run-0")
     assert place.item("s2").tokens == {place.application.key: 2}
     assert place.ledger.watermarks.last(place.application)["id"].python == 2
-    assert "the table has 2 of 3 slices as they are" in place.warnings[0]
-    assert given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 2
+    assert "the table holds 2 of 3 slices as they are" in place.warnings[0]
+    assert last_given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 2
 
 
 def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +287,7 @@ def test_a_table_whose_log_tells_of_no_slice_is_warned_of(tmp_path: Path) -> Non
     place.commit(1, "s1")
     emptied(place)
     place.look()
-    assert "the table has 0 of 1 slices as they are" in place.warnings[0]
+    assert "the table holds 0 of 1 slices as they are" in place.warnings[0]
 
 
 class Interrupted(MemoryStore):

@@ -8,7 +8,7 @@ from typing import Any
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.record import Application
-from lakewright.slices.reconcile import mismatches, strangers
+from lakewright.slices.reconcile import foreign_commits, mismatches
 
 APP = Application.named("lakewright/shop/orders", "orders")
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -74,5 +74,5 @@ def test_what_only_the_table_knows_is_taken_over() -> None:
 
 def test_strangers_are_those_who_changed_rows_after_the_first_own_commit() -> None:
     log = [commit(0, "WRITE"), commit(1, number=1), commit(2, "OPTIMIZE"), commit(3, "UPDATE")]
-    assert [each.version for each in strangers(log)] == [3]
-    assert strangers(log[:1]) == ()
+    assert [each.version for each in foreign_commits(log)] == [3]
+    assert foreign_commits(log[:1]) == ()

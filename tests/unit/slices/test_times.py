@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from lakewright.slices.times import parse_processing_time
+from lakewright.slices.process import parse_processing_time
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved, LakewrightError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
-from lakewright.slices.pending import Pending, slice_name
-from lakewright.slices.preview import preview_next
-from lakewright.slices.process import held_error, look_for_slices
+from lakewright.slices.discover import slice_name
+from lakewright.slices.pending import Pending, find_pending, held_error
+from lakewright.slices.preview import preview_next_slice
 from lakewright.strategies.adopting.columns import adopted_columns
 from lakewright.strategies.compatibility import refuse_other_table
 from lakewright.targets.entity.work import EntityWork
@@ -33,7 +33,7 @@ def observe_entity(work: EntityWork) -> Observation:
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
     is_begun = work.first_processed() is not None
     is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
-    preview = preview_next(work.bench, work.entity, pending) if options.preview else None
+    preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     return Observation(
         str(work.silver_resource),
         exists=Answer.of(state.exists or is_begun),
@@ -68,14 +68,14 @@ def _adoption_changes(work: EntityWork, state: TableState, pending: Pending) -> 
 
 def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
     """Return the slices, and the lock or failure that holds them back; nothing is recorded."""
-    bench = work.bench
+    processing = work.processing
     try:
-        pending, _ = look_for_slices(bench, work.entity, is_recorded=False)
+        pending, _ = find_pending(processing, work.entity, is_recorded=False)
     except LakeMoved as moved:
         return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
     if pending.held is None:
         return pending, None
-    error: LakewrightError = held_error(bench, pending.held)
+    error: LakewrightError = held_error(processing, pending.held)
     is_locked = pending.held.processing is not None
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
 

@@ -17,12 +17,12 @@ from lakewright.lake.table import drop_table, set_properties, truncate_table
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.slices.adopt import adopt_before
-from lakewright.slices.foresee import fail_foreseeable
-from lakewright.slices.forget import forget
-from lakewright.slices.pending import slice_name
-from lakewright.slices.process import look_for_slices, process_pending
+from lakewright.slices.adopt import adopt_table
+from lakewright.slices.discover import slice_name
+from lakewright.slices.pending import find_pending, requeue_processed
+from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.validation import fail_invalid_slices
 from lakewright.targets.entity.invariants import broken_invariants
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.observation import property_changes
@@ -46,9 +46,9 @@ _MOST_NAMED = 5
 
 def _validate(work: EntityWork) -> Outcome:
     """Record as failed the slices that BUILD could not process."""
-    bench = work.bench
-    pending, slices = look_for_slices(bench, work.entity)
-    failed = fail_foreseeable(bench, work.entity, pending, slices)
+    processing = work.processing
+    pending, slices = find_pending(processing, work.entity)
+    failed = fail_invalid_slices(processing, work.entity, pending, slices)
     metrics = {"slices_ready": len(pending.ready) - len(failed), "slices_waiting": len(pending.waiting)}
     if not failed:
         return Outcome(metrics=metrics)
@@ -75,26 +75,26 @@ def _create(work: EntityWork) -> Outcome:
 
 
 def _adopt(work: EntityWork) -> Outcome:
-    bench = work.bench
-    pending, _ = look_for_slices(bench, work.entity)
+    processing = work.processing
+    pending, _ = find_pending(processing, work.entity)
     if not pending.ready:
         return Outcome(Status.SKIPPED, reasons=("the table is adopted with the first slice",))
     with work.silver_lease():
-        counts = adopt_before(bench, work.entity, pending.ready[0])
+        counts = adopt_table(processing, work.entity, pending.ready[0])
     return Outcome(metrics=dict(counts), reasons=("the table was adopted",))
 
 
 def _build(work: EntityWork) -> Outcome:
     """Process the slices that are ready, then maintain the table."""
     _check_table_not_lost(work)
-    bench = work.bench
+    processing = work.processing
     # Before processing, which takes stale locks over.
-    stale = stale_locks(bench, work.entity)
+    stale = stale_locks(processing, work.entity)
     return with_stale_locks(_process(work), stale)
 
 
 def _process(work: EntityWork) -> Outcome:
-    result = process_pending(work.bench, work.entity)
+    result = process_pending(work.processing, work.entity)
     if result.error is not None:
         return Outcome(
             _failed_status(result.error, work.context.run_id),
@@ -185,7 +185,7 @@ def _destroy(work: EntityWork) -> Outcome:
 
 
 def _forget_slices(work: EntityWork, reason: str) -> Outcome:
-    kept = forget(work.bench, work.entity, reason)
+    kept = requeue_processed(work.processing, work.entity, reason)
     if not kept:
         return Outcome()
     named = ", ".join(kept[:_MOST_NAMED])

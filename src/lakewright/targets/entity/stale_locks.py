@@ -17,7 +17,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.slices.discover import item_id
 
 if TYPE_CHECKING:
-    from lakewright.slices.bench import Bench
+    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["STALE_LOCKS", "stale_locks", "with_stale_locks"]
@@ -26,11 +26,11 @@ STALE_LOCKS = "stale_locks"
 """The metric that lists the locks; hooks raise an alert if a target has it."""
 
 
-def stale_locks(bench: Bench, entity: Entity) -> tuple[Lock, ...]:
+def stale_locks(processing: ProcessingContext, entity: Entity) -> tuple[Lock, ...]:
     """Return the locks on an entity's slices whose holder has ended or whose lease has expired."""
-    prefix = item_id(entity.places(bench.lake.settings).bronze) + "/"
+    prefix = item_id(entity.places(processing.lake.settings).bronze) + "/"
     locked = Query(verdicts=frozenset({Verdict.LOCKED}), prefix=prefix)
-    return tuple(bench.ledger.stale_locks(bench.ledger.store.select(locked)))
+    return tuple(processing.ledger.stale_locks(processing.ledger.store.select(locked)))
 
 
 def with_stale_locks(outcome: Outcome, found: Sequence[Lock]) -> Outcome:

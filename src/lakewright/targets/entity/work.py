@@ -10,7 +10,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.bench import Bench, ProcessingOptions
+from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.targets.context import Context
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.places import Address
 
-__all__ = ["EntityWork", "bench_of"]
+__all__ = ["EntityWork", "processing_context"]
 
 
-def bench_of(context: Context, entity: Entity, options: ProcessingOptions) -> Bench:
+def processing_context(context: Context, entity: Entity, options: ProcessingOptions) -> ProcessingContext:
     """Return what processing an entity's slices works with."""
-    return Bench(
+    return ProcessingContext(
         lake=context.workspace.lake,
         ledger=context.ledger,
         holder=context.leases.holder,
@@ -81,7 +81,7 @@ class EntityWork:
         return application_of(self.context.workspace.project.name, self.entity)
 
     @property
-    def bench(self) -> Bench:
+    def processing(self) -> ProcessingContext:
         """What processing the slices works with."""
         options = ProcessingOptions(
             strategy=self.strategy,
@@ -89,7 +89,7 @@ class EntityWork:
             permissions=self.context.options.permissions,
             wait=self.context.options.wait,
         )
-        return bench_of(self.context, self.entity, options)
+        return processing_context(self.context, self.entity, options)
 
     def table_state(self) -> TableState:
         """Return the present state of the silver table."""

@@ -1,4 +1,4 @@
-"""What processing an entity's slices works with, and what the caller asks of it."""
+"""What processing an entity's slices works with, and the options that the caller chooses."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.ledger import Takeover
-from lakewright.plan.permissions import Permissions
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.lease import Holder
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
-    from lakewright.spec.models.entity import Strategy
+    from lakewright.spec.models.entity import Entity, Strategy
 
-__all__ = ["Bench", "ProcessingOptions"]
+__all__ = ["ProcessingContext", "ProcessingOptions"]
 
 
-def _say_nothing(_text: str) -> None:
-    """Leave a warning unsaid."""
+def _ignore(_text: str) -> None:
+    """Ignore a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,25 @@ class ProcessingOptions:
 
     strategy: Strategy | None = None
     processing_time: str | None = None
-    permissions: Permissions = field(default_factory=Permissions)
+    permissions: Permissions = NO_PERMISSIONS
     wait: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What processing works with.
+class ProcessingContext:
+    """What processing an entity's slices works with.
 
     Attributes:
-        application: The entity's target: on whose behalf slices are processed.
-        clock: Tells the present instant, in UTC.
+        holder: The process and run that hold the locks.
+        application: The application on whose behalf slices are processed.
+        clock: Returns the current time in UTC.
         lease: How long a lock lasts without a heartbeat.
         takeover: Who may take over a stale lock.
-        is_stopping: Tells whether to stop before the next slice.
-        is_cut_off: Tells whether what is being done was made to end, so that it is no failure of the slice.
-        warn: Takes a warning.
+        is_stopping: Returns whether to stop before the next slice.
+        is_cut_off: Returns whether the run was interrupted, so that an error is no failure of the slice.
+        warn: Receives warnings.
+        sleep: Waits for a number of seconds.
+        options: What the caller chooses.
     """
 
     lake: Lake
@@ -65,6 +68,10 @@ class Bench:
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False
-    warn: Callable[[str], None] = _say_nothing
+    warn: Callable[[str], None] = _ignore
     sleep: Callable[[float], None] = time.sleep
     options: ProcessingOptions = field(default_factory=ProcessingOptions)
+
+    def strategy_for(self, entity: Entity) -> Strategy:
+        """Return the strategy by which the entity's slices are processed."""
+        return self.options.strategy or entity.strategy

@@ -1,4 +1,7 @@
-"""What must be known of a slice before anything is written, from one query over a few of its columns."""
+"""Statistics of a slice and checks of its keys, from one query over a few of its columns.
+
+Nothing is written before they are known.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,25 @@ if TYPE_CHECKING:
 
     from lakewright.transform.pipeline import Prepared
 
-__all__ = ["Facts", "Range", "take_facts"]
+__all__ = ["Range", "SliceStatistics", "collect_statistics"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAMPLES = 5
+"""Number of keys that an error shows."""
+
 LONGEST_BOUND = 200
+"""Characters above which a text is no bound of a range: Delta keeps only the first 32 for skipping files."""
 
 LONGEST_NAME = 254
-"""Bytes of a partition's folder, which has the column's name and value, but for the sign between them."""
+"""Bytes of a partition folder's name, `column=value`, without the equals sign: file systems allow 255."""
 
 _RANGED = ("tinyint", "smallint", "int", "bigint", "decimal", "date", "timestamp", "string")
-"""Types, as Spark writes them, that the table orders as the slice does: no text with a collation."""
+"""Types, as Spark writes them, whose ranges are used; a text with a collation has an order of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Between which values a column's lie; `has_null` where some are null."""
+    """The least and the greatest value of a column, and whether it has nulls."""
 
     low: Any
     high: Any
@@ -40,14 +46,16 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """A slice in numbers.
+class SliceStatistics:
+    """Counts, watermarks and ranges of a slice.
 
     Attributes:
-        records: Its rows.
-        arrived_deleted: Those that arrive deleted.
-        watermarks: Column of a watermark, as declared, to its greatest value; left out where all are null.
-        ranges: Column in silver to its range, for columns by which target files can be left out.
+        records: Number of rows.
+        arrived_deleted: Number of rows that arrive deleted.
+        watermarks: Watermark column, as declared, to its greatest value; columns with only nulls are left
+            out.
+        ranges: Silver column to the range of its values, for columns by which files of the table can be
+            skipped.
     """
 
     records: int
@@ -56,42 +64,45 @@ class Facts:
     ranges: Mapping[str, Range] = field(default_factory=dict)
 
 
-def take_facts(prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]) -> Facts:
-    """Return the facts of a prepared slice.
+def collect_statistics(
+    prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]
+) -> SliceStatistics:
+    """Return the statistics of a prepared slice, after checking its keys and partition values.
 
     Args:
         prepared: The slice.
-        are_null_keys_allowed: Whether null is a value of the business key.
-        ranged: Columns in silver whose ranges are of use.
+        are_null_keys_allowed: Whether null is a value of the business key like others.
+        ranged: Silver columns whose ranges are wanted.
 
     Raises:
         DuplicateBusinesskeyException: Several rows have the same key.
         NullKeyError: A column of the business key is null.
-        SchemaDriftError: A partition value is an empty text, which a table can't tell from null, or too long.
+        SchemaDriftError: A partition value is an empty text, which Delta stores as null, or is too long for
+            the name of a folder.
     """
-    questions = _Questions(prepared, ranged)
-    row = questions.ask()
+    aggregates = _Aggregates(prepared, ranged)
+    row = aggregates.query()
     if prepared.has_key and row["duplicates"]:
         raise _duplicate_error(prepared, row["duplicates"])
     if row["null_keys"] and not (are_null_keys_allowed and prepared.key_columns):
         raise _null_error(prepared, row["null_keys"])
     if row["empty_partitions"]:
         raise SchemaDriftError(
-            f"{row['empty_partitions']} rows have an empty text in a partition column "
-            f"({', '.join(prepared.partitions)}), which a table can't tell from null",
-            remedy="Let the source or a transformation give null or another text.",
+            f"{_rows_have(row['empty_partitions'])} an empty text in a partition column "
+            f"({', '.join(prepared.partitions)}), which a table cannot tell from null",
+            remedy="Make the source or a transformation return null or another text.",
         )
     if row["long_partitions"]:
         raise SchemaDriftError(
-            f"{row['long_partitions']} rows have a text in a partition column "
-            f"({', '.join(prepared.partitions)}) that is too long for a folder's name",
+            f"{_rows_have(row['long_partitions'])} a text in a partition column "
+            f"({', '.join(prepared.partitions)}) that is too long for the name of a folder",
             remedy="Partition by another column, or by an expression that shortens it.",
         )
-    return Facts(
+    return SliceStatistics(
         records=row["records"] or 0,
         arrived_deleted=row["deleted"] or 0,
-        watermarks=dict(questions.watermarks(row)),
-        ranges=dict(questions.ranges(row)),
+        watermarks=dict(aggregates.watermarks(row)),
+        ranges=dict(aggregates.ranges(row)),
     )
 
 
@@ -99,14 +110,14 @@ _RECORDS = "_lakewright_records"
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """An aggregate over all rows.
+class _Aggregate:
+    """An aggregate over all rows of the slice.
 
     Attributes:
-        name: Of the column in the answer.
-        of: SQL of a condition to count, or of the value to aggregate.
-        columns: In silver, all that `of` looks at.
-        how: The aggregate: `count_if`, `max`, `min` or `bool_or`.
+        name: Name of the column in the result.
+        of: SQL of the condition to count, or of the value to aggregate.
+        columns: All silver columns that `of` refers to.
+        how: The function: `count_if`, `max`, `min` or `bool_or`.
     """
 
     name: str
@@ -115,31 +126,32 @@ class _Question:
     how: str
 
     @property
-    def _found(self) -> str:
+    def _inner(self) -> str:
         return f"_lakewright_{self.name}"
 
     @property
     def of_rows(self) -> str:
         """The aggregate over the rows of one key."""
-        return f"{self.how}({self.of}) {self._found}"
+        return f"{self.how}({self.of}) {self._inner}"
 
     @property
     def of_groups(self) -> str:
-        """What the keys' aggregates come to."""
-        return f"{'sum' if self.how == 'count_if' else self.how}({self._found}) {self.name}"
+        """The aggregate of all keys' results."""
+        return f"{'sum' if self.how == 'count_if' else self.how}({self._inner}) {self.name}"
 
     @property
     def of_keys(self) -> str:
-        """The same from columns that rows of one key have in common, and the number of these rows."""
+        """The aggregate of a condition or value that all rows of a key share, weighted with their number."""
         if self.how == "count_if":
             return f"sum(if({self.of}, {_RECORDS}, 0)) {self.name}"
         return f"{self.how}({self.of}) {self.name}"
 
 
-class _Questions:
-    """Aggregates over a slice, grouped by key first where there is one.
+class _Aggregates:
+    """The aggregates over a slice, grouped by key first if there is one, to find duplicates.
 
-    There are as many groups as rows, so each aggregate within them costs: what keys tell isn't asked there.
+    There are about as many groups as rows, so each aggregate within groups is expensive. Aggregates over key
+    columns alone are computed from the groups instead.
     """
 
     def __init__(self, prepared: Prepared, ranged: tuple[str, ...]) -> None:
@@ -150,14 +162,14 @@ class _Questions:
             name for name in ranged if self.types[name].simpleString().partition("(")[0] in _RANGED
         ]
 
-    def ask(self) -> Row:
+    def query(self) -> Row:
         from pyspark.sql import functions
 
         keys = self.prepared.identity if self.prepared.has_key else ()
-        of_keys: list[_Question] = []
-        of_rows: list[_Question] = []
-        for question in self._questions():
-            (of_keys if set(question.columns) <= set(keys) else of_rows).append(question)
+        of_keys: list[_Aggregate] = []
+        of_rows: list[_Aggregate] = []
+        for aggregate in self._all():
+            (of_keys if set(aggregate.columns) <= set(keys) else of_rows).append(aggregate)
         inner = [f"count(1) {_RECORDS}", *(each.of_rows for each in of_rows)]
         outer = [
             f"sum({_RECORDS}) records",
@@ -168,25 +180,25 @@ class _Questions:
         grouped = self.prepared.frame.groupBy(*(functions.expr(name_sql(key)) for key in keys))
         row = grouped.agg(*map(functions.expr, inner)).agg(*map(functions.expr, outer)).first()
         if row is None:
-            raise RuntimeError("an aggregate over all rows gave none")
+            raise RuntimeError("an aggregate over all rows returned no row")
         return row
 
-    def _questions(self) -> Iterator[_Question]:
+    def _all(self) -> Iterator[_Aggregate]:
         deleted = self.prepared.system.deleted
-        yield _Question("deleted", name_sql(deleted), (deleted,), "count_if")
+        yield _Aggregate("deleted", name_sql(deleted), (deleted,), "count_if")
         yield from self._faults()
         for index, (_, name) in enumerate(self.marks):
             yield self._of_value(f"mark{index}", name, "max")
         for index, name in enumerate(self.ranged):
             yield self._of_value(f"span{index}", name, "max")
             yield self._of_value(f"span{index}_low", name, "min")
-            yield _Question(f"span{index}_null", f"{name_sql(name)} is null", (name,), "bool_or")
+            yield _Aggregate(f"span{index}_null", f"{name_sql(name)} is null", (name,), "bool_or")
 
-    def _of_value(self, name: str, column: str, how: str) -> _Question:
-        return _Question(name, _plain(name_sql(column), self.types[column]), (column,), how)
+    def _of_value(self, name: str, column: str, how: str) -> _Aggregate:
+        return _Aggregate(name, _plain(name_sql(column), self.types[column]), (column,), how)
 
-    def _faults(self) -> Iterator[_Question]:
-        """Rows with a null in their key, and with a text as partition that is empty or too long."""
+    def _faults(self) -> Iterator[_Aggregate]:
+        """Yield counts of rows with a null in their key, and with an empty or too long partition value."""
         columns = self.prepared.key_columns or ((self.prepared.system.key,) if self.prepared.has_key else ())
         texts = tuple(name for name in self.prepared.partitions if self.types[name].typeName() == "string")
         yield self._any("null_keys", columns, lambda _, sql: f"{sql} is null")
@@ -197,9 +209,9 @@ class _Questions:
             lambda name, sql: f"coalesce(octet_length({sql}) > {LONGEST_NAME - len(name.encode())}, false)",
         )
 
-    def _any(self, name: str, columns: tuple[str, ...], is_so: Callable[[str, str], str]) -> _Question:
-        conditions = [is_so(column, name_sql(column)) for column in columns]
-        return _Question(name, " or ".join(conditions) or "false", columns, "count_if")
+    def _any(self, name: str, columns: tuple[str, ...], condition: Callable[[str, str], str]) -> _Aggregate:
+        conditions = [condition(column, name_sql(column)) for column in columns]
+        return _Aggregate(name, " or ".join(conditions) or "false", columns, "count_if")
 
     def watermarks(self, row: Row) -> Iterator[tuple[str, Watermark]]:
         for index, (column, name) in enumerate(self.marks):
@@ -218,8 +230,12 @@ class _Questions:
                 yield name, Range(low, high, bool(row[f"span{index}_null"]))
 
 
+def _rows_have(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count} rows have"
+
+
 def _plain(value: str, kind: DataType) -> str:
-    """The value in a form that Python reads the same in every time zone; NaN, which tops all, left out."""
+    """Return SQL of a value that Python reads alike in every time zone; NaN, the greatest, becomes null."""
     name = kind.typeName()
     if name == "timestamp":
         return f"unix_micros({value})"
@@ -243,18 +259,20 @@ def _duplicate_error(prepared: Prepared, count: int) -> DuplicateBusinesskeyExce
     shown = "; ".join(", ".join(f"{name}={value}" for name, value in sample.items()) for sample in samples)
     more = " …" if count > len(samples) else ""
     return DuplicateBusinesskeyException(
-        f"{count} business keys are in the slice more than once: {shown}{more}",
-        remedy="Correct the slice, or add what tells these records apart to the business key.",
+        f"{count} business {'key occurs' if count == 1 else 'keys occur'} more than once in the slice: "
+        f"{shown}{more}",
+        remedy="Correct the slice, or add the column that distinguishes these records to the business key.",
         details={"duplicates": count, "samples": samples},
     )
 
 
 def _null_error(prepared: Prepared, count: int) -> NullKeyError:
     columns = prepared.key_columns or (prepared.system.key,)
-    where: DataFrame = prepared.frame.where(" or ".join(f"{name_sql(name)} is null" for name in columns))
-    row = where.selectExpr(*(name_sql(name) for name in columns)).first()
+    with_null: DataFrame = prepared.frame.where(" or ".join(f"{name_sql(name)} is null" for name in columns))
+    row = with_null.selectExpr(*(name_sql(name) for name in columns)).first()
     sample = {} if row is None else {name: str(row[name]) for name in columns}
     return NullKeyError(
-        f"{count} records have no value in a column of the business key ({', '.join(columns)})",
+        f"{count} {'record has' if count == 1 else 'records have'} no value in a column of the business key "
+        f"({', '.join(columns)})",
         details={"records": count, "sample": sample},
     )

@@ -1,0 +1,199 @@
+"""Validation of pending slices before any of them is processed.
+
+Source: rules of entities, "Errors": VALIDATE reads each pending slice's footer; a fault is recorded for that
+slice and stops nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from lakewright.errors import (
+    LakewrightError,
+    NotInstalled,
+    OperatorError,
+    RetryableError,
+    SequenceConflict,
+    SliceError,
+    SparkUnavailable,
+    SpecError,
+)
+from lakewright.lake.commit import strict_session
+from lakewright.lake.observation import last_commit_number
+from lakewright.lake.parquet_footer import schema_fingerprint
+from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.payload import failure
+from lakewright.slices.discover import check_not_empty, item_id
+from lakewright.slices.read import read_slice
+from lakewright.slices.recover_from_log import counter_of, has_landed
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
+from lakewright.strategies.failures import translated
+from lakewright.strategies.schema_fit import SchemaFit, fit_slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.manifest.item import Item
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
+    from lakewright.slices.pending import Pending
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["fail_invalid_slices"]
+
+_WITHOUT_HEADER = "json"
+"""Format whose columns are known only after all of it was read."""
+
+
+def fail_invalid_slices(
+    context: ProcessingContext, entity: Entity, pending: Pending, slices: Iterable[Slice]
+) -> tuple[LakewrightError, ...]:
+    """Record the ready slices that cannot be processed as failed; return their errors.
+
+    These are files whose footers cannot be read, and slices whose columns do not fit: keys that are missing
+    or of another type, drift that the entity refuses, names and types that a table cannot hold. Of the slices
+    after an invalid one, which then wait, only the footers are read. Columns are checked once for all slices
+    that have the same, and not at all if a slice with these columns was just processed.
+
+    Raises:
+        SpecError: An expression of the entity uses more than a row's columns, which is no slice's fault.
+    """
+    slices = tuple(slices)
+    by_id = {item_id(slice_.path): slice_ for slice_ in slices}
+    validator = _Validator(context, entity)
+    validator.accept(_last_processed(context, pending, slices))
+    found: list[LakewrightError] = []
+    for item in _unprocessed(context, entity, pending):
+        slice_ = by_id.get(item.item_id)
+        if slice_ is None:
+            continue  # processing reports that the slice is gone
+        is_next = not found and item.item_id not in pending.late
+        error = validator.problem(slice_, is_next=is_next)
+        if error is not None and _record(context, entity, item.item_id, error):
+            found.append(error)
+    return tuple(found)
+
+
+def _unprocessed(context: ProcessingContext, entity: Entity, pending: Pending) -> Iterator[Item]:
+    """Yield the ready items whose commit has not landed; the others only wait to be recorded."""
+    silver = entity.places(context.lake.settings).silver
+    for item in pending.ready:
+        if not has_landed(context.lake, silver, item, context.application):
+            yield item
+
+
+def _last_processed(context: ProcessingContext, pending: Pending, slices: Sequence[Slice]) -> Slice | None:
+    """Return the slice before the first ready one, if it was processed as it is now."""
+    ready = {item.item_id for item in pending.ready}
+    before = list(takewhile(lambda slice_: item_id(slice_.path) not in ready, slices))
+    if not ready or not before:
+        return None
+    item = context.ledger.item(item_id(before[-1].path))
+    is_processed = item.verdict(context.application) is Verdict.PROCESSED
+    return before[-1] if is_processed and item.fingerprint == before[-1].fingerprint else None
+
+
+class _Validator:
+    """Checks one entity's slices, each as if those before it were processed."""
+
+    def __init__(self, context: ProcessingContext, entity: Entity) -> None:
+        self.context = context
+        self.entity = entity
+        self.fitting: set[tuple[str, ...]] = set()
+        self.first: SchemaFit | None = None
+
+    def accept(self, processed: Slice | None) -> None:
+        """Accept slices with the same columns as a processed one without checking them."""
+        with suppress(SliceError):
+            columns = self._columns(processed) if processed is not None else ()
+            if columns:
+                self.fitting.add(columns)
+
+    def problem(self, slice_: Slice, *, is_next: bool) -> LakewrightError | None:
+        """Return why a slice cannot be processed, or None; columns are checked only if it is the next one."""
+        try:
+            check_not_empty(slice_)
+            columns = self._columns(slice_)
+        except SliceError as error:
+            return error
+        if (
+            not is_next
+            or self.entity.settings.bronze_format == _WITHOUT_HEADER
+            or (columns and columns in self.fitting)
+        ):
+            return None
+        session = strict_session(self.context.lake)
+        try:
+            fit = self._fit(session, slice_)
+        except (NotInstalled, SparkUnavailable, SpecError):
+            raise
+        except Exception as error:
+            if self.context.is_cut_off():
+                raise KeyboardInterrupt from error
+            if is_jvm_failure(error):
+                raise jvm_failure(slice_.name, error) from error
+            ours = translated(error, self.entity, slice_.name)
+            if isinstance(ours, NotInstalled):
+                raise ours from error
+            return None if isinstance(ours, (OperatorError, RetryableError)) else ours
+        if not fit.state.exists:
+            self.first = fit
+        if columns:
+            self.fitting.add(columns)
+        return None
+
+    def _columns(self, slice_: Slice) -> tuple[str, ...]:
+        """Return texts that are equal for slices with the same columns; none if the columns are not known."""
+        if self.entity.settings.bronze_format != "parquet":
+            return ()
+        marks = set()
+        for file, place in zip(slice_.files, slice_.paths, strict=True):
+            path = local_path(place)
+            if path is None:
+                return ()
+            try:
+                marks.add(schema_fingerprint(path))
+            except (ValueError, OSError) as error:
+                raise SliceError(
+                    f"the slice {slice_.name} can't be read: {error}",
+                    remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
+                    details={"path": slice_.path},
+                ) from error
+            marks.update(part for part in file.name.split("/")[:-1])
+        return tuple(sorted(marks))
+
+    def _fit(self, session: SparkSession, slice_: Slice) -> SchemaFit:
+        return fit_slice(
+            self.context.lake,
+            session,
+            self.entity,
+            read_slice(session, slice_, self.entity),
+            slice_name=slice_.name,
+            strategy=self.context.strategy_for(self.entity),
+            at=self.context.clock(),
+            allow_data_loss=self.context.options.permissions.allow_data_loss,
+            after=self.first,
+        )
+
+
+def _record(context: ProcessingContext, entity: Entity, item: str, error: LakewrightError) -> bool:
+    """Claim an item and end the claim as failed; return False if another run has the item."""
+    silver = entity.places(context.lake.settings).silver
+    try:
+        claim = context.ledger.acquire(
+            item,
+            context.application,
+            context.holder,
+            duration=context.lease,
+            token_counter=counter_of(silver),
+            token_floor=last_commit_number(context.lake, silver, str(context.application)) or 0,
+            takeover=context.takeover,
+        )
+    except (OperatorError, SequenceConflict):
+        return False
+    context.ledger.failed(claim, failure(error))
+    return True

@@ -1,0 +1,294 @@
+"""One slice beside its table, ready for a strategy, and the commit of what the strategy writes.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import CommitConflict, LeaseLost
+from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_commit
+from lakewright.lake.commit_lock import commit_lock
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import local_table_path, observe_table, read_table
+from lakewright.lake.table import ensure_database, set_properties
+from lakewright.lake.table_state import TableState
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.spec.models.places import Address
+from lakewright.strategies.drift import Alignment, Drift
+from lakewright.strategies.pruning import prunable_columns, range_condition
+from lakewright.strategies.schema_fit import SchemaFit, fit_slice
+from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
+from lakewright.strategies.summary import Summary
+from lakewright.strategies.table_properties import own_properties
+from lakewright.transform.hash import HASH_VERSION
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.system import SystemColumns
+
+__all__ = ["LoadRequest", "SliceLoad", "fit_request", "prepare_load"]
+
+SMALL_SLICE = 4 << 20
+"""Bytes up to which a slice is processed in one partition: several tasks would start later than one ends."""
+
+SMALL_TABLE = 200_000
+"""Rows up to which a table is processed in one partition, for the same reason."""
+
+_SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+
+_WIDE = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject"}
+"""CollapseProject compares all pairs of columns; without it 2,000 columns are planned in half the time."""
+
+WIDE = 200
+"""Number of columns above which CollapseProject costs more time than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What is to be done with one slice.
+
+    Attributes:
+        slice_name: Name of the slice, for its rows.
+        slice_size: Bytes of the slice.
+        strategy: The strategy to apply.
+        at: The processing time.
+        token: Numbers the commit to the table; its content goes into the commit, beside the metrics.
+        check_lock: Raises `LeaseLost` if this run no longer holds the slice's lock, or `SliceError` if the
+            slice has changed.
+        holder: Who processes the slice, shown to those who wait for the table.
+        lower_bounds: Watermark column, as declared, to the lower bound of the window of delete inference;
+            columns without a previous watermark are left out.
+        permissions: What the run may do that is refused by default.
+    """
+
+    slice_name: str
+    slice_size: int
+    strategy: Strategy
+    at: datetime
+    token: Token
+    check_lock: Callable[[], None]
+    holder: str
+    lower_bounds: Mapping[str, object] = field(default_factory=dict)
+    permissions: Permissions = NO_PERMISSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLoad:
+    """A slice that is prepared for its table, and the table as it is before the commit.
+
+    Attributes:
+        session: A Spark session in ANSI mode, for this load alone.
+        alignment: How the slice's columns fit the table's; None if there is no table yet.
+        is_small: Whether slice and table are so small that the number of queries costs more than their rows.
+    """
+
+    lake: Lake
+    session: SparkSession
+    entity: Entity
+    request: LoadRequest
+    address: Address
+    state: TableState
+    prepared: Prepared
+    statistics: SliceStatistics
+    alignment: Alignment | None
+    is_small: bool
+
+    @property
+    def system(self) -> SystemColumns:
+        """The names of the system columns."""
+        return self.prepared.system
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the table does not exist yet, or has no rows."""
+        return not self.state.exists or bool(self.state.is_empty)
+
+    @property
+    def fit(self) -> Alignment:
+        """How the slice's columns fit those of the existing table."""
+        if self.alignment is None:
+            raise RuntimeError("there is no table that the slice could fit")
+        return self.alignment
+
+    @property
+    def drift(self) -> Drift | None:
+        """How the slice's columns differ from the table's; None if they do not."""
+        return self.alignment.drift if self.alignment is not None and self.alignment.drift else None
+
+    def target(self) -> DataFrame:
+        """Return the rows of the table."""
+        return read_table(self.session, self.address)
+
+    def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
+        """Return rows of the slice with the columns of the existing table.
+
+        Args:
+            frame: The rows.
+            unless: Condition on rows that are not written. Their values in columns of another type become
+                null, so that a value which the table's type cannot hold does no harm.
+        """
+        retyped = self.fit.drift.retyped or {} if unless else {}
+        columns = self.fit.columns.items()
+        fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
+        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
+
+    def match_condition(self, alias: str) -> str:
+        """Return the condition that every row of the table meets which matches a row of the slice."""
+        retyped = self.fit.drift.retyped or {}
+        # A value of another type may lie outside of what the table's type can hold.
+        types = {column.name: column.type.ddl for column in self.state.columns if column.name not in retyped}
+        return range_condition(self.statistics.ranges, types, alias=alias)
+
+    def commit(self, summary: Summary, write: Callable[[], None]) -> Summary:
+        """Write in one commit that carries token and summary; return the summary with the commit's version.
+
+        Args:
+            summary: Counts of the slice; they are checked before anything is written.
+            write: Makes exactly one commit to the table, through this load's session.
+
+        Raises:
+            MetricError: The counts do not add up; nothing was written.
+            CommitConflict: The table has changed since the slice was compared with it; nothing was written.
+            LeaseLost: The lock is lost, or the commit of another attempt landed first.
+        """
+        content = self._commit_content(summary.checked())
+        token = replace(self.request.token, content=content)
+        ensure_database(self.session, self.address)
+        with commit_lock(self._guarded_address(), self.request.holder):
+            reach_failpoint("in_guard")
+            self._check_unchanged()
+            self._set_missing_properties()
+            # Last of all checks: setting properties can take seconds, in which the lock may be lost.
+            self.request.check_lock()
+            reach_failpoint("before_commit")
+            with carrying_token(self.session, token):
+                write()
+                reach_failpoint("after_write")
+            reach_failpoint("after_commit")
+        return replace(summary, delta_version=self._confirmed(content).version)
+
+    def _commit_content(self, summary: Summary) -> dict[str, Any]:
+        watermarks = {column: mark.as_json() for column, mark in self.statistics.watermarks.items()}
+        content = {**self.request.token.content, "hashVersion": HASH_VERSION, "watermarks": watermarks}
+        content["metrics"] = summary.as_json()
+        if self.drift:
+            content["drift"] = self.drift.as_json()
+        return content
+
+    def _guarded_address(self) -> Address:
+        """Return the place of the lock that guards commits; a catalog's table can be on this machine too."""
+        place = local_table_path(self.lake, self.address)
+        return self.address if place is None else Address(location=str(place))
+
+    def _set_missing_properties(self) -> None:
+        """Set the table properties that the commit needs; by themselves they change no rows."""
+        if not self.state.exists:
+            return
+        wanted = own_properties(self.prepared)
+        if self.fit.widens:
+            wanted["delta.enableTypeWidening"] = "true"
+        missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}
+        if missing:
+            set_properties(self.session, self.address, missing)
+
+    def _check_unchanged(self) -> None:
+        now = observe_table(self.lake, self.address)
+        if now.version != self.state.version:
+            raise CommitConflict(
+                f"{self.address} went from version {self.state.version} to {now.version} while the slice was "
+                "compared with it",
+                details={"seen": self.state.version, "found": now.version},
+            )
+
+    def _confirmed(self, content: Mapping[str, Any]) -> LandedCommit:
+        """Return this attempt's commit; Delta skips a commit whose number is already in the table."""
+        token = self.request.token
+        fact = find_commit(self.lake, self.address, token.app_id, token.number)
+        if fact is None or fact.content.get("record") != content.get("record"):
+            raise LeaseLost(
+                f"the commit to {self.address} did not land: another attempt committed first",
+                remedy="Run again: the run continues from the other attempt's commit.",
+                details={"app_id": token.app_id, "number": token.number},
+            )
+        return fact
+
+
+def prepare_load(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> SliceLoad:
+    """Return a slice beside its table, with its statistics collected by one query; nothing is written.
+
+    Args:
+        lake: The lake.
+        session: A strict session, in which `frame` was read; its settings are tuned to the slice's size.
+        entity: The entity.
+        frame: The slice's rows, lazily.
+        request: What is to be done with the slice.
+
+    Raises:
+        TargetError: The slice cannot be processed as it is.
+    """
+    fit = fit_request(lake, session, entity, frame, request)
+    is_small = _is_small(request.slice_size, fit.state)
+    _tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
+    statistics = collect_statistics(
+        fit.prepared,
+        are_null_keys_allowed=entity.settings.null_keys == "allow",
+        ranged=prunable_columns(entity, fit.prepared),
+    )
+    return SliceLoad(
+        lake=lake,
+        session=session,
+        entity=entity,
+        request=request,
+        address=fit.address,
+        state=fit.state,
+        prepared=fit.prepared,
+        statistics=statistics,
+        alignment=fit.alignment,
+        is_small=is_small,
+    )
+
+
+def fit_request(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> SchemaFit:
+    """Return how the columns of a request's slice fit its table; no query is run.
+
+    Raises:
+        TargetError: They do not fit.
+    """
+    return fit_slice(
+        lake,
+        session,
+        entity,
+        frame,
+        slice_name=request.slice_name,
+        strategy=request.strategy,
+        at=request.at,
+        allow_data_loss=request.permissions.allow_data_loss,
+    )
+
+
+def _is_small(size: int, state: TableState) -> bool:
+    return size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
+
+
+def _tune(session: SparkSession, *, is_small: bool, is_wide: bool) -> None:
+    """Run queries over a small slice in one partition, without adaptive planning; plan wide ones faster."""
+    for is_chosen, values in ((is_small, _SMALL), (is_wide, _WIDE)):
+        for key, value in values.items():
+            if is_chosen:
+                session.conf.set(key, value)
+            else:
+                session.conf.unset(key)
