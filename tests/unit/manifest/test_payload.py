@@ -106,15 +106,17 @@ def test_what_json_does_not_know_becomes_text() -> None:
     }
 
 
+# Long texts repeat short ones: Hypothesis takes milliseconds for each hundred characters that it draws.
+LONG = st.builds(str.__mul__, st.text(max_size=30), st.integers(0, 100))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3_000),
+    st.none() | st.booleans() | st.integers() | LONG,
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=30,
+    max_leaves=10,
 )
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.dictionaries(st.text(max_size=20), JSON, max_size=8))
+@given(st.dictionaries(st.text(max_size=20), JSON, max_size=4))
 def test_any_content_becomes_small_json(content: dict[str, Any]) -> None:
     text = json.dumps(bounded(content))
     assert len(text) <= LARGEST + 2_000
