@@ -57,19 +57,22 @@ class _Counting:
 def measure(project: Path) -> dict[str, Any]:
     """Return the seconds and jobs of the demo's second month, after building the first."""
     begin = time.monotonic()
-    from lakewright.app import App, JobRequest
+    from lakewright.app import App
     from lakewright.plan.phase import Phase
+    from lakewright.run.request import JobRequest
+    from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.run_job import run_job
 
     app = App.open(project)
     loaded = time.monotonic()
     first, second = (JobRequest("monthly", Phase.BUILD, (month,)) for month in MONTHS)
-    app.plan(first)
+    plan_job(app, first)
     planned = time.monotonic()
     spark: Any = app.lake.spark
     started = time.monotonic()
     counting = _Counting(lambda: spark.sparkContext._jsc.sc().dagScheduler().nextJobId())
     for request in (first, second):
-        app.run(request, listener=counting, interruption=counting)
+        run_job(app, request, listener=counting, interruption=counting)
     app.close()
     return {
         "load": loaded - begin,

@@ -7,34 +7,14 @@ from pathlib import Path
 
 from tests.sessions import no_session
 
-from lakewright import connections, mappings, relations, schemas, targets
-from lakewright.documentation import checks
 from lakewright.lake.lake import Lake
-from lakewright.run import hooks
+from lakewright.run.kinds import registry
 from lakewright.spark.session import Sessions, SessionSettings
-from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
-from lakewright.targets import assertions, datasets, measures
 from lakewright.workspace.workspace import Workspace
 
-PACKAGES = {
-    "connection": connections,
-    "relation": relations,
-    "mapping": mappings,
-    "schema": schemas,
-    "target": targets,
-    "assertion": assertions,
-    "check": checks,
-    "measure": measures,
-    "dataset": datasets,
-    "hook": hooks,
-}
-
-KINDS = Registry(
-    {category: package.KINDS for category, package in PACKAGES.items()},
-    absent={category: package.NOT_OFFERED for category, package in PACKAGES.items()},
-)
+KINDS = registry()
 
 
 def make_project(folder: Path, sections: str, project: str = "") -> Project:

@@ -1,4 +1,4 @@
-"""What Python code imports: a project, its jobs, and the processing of single slices.
+"""The Python API: a project, its jobs, and the processing of single slices.
 
 ```python
 from lakewright import Project, Processing
@@ -19,16 +19,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lakewright.app import App, JobRequest
+from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Plan, Step
 from lakewright.run.case_result import CaseResult
+from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models import entity as spec
-from lakewright.stores.process import this_process
 from lakewright.strategies.summary import Summary
+from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.process_slices import process_slices
+from lakewright.usecases.run_job import run_job
+from lakewright.usecases.run_tests import run_tests, select_tests
 
 __all__ = ["Entity", "Processing", "Project"]
 
@@ -36,15 +40,15 @@ _PROCESSING_TIME = "processing.time"
 
 
 class _Unattended:
-    """Nobody watches the run, and nobody interrupts it."""
+    """Ignores the progress of a run and never interrupts it."""
 
     signal: int | None = None
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Take no note."""
+        """Do nothing."""
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Take no note."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,12 @@ class Entity:
         return self.declared.name
 
     def process(self) -> ProcessResult:
-        """Return what processing all its pending slices, in order, came to; failures are in the result."""
-        return self.project.app.process(self.declared.id)
+        """Process all pending slices in order; failures are in the result."""
+        return process_slices(self.project.app, self.declared.id)
 
 
 class Project:
-    """A project, ready to be planned and run; use it as a context manager, or close it."""
+    """An open project; use it as a context manager, or close it."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -79,13 +83,13 @@ class Project:
         definitions: Mapping[str, str] | None = None,
         config: Mapping[str, str] | None = None,
     ) -> Project:
-        """Return the project of a folder.
+        """Load the project in a folder.
 
         Args:
-            folder: Where `project.yml` is.
-            profiles: Names of profiles to put in force.
-            definitions: Names with texts that win over environments, as `-D` on the command line.
-            config: Configuration that wins over the project's, as `--conf`.
+            folder: The folder that has `project.yml`.
+            profiles: Names of the profiles to use.
+            definitions: Values that override environments, as `-D` on the command line.
+            config: Configuration that overrides the project's, as `--conf`.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -116,39 +120,38 @@ class Project:
         Raises:
             SpecError: The job, its arguments or a definition are wrong.
         """
-        return self.app.plan(JobRequest(job, _phase(phase), arguments))
+        return plan_job(self.app, JobRequest(job, _phase(phase), arguments))
 
     def run(self, job: str, phase: str = "verify", *arguments: str, keep_going: bool = False) -> RunResult:
-        """Return how running a job up to a phase ended; failures are in the result.
+        """Run a job up to a phase and return how it ended; failures are in the result.
 
         Args:
             job: Its name.
             phase: The last phase of its lifecycle.
             *arguments: `p=v`, `p:start=…` and so on, as on the command line.
-            keep_going: Go on with what doesn't depend on a failure.
+            keep_going: Run targets that do not depend on a failed one.
 
         Raises:
             SpecError: The job, its arguments or a definition are wrong; nothing ran.
         """
         request = JobRequest(job, _phase(phase), arguments, keep_going=keep_going)
         nobody = _Unattended()
-        return self.app.run(request, listener=nobody, interruption=nobody)
+        return run_job(self.app, request, listener=nobody, interruption=nobody)
 
     def test(self, *names: str, keep_going: bool = False) -> tuple[CaseResult, ...]:
-        """Return how the project's own tests ended, or those named; nothing of the project's is touched.
+        """Run the project's own tests, or those with these names, and return how each ended.
+
+        The project's lake, manifest and history are not touched. `*` in a name matches anything.
 
         Raises:
-            SpecError: There is no such test, or it isn't declared correctly.
+            UsageError: There is no such test.
         """
         nobody = _Unattended()
-        holder = this_process(self.app.run_id)
-        with self.app.rehearsing(keep_going=keep_going) as ready:
-            return tuple(
-                ready(name).run(holder, nobody, nobody) for name in names or tuple(self.app.project.tests)
-            )
+        chosen = select_tests(self.app, names)
+        return tuple(run_tests(self.app, chosen, listener=nobody, interruption=nobody, keep_going=keep_going))
 
     def close(self) -> None:
-        """Let go of the manifest and stop Spark, if they were used."""
+        """Close the manifest and stop Spark, if they were used."""
         self.app.close()
 
     def __enter__(self) -> Self:
@@ -161,12 +164,12 @@ class Project:
 
 
 class Processing:
-    """One slice of an entity, to be processed under the manifest.
+    """One slice of an entity, processed under the control of the manifest.
 
     Args:
         entity: From `Project.entity`.
         slice: Name of the slice in the entity's bronze folder.
-        options: `processing.time`: ISO 8601, in place of the current time.
+        options: `processing.time`: ISO 8601, used instead of the current time.
     """
 
     def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
@@ -175,16 +178,17 @@ class Processing:
         self.options = dict(options or {})
         unknown = sorted(self.options.keys() - {_PROCESSING_TIME})
         if unknown:
-            raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There is {_PROCESSING_TIME}.")
+            raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There is only {_PROCESSING_TIME}.")
 
     def process(self, strategy: str | None = None) -> Summary:
-        """Return the metrics of the slice, processed by the entity's strategy or another one.
+        """Process the slice by the entity's strategy, or by another one, and return its metrics.
 
         Raises:
-            LakewrightError: What kept the slice from being processed: `DuplicateBusinesskeyException`,
-                `ItemFailed` and so on. It is in the manifest too.
+            LakewrightError: The slice could not be processed: `DuplicateBusinesskeyException`, `ItemFailed`
+                and so on. The manifest records the error, too.
         """
-        result = self.entity.project.app.process(
+        result = process_slices(
+            self.entity.project.app,
             self.entity.declared.id,
             self.slice,
             strategy=strategy,
@@ -200,4 +204,4 @@ def _phase(text: str) -> Phase:
         return Phase(text.upper())
     except ValueError:
         known = ", ".join(phase.value.lower() for phase in Phase)
-        raise UsageError(f"{text!r} is no phase", remedy=f"There are {known}.") from None
+        raise UsageError(f"{text!r} is not a phase", remedy=f"The phases are {known}.") from None

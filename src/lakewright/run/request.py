@@ -1,32 +1,38 @@
-"""What a run of a job is asked for."""
+"""What a user asks of a run of a job."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase, phases_until
+from lakewright.targets.context import RunOptions
 
 __all__ = ["JobRequest"]
+
+_FORCE = "lakewright.execution.target.forceDirty"
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a run of a job is asked for.
+    """What a user asks of a run of a job.
 
     Attributes:
-        phase: The last phase of its lifecycle that is to run.
+        phase: The last phase of its lifecycle to run.
         arguments: `p=v`, `p=v1,v2`, `p:start=…` and so on.
-        is_alone: Only that phase, not those before it.
-        targets: Only targets that one of these chooses take part; see `lakewright.plan.selectors`.
-        dirty: Regular expressions of whole names; these targets run though they are clean.
-        resume: Only what the last run with these arguments left undone.
+        is_alone: Only this phase runs, without those before it.
+        targets: Selectors; only targets that one of them selects take part. See `lakewright.plan.selectors`.
+        dirty: Regular expressions that match whole names; these targets run even if they are clean.
+        force: Clean targets run too.
+        keep_going: Targets that do not depend on a failed one still run.
+        resume: Only what the last run with these arguments left undone runs.
         permissions: What the run may do that is refused by default.
-        preview: A plan also counts the deletes that entities' next slices imply, which takes Spark.
-        jobs: How many targets run side by side, where nothing orders them; None leaves it to the job and the
+        wait: The run waits for what another run holds.
+        preview: A plan also counts the deletes that entities' next slices imply, which starts Spark.
+        jobs: How many targets run at once, as far as dependencies allow; None leaves it to the job and the
             configuration.
     """
 
@@ -46,25 +52,30 @@ class JobRequest:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases that are to run."""
+        """The phases to run."""
         return phases_until(self.phase, is_alone=self.is_alone)
 
     @property
     def given(self) -> dict[str, str]:
-        """The arguments by name, as they were written; by this a run is known in the history."""
+        """The arguments by name, as they were written; the history identifies a run by them."""
         return dict(argument.partition("=")[::2] for argument in self.arguments)
 
+    @property
+    def options(self) -> RunOptions:
+        """What targets are told of the request."""
+        return RunOptions(permissions=self.permissions, wait=self.wait, preview=self.preview)
+
+    def configured(self, config: Mapping[str, str]) -> JobRequest:
+        """Return the request with what a project's configuration adds: `forceDirty` forces every run."""
+        return replace(self, force=self.force or config.get(_FORCE, "").strip().lower() == "true")
+
     def dirty_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Return the patterns of `dirty`.
+        """Return the compiled patterns of `dirty`.
 
         Raises:
-            UsageError: One is no regular expression.
+            UsageError: One is not a regular expression.
         """
-        return _patterns("--dirty", self.dirty)
-
-
-def _patterns(option: str, texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    try:
-        return tuple(re.compile(text) for text in texts)
-    except re.error as error:
-        raise UsageError(f"{option} {error.pattern!r} is no regular expression: {error}") from error
+        try:
+            return tuple(re.compile(text) for text in self.dirty)
+        except re.error as error:
+            raise UsageError(f"--dirty {error.pattern!r} is not a regular expression: {error}") from error

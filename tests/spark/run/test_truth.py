@@ -13,12 +13,15 @@ from hypothesis import Phase as Step
 from hypothesis import strategies as st
 from tests.unit.run.bench import Listening
 
-from lakewright.app import App, JobRequest
+from lakewright.app import App
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
+from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.session import SharedSession
+from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.run_job import run_job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,13 +118,13 @@ class Lakeful:
         return App.open(self.folder, environ=environ, sessions=SharedSession(self.spark))
 
     def plan(self, phase: Phase, **options: Any) -> Plan:
-        return self.app().plan(JobRequest("daily", phase, DAYS, **options))
+        return plan_job(self.app(), JobRequest("daily", phase, DAYS, **options))
 
     def run(self, phase: Phase, **options: Any) -> RunResult:
         app, listening = self.app(), Listening()
         try:
             request = JobRequest("daily", phase, DAYS, **options)
-            return app.run(request, listener=listening, interruption=listening)
+            return run_job(app, request, listener=listening, interruption=listening)
         finally:
             app.store.close()
 

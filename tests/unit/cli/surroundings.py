@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
+from unittest import mock
 
 from lakewright.cli.call import Call
 from lakewright.cli.entry import answer
@@ -19,6 +21,7 @@ from lakewright.doctor.examination import Diagnosis
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
+from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Author
 from lakewright.manifest.redact import Redactor
@@ -34,12 +37,26 @@ from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.watermark import Watermark
+from lakewright.stores.process import is_dead, this_process
 from lakewright.testing import MemoryStore
 
 if TYPE_CHECKING:
     from lakewright.app import App
 
 NOW = datetime(2022, 3, 1, 3, 0, tzinfo=UTC)
+
+
+USE_CASES = {
+    "lakewright.usecases.diagnose.plan_repair": "plan_repair",
+    "lakewright.usecases.diagnose.repair_table": "repair",
+    "lakewright.usecases.document_project.document_project": "document",
+    "lakewright.usecases.maintain_tables.maintain_table": "maintain",
+    "lakewright.usecases.plan_job.plan_job": "plan",
+    "lakewright.usecases.process_slices.process_slices": "process",
+    "lakewright.usecases.run_job.run_job": "run",
+    "lakewright.usecases.run_tests.rehearsal": "rehearsing",
+}
+"""Use cases that a fake answers if it has the method; the others are the real ones."""
 
 
 class Screen(io.StringIO):
@@ -78,6 +95,7 @@ class FakeApp:
     diagnosis: Diagnosis = field(default_factory=lambda: Diagnosis(None))
     repairable: Any = None
     project: Any = None
+    workspace: None = None
     lake: Any = field(default_factory=lambda: Lake(LakeSettings(), SessionSettings(Path("/nowhere"))))
     bronze: Path = Path("/nowhere/bronze")
     redactor: Redactor = field(default_factory=lambda: Redactor(frozenset({"hunter2-secret"})))
@@ -87,7 +105,10 @@ class FakeApp:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.store, Author.named("lakewright"), ids=self.ids, redactor=self.redactor)
+        return self.ledger_of(self.store)
+
+    def ledger_of(self, store: Store, author: str = "lakewright") -> Ledger:
+        return Ledger(store, Author.named(author), ids=self.ids, is_dead=is_dead, redactor=self.redactor)
 
     @property
     def journal(self) -> Journal:
@@ -146,18 +167,25 @@ class FakeApp:
                     listener.step_finished(index, step, target)
         return self.result
 
-    def examine(self, entity: Any) -> Diagnosis:
+    @property
+    def holder(self) -> Holder:
+        return this_process(self.run_id)
+
+    def context(self, _options: object = None) -> Callable[[object], None]:
+        return lambda _: None
+
+    def examine(self, _context: None, entity: Any) -> Diagnosis:
         self.asked.append(entity.name)
         if self.error is not None:
             raise self.error
         return self.diagnosis
 
-    def plan_repair(self, entity: Any, permissions: Permissions) -> Any:
-        self.asked.append((entity.name, permissions.allow_data_loss))
+    def plan_repair(self, entity: str, permissions: Permissions) -> Any:
+        self.asked.append((entity, permissions.allow_data_loss))
         return self.repairable
 
-    def repair(self, entity: Any, planned: Any, *, author: str, reason: str) -> int:
-        self.asked.append((entity.name, author, reason))
+    def repair(self, entity: str, planned: Any, *, author: str, reason: str) -> int:
+        self.asked.append((entity, author, reason))
         assert planned is self.repairable
         return 8
 
@@ -186,8 +214,23 @@ def call_with(
 
     surroundings = {"TERM": "xterm", **(environ or {})}
     call = Call(Output(streams[0], streams[1], surroundings), surroundings, keyboard, opener, lambda: NOW)
-    code = answer(arguments, call)
+    with ExitStack() as stack:
+        for place, method in USE_CASES.items():
+            if hasattr(app, method):
+                stack.enter_context(mock.patch(place, _asked_of(app, method)))
+        stack.enter_context(mock.patch("lakewright.doctor.examination.examine", app.examine))
+        code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
+
+
+def _asked_of(app: FakeApp, method: str) -> Callable[..., Any]:
+    """Return what stands in for a use case: it asks the fake that it is called with."""
+
+    def use_case(given: FakeApp, *arguments: Any, **options: Any) -> Any:
+        assert given is app
+        return getattr(app, method)(*arguments, **options)
+
+    return use_case
 
 
 def failing(error: LakewrightError) -> Callable[[], None]:

@@ -21,7 +21,7 @@ def test_init_writes_a_project_and_says_how_to_run_it(tmp_path: Path) -> None:
     assert answered.code == 0
     assert (folder / "project.yml").exists()
     assert f"lakewright job daily verify --project {shlex.quote(str(folder))}" in answered.out
-    assert "holds this project already" in call_with(FakeApp(), "init", str(folder)).out
+    assert "has this project already" in call_with(FakeApp(), "init", str(folder)).out
 
 
 class TestDemo:
@@ -46,7 +46,7 @@ class TestDemo:
     def test_where_all_is_clean_it_runs_nothing_and_says_so(self, tmp_path: Path) -> None:
         answered = call_with(self.clean(), "demo", str(tmp_path / "lake"))
         assert answered.code == 0
-        assert answered.out.startswith("Everything is clean: 1 target in 4 months, looked at in ")
+        assert answered.out.startswith("Everything is clean: 1 target in 4 months, checked in ")
         assert len(answered.app.asked) == 1
 
     def test_what_it_names_next_can_be_pasted(self, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_what_is_broken_is_told_with_samples_since_when_and_what_to_do() -> None
         "NOT OK  rows      7 versions begin before the one before them ends: id=1; id=2 …; "
         "since version 3 of 2024-05-01 12:00 (UPDATE)" in answered.out
     )
-    assert "do: `lakewright doctor orders --repair` shows what would mend it." in answered.out
+    assert "do: `lakewright doctor orders --repair` shows what would repair it." in answered.out
     assert "NOT OK  commits   s2 counts as processed" in answered.out
     assert "SKIPPED writers   1 commit not by Lakewright changed rows" in answered.out
     found = json.loads(call_with(FakeApp(diagnosis=BROKEN), "doctor", "orders", "-o", "json").out)
@@ -86,7 +86,7 @@ def test_a_repair_as_json() -> None:
     [
         (
             {"changed": 0, "shown": (), "doubled": 2, "left": (OVERLAP,)},
-            "2 rows could only be mended by removing",
+            "2 rows could only be repaired by removing",
         ),
         ({"changed": 30, "left": (OVERLAP,)}, "… and 29 more"),
         ({"removed": 2}, "2 would go"),

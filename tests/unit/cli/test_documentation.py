@@ -13,7 +13,7 @@ from tests.unit.cli.test_project import MODEL, document, lakewright
 from tests.unit.documentation.documents import make_document
 
 from lakewright.errors import SpecError
-from lakewright.run.docs import Docs, DocsRequest
+from lakewright.usecases.document_project import Documentation
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def project(tmp_path: Path) -> Path:
 class Documented(FakeApp):
     """Has a documentation with a failed check and a broken one."""
 
-    def document(self, request: DocsRequest) -> Docs:
-        self.asked.append(request)
+    def document(self, *arguments: object, is_offline: bool) -> Documentation:
+        self.asked.append((*arguments, is_offline))
         if self.error is not None:
             raise self.error
-        return Docs(make_document(), (Path("/lake/pages/index.html"), Path("/lake/pages/all.md")))
+        return Documentation(make_document(), (Path("/lake/pages/index.html"), Path("/lake/pages/all.md")))
 
 
 def test_a_page_is_written_without_spark_and_makes_no_manifest(project: Path) -> None:
@@ -77,7 +77,7 @@ def test_failed_checks_are_listed_and_end_with_1() -> None:
     assert answered.code == 1
     assert "failed relation prices: price is between 0 and 100 plain: 2 failed" in answered.out
     assert "written: /lake/pages/index.html" in answered.out
-    assert answered.last_line == "6 items, 3 checks tried, 2 failed"
+    assert answered.last_line == "6 items, 3 checks run, 2 failed"
     found = json.loads(call_with(Documented(), "docs", "-o", "json").out)
     assert (found["checks"], found["checks_failed"], len(found["failed"])) == (3, 2, 2)
 
@@ -94,7 +94,7 @@ def test_the_first_page_is_opened_if_asked(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_was_typed_is_what_is_asked_for() -> None:
     app: Any = Documented()
     call_with(app, "docs", "daily", "day=2022-01-01", "--no-checks")
-    assert app.asked == [DocsRequest("daily", ("day=2022-01-01",), is_offline=True)]
+    assert app.asked == [("daily", ("day=2022-01-01",), True)]
 
 
 def test_settings_that_are_wrong_are_wrong_usage() -> None:

@@ -243,10 +243,10 @@ def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
     said = [text.strip() for text in answered.out.splitlines()]
     assert said == [
         "new 0: none",
-        "changed 1 have other content than when they were recorded",
+        "changed 1 have changed since they were recorded",
         f"orders 1.csv, processed {item(app, '1.csv')}",
         f"do: `lakewright manifest requeue {item(app, '1.csv')}`",
-        "missing 1 are recorded, but not in bronze any more",
+        "missing 1 are recorded, but no longer in bronze",
         f"orders 2.csv, ready {item(app, '2.csv')}",
         f"do: `lakewright manifest skip {item(app, '2.csv')}`",
         "unrecorded 0: none",

@@ -94,8 +94,8 @@ def test_an_empty_history_says_so() -> None:
 
 
 def test_a_choice_that_no_run_meets_is_told_as_that() -> None:
-    assert call_with(a_history(), "history", "--status", "skipped").out == "no run is like that\n"
-    assert call_with(a_history(), "history", "--job", "other").out == "no run is like that\n"
+    assert call_with(a_history(), "history", "--status", "skipped").out == "no run matches\n"
+    assert call_with(a_history(), "history", "--job", "other").out == "no run matches\n"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_status_names_no_hidden_value_as_one_to_type() -> None:
     app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
     resume = "lakewright job daily build 'month=2022 01' token=<token> --resume"
     told = " ".join(call_with(app, "status").out.split())
-    assert f"then `{resume}`, with the value of token filled in, which isn't kept" in told
+    assert f"then `{resume}`, with the value of token filled in, which is secret and not recorded" in told
     found = json.loads(call_with(app, "status", "-o", "json").out)
     assert found["last_runs"][0]["do"] == resume
 

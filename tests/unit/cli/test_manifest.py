@@ -289,7 +289,7 @@ def test_bytes_that_are_no_text_are_a_faulty_line_and_others_come_in(tmp_path: P
     assert (answered.code, answered.err) == (1, "")
     assert f"{file}:1" in answered.out
     assert f"{file}:2" in answered.out
-    assert "11 records and 2 documents taken in" in answered.out
+    assert "11 records and 2 documents imported" in answered.out
 
 
 @pytest.mark.parametrize("verb", ["export", "import"])
@@ -454,7 +454,7 @@ class TestWatermarks:
     @pytest.mark.parametrize(
         ("arguments", "why"),
         [
-            (("set", "orders", "seen on", "1"), "so its type isn't known"),
+            (("set", "orders", "seen on", "1"), "so its type is not known"),
             (
                 ("set", "orders", "day", "noon"),
                 "'noon' isn't a watermark of type long do: Write a whole number",
@@ -467,7 +467,7 @@ class TestWatermarks:
             ),
             (
                 ("set", "orders", "day", "5", "--type", "date"),
-                "'day' of orders is a long, not a date do: Leave",
+                "'day' of orders is a long, not a date do: Omit",
             ),
             (("set", "orders", "Day", "1"), "no watermark 'Day' do: It declares that one as 'day'"),
             (("set", "orders", "seen", "1"), "no watermark 'seen' do: It declares that one as 'seen on'"),

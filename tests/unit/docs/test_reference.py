@@ -9,8 +9,8 @@ import pytest
 from scripts.reference.keys import UNUSED, keys_of
 from scripts.reference.pages import BASES, EXAMPLES, MODELS, PAGES, kinds_of, page
 
-from lakewright.app import registry
 from lakewright.plan.phase import Phase
+from lakewright.run.kinds import registry
 from lakewright.spec.loading.config import SETTINGS
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Model

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, blocks
 
-from lakewright.app import registry
+from lakewright.run.kinds import registry
 from lakewright.spec.loading.loader import load_project
 
 WRITTEN = [page for page in PAGES if DOCS / "reference" not in page.parents and any(blocks(page, "yaml"))]

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.projects import KINDS, PACKAGES, make_project
+from tests.projects import KINDS, make_project
 
 from lakewright.errors import SpecError
 from lakewright.mappings.extend import ExtendMapping
 from lakewright.mappings.sql import SqlMapping
+from lakewright.run.kinds import PACKAGES
 
 
 @pytest.mark.parametrize("category", sorted(PACKAGES))

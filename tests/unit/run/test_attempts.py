@@ -196,7 +196,7 @@ def test_a_target_in_time_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("timeout", "message"),
-    [("P1M", "has months"), ("PT0S", "longer than nothing"), ("soon", "not a duration")],
+    [("P1M", "has months"), ("PT0S", "longer than zero"), ("soon", "not a duration")],
 )
 def test_a_time_of_no_fixed_length_is_refused_when_the_project_is_loaded(
     tmp_path: Path, timeout: str, message: str

@@ -11,7 +11,7 @@ from tests.schemas import plain_yaml, violations
 from tests.unit.spec.kinds import KINDS
 
 import lakewright
-from lakewright.app import registry
+from lakewright.run.kinds import registry
 from lakewright.spec.json_schema import (
     documentation_schema,
     entities_schema,

@@ -1,4 +1,4 @@
-"""`lakewright demo`: a project on real data, written, run, and what to look at then."""
+"""`lakewright demo`: write and run a project on real data, and say what to look at next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import RunOptions
 from lakewright.cli.commands.job import run_watched
-from lakewright.cli.folder import packaged, write_project
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line
 from lakewright.cli.render.run import failure_lines, run_page
@@ -38,26 +37,29 @@ ARGUMENTS = ("month:start=2022-01-01", "month:end=2022-04-01")
 @click.option("--no-run", is_flag=True, help="Only write the project.")
 @click.pass_obj
 def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
-    """Write a lake of airports' data into DIR (lakewright-demo, if not given) and run four months of it.
+    """Write a project with airport data into DIR (by default lakewright-demo) and run four months of it.
 
-    Once more, it finds everything clean and says so. What one changed there is never overwritten.
+    A second call finds everything clean. Changes made there are never overwritten.
     """
+    from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.write_project import packaged, write_project
+
     begin = call.clock()
     count = write_project(packaged("demo", "project"), folder)
     if count:
-        call.output.note(f"{count} files written into {folder}; {folder}/README.md tells what they are.")
+        call.output.note(f"{counted(count, 'file')} written to {folder}; see {folder}/README.md.")
     call.settings = replace(call.settings, project=folder)
     typed = f"lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}"
     if no_run:
         call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])
         return 0
-    planned = call.app.plan(RunOptions().request(JOB, Phase.BUILD, ARGUMENTS))
+    planned = plan_job(call.app, RunOptions().request(JOB, Phase.BUILD, ARGUMENTS))
     if planned.has_work or planned.status is Planned.BLOCKED:
         call.output.note(f"Running `{typed}`")
         return _run(call, folder, count)
     steps = counted(len({step.target for step in planned.steps()}), "target")
     months = counted(len(planned.instances), "month")
-    clean = f"Everything is clean: {steps} in {months}, looked at in {took(begin, call.clock())}."
+    clean = f"Everything is clean: {steps} in {months}, checked in {took(begin, call.clock())}."
     page = [line(Span(clean, "green")), *_next(folder)]
     call.output.result(_document(folder, count, planned.as_json()), page)
     return 0
@@ -97,7 +99,7 @@ def _next(folder: Path) -> Iterator[Block]:
 
 
 def _program() -> str:
-    """What to type to start the tool from here: its path, where the shell wouldn't find it by name."""
+    """Return the command that starts the tool here: its path, if the shell would not find it by name."""
     if shutil.which("lakewright") is not None or Path(sys.argv[0]).name != "lakewright":
         return "lakewright"
     return shlex.quote(os.path.relpath(sys.argv[0]))

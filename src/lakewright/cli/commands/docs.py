@@ -1,4 +1,4 @@
-"""`lakewright docs`: the project's documentation."""
+"""`lakewright docs`: write the project's documentation."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ __all__ = ["docs"]
 )
 @click.argument("job", required=False, metavar="[JOB]")
 @click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...")
-@click.option("--no-checks", is_flag=True, help="Start no Spark: try no checks, trace no columns.")
+@click.option("--no-checks", is_flag=True, help="Start no Spark: run no checks, trace no columns.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @click.pass_obj
 def docs(
     call: Call, /, job: str | None, parameters: tuple[str, ...], *, no_checks: bool, is_opened: bool
 ) -> int:
-    """Write the project's documentation: what it declares, how it hangs together, whether its checks hold.
+    """Write the project's documentation: its definitions, their lineage, and the results of its checks.
 
-    Written as `documentation.yml` says, else as a page in generated-documentation. Names of a job come from
-    JOB and its parameters, or from the last run. Ends with 1 if a check fails.
+    `documentation.yml` says what to write; by default it is a page in generated-documentation. Expressions
+    are evaluated with the values of JOB and its parameters, or of the last run. Exits with 1 if a check
+    fails.
     """
     from lakewright.documentation.target import check_metrics, failed_checks
-    from lakewright.run.docs import DocsRequest
+    from lakewright.usecases.document_project import document_project
 
     with working(call.output, "Gathering"):
-        written = call.app.document(DocsRequest(job, parameters, is_offline=no_checks))
+        written = document_project(call.app, job, parameters, is_offline=no_checks)
     failed = failed_checks(written.document)
     metrics = check_metrics(written.document)
     document = {
@@ -46,7 +47,7 @@ def docs(
         **metrics,
         "failed": failed,
     }
-    tried = f", {counted(metrics['checks'], 'check')} tried" if metrics["checks"] else ""
+    tried = f", {counted(metrics['checks'], 'check')} run" if metrics["checks"] else ""
     page = [
         *(line(Span("failed ", "bold red"), text) for text in failed),
         *(line(f"written: {file}") for file in written.files),

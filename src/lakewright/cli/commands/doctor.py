@@ -1,23 +1,15 @@
-"""`lakewright doctor`: whether machine, project and one entity's table are sound, with what to do if not."""
+"""`lakewright doctor`: check the machine, the project and one entity's table, and repair the table."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.checks import (
-    Check,
-    diagnosis_checks,
-    entity_checks,
-    machine_checks,
-    no_project,
-    project_checks,
-)
-from lakewright.cli.commands.manifest.verbs import author_option
+from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
@@ -27,7 +19,7 @@ from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
     from lakewright.doctor.examination import Repair
-    from lakewright.spec.models.entity import Entity
+    from lakewright.usecases.diagnose import Check
 
 __all__ = ["doctor"]
 
@@ -43,56 +35,55 @@ __all__ = ["doctor"]
     ],
 )
 @click.argument("entity", required=False)
-@click.option("--start", is_flag=True, help="Start a Spark session too, which takes some seconds.")
+@click.option("--start", is_flag=True, help="Start a Spark session, too; this takes some seconds.")
 @click.option(
-    "--repair", is_flag=True, help="Show what would mend the table of ENTITY, and do it if told so."
+    "--repair", is_flag=True, help="Show what would repair the table of ENTITY, and repair it if confirmed."
 )
-@click.option("--yes", is_flag=True, help="Repair without being asked.")
-@click.option("--allow-data-loss", is_flag=True, help="Let the repair remove rows that are there twice.")
+@click.option("--yes", is_flag=True, help="Repair without asking.")
+@click.option("--allow-data-loss", is_flag=True, help="Allow the repair to remove duplicate rows.")
 @author_option("Who repairs it.")
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
 @click.pass_obj
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
-    Each is OK, or comes with what to do about it. With ENTITY, check its slices instead, the rows of its
-    silver table by the rules of its strategy, and whether it holds the commits that the manifest knows of.
+    Each check is OK, or comes with a remedy. With ENTITY, check its slices, the rows of its silver table by
+    the rules of its strategy, and whether the table has the commits that the manifest records.
     """
-    if entity is None:
-        if repair:
-            raise UsageError("--repair needs an entity", remedy="Name it: lakewright doctor ENTITY --repair")
-        with working(call.output, "looking"):
-            return _answer(call, [*machine_checks(call.environ), *_of_project(call, start=start)])
-    found = call.app.project.entity(entity)
+    if entity is not None:
+        return _repair(call, entity, **options) if repair else _diagnose(call, entity)
     if repair:
-        permissions = Permissions(allow_data_loss=options.pop("allow_data_loss"))
-        return _repair(call, found, permissions, **options)
-    with working(call.output, "looking"):
-        checks = list(entity_checks(call.app, found))
-        try:
-            diagnosis = call.app.examine(found)
-        except LakewrightError as error:
-            checks.append(Check("rows", False, str(error), error.remedy))
-            return _answer(call, checks, {"diagnosis": None})
-        checks.extend(diagnosis_checks(found, diagnosis))
-    return _answer(call, checks, {"diagnosis": diagnosis.as_json()})
+        raise UsageError("--repair needs an entity", remedy="Name it: lakewright doctor ENTITY --repair")
+    from lakewright.usecases.diagnose import machine_checks
+
+    with working(call.output, "checking"):
+        return _print(call, [*machine_checks(call.environ), *_project_checks(call, start=start)])
 
 
-def _answer(call: Call, checks: list[Check], more: Mapping[str, Any] | None = None) -> int:
+def _diagnose(call: Call, entity: str) -> int:
+    from lakewright.usecases.diagnose import diagnose_entity
+
+    with working(call.output, "checking"):
+        found = diagnose_entity(call.app, entity)
+    diagnosis = None if found.diagnosis is None else found.diagnosis.as_json()
+    return _print(call, found.checks, {"diagnosis": diagnosis})
+
+
+def _print(call: Call, checks: Sequence[Check], more: Mapping[str, Any] | None = None) -> int:
     is_ok = all(check.is_ok is not False for check in checks)
     document = {"ok": is_ok, "checks": [check.as_json() for check in checks], **(more or {})}
     call.output.result(document, _page(checks))
     return 0 if is_ok else 1
 
 
-def _repair(
-    call: Call, entity: Entity, permissions: Permissions, *, yes: bool, author: str, reason: str
-) -> int:
-    with working(call.output, "looking"):
-        planned = call.app.plan_repair(entity, permissions)
+def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author: str, reason: str) -> int:
+    from lakewright.usecases.diagnose import plan_repair, repair_table
+
+    with working(call.output, "checking"):
+        planned = plan_repair(call.app, entity, Permissions(allow_data_loss=allow_data_loss))
     if planned is None:
         call.output.result(
-            {"repair": None, "version": None}, [line("Every rule holds: nothing is to repair.")]
+            {"repair": None, "version": None}, [line("Every rule holds: there is nothing to repair.")]
         )
         return 0
     treatment = planned.treatment
@@ -100,16 +91,16 @@ def _repair(
     version = None
     if not call.output.is_json:
         call.output.result({}, _repair_page(planned))
-    if can and (yes or _is_told(call)):
+    if can and (yes or _is_confirmed(call)):
         with working(call.output, "repairing"):
-            version = call.app.repair(entity, planned, author=author, reason=reason)
-        call.output.note(line(f"Repaired in version {version}; `lakewright history` keeps it."))
+            version = repair_table(call.app, entity, planned, author=author, reason=reason)
+        call.output.note(line(f"Repaired in version {version}; see `lakewright history`."))
     if call.output.is_json:
         call.output.result({"repair": treatment.as_json(), "version": version}, [])
     return 1 if treatment.left or (can and version is None) else 0
 
 
-def _is_told(call: Call) -> bool:
+def _is_confirmed(call: Call) -> bool:
     if call.output.is_json or not sys.stdin.isatty():
         call.output.note(line("Nothing was written: give --yes to repair."))
         return False
@@ -134,20 +125,22 @@ def _repair_page(planned: Repair) -> Iterator[Block]:
         yield line(Span("stays: ", "yellow"), f"{finding.count:,} {finding.words}")
     if treatment.doubled:
         yield line(
-            f"{counted(treatment.doubled, 'row')} could only be mended by removing them: --allow-data-loss"
+            f"{counted(treatment.doubled, 'row')} could only be repaired by removing them: --allow-data-loss"
         )
 
 
-def _of_project(call: Call, *, start: bool) -> Iterator[Check]:
+def _project_checks(call: Call, *, start: bool) -> Iterator[Check]:
+    from lakewright.usecases.diagnose import project_checks, unopened_project
+
     try:
         app = call.app
     except LakewrightError as error:
-        yield no_project(error, is_named=call.settings.project is not None)
+        yield unopened_project(error, is_named=call.settings.project is not None)
         return
     yield from project_checks(app, starts_session=start)
 
 
-def _page(checks: list[Check]) -> Iterator[Block]:
+def _page(checks: Sequence[Check]) -> Iterator[Block]:
     width = max(len(check.name) for check in checks)
     marks = {
         True: Span("OK      ", "green"),

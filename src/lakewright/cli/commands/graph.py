@@ -1,4 +1,4 @@
-"""`lakewright graph`: what depends on what in one phase of a job."""
+"""`lakewright graph`: show the dependencies between the targets of a job in one phase."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ __all__ = ["graph"]
 
 @dataclass(slots=True)
 class _Drawing:
-    """Targets, and where asked for the resources that they need and give."""
+    """The targets of a phase, with the resources they require and provide if these are asked for."""
 
     phase: PhasePlan
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
     def targets(self) -> Iterator[tuple[str, str]]:
-        """Yield the edges from a target to one that comes after it."""
+        """Yield the edges from a target to one that depends on it."""
         for step in self.phase.steps:
             for source in self.phase.steps:
                 if source.target in self.phase.sources.get(step.target, ()):
                     yield source.target, step.target
 
     def resources(self) -> list[Resource]:
-        """Return the resources, each once."""
+        """Return each resource once."""
         each = (resource for node in self.nodes.values() for resource in (*node.requires, *node.provides))
         return sorted(set(each), key=str)
 
     def needs(self) -> Iterator[tuple[Resource, str]]:
-        """Yield the edges from a resource to a target that needs it, all or in part."""
+        """Yield the edges from a resource to a target that requires it or a part of it."""
         for name, node in self.nodes.items():
             for resource in self.resources():
                 if any(resource.intersects(needed) for needed in node.requires):
                     yield resource, name
 
     def gives(self) -> Iterator[tuple[str, Resource]]:
-        """Yield the edges from a target to a resource that it gives."""
+        """Yield the edges from a target to a resource that it provides."""
         for name, node in self.nodes.items():
             for resource in sorted(node.provides, key=str):
                 yield name, resource
@@ -68,15 +68,17 @@ class _Drawing:
 @click.option(
     "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
 )
-@click.option("--resources", is_flag=True, help="Show what each target needs and gives too.")
+@click.option("--resources", is_flag=True, help="Show what each target requires and provides, too.")
 @click.pass_obj
 def graph(
     call: Call, /, name: str, phase: Phase, parameters: tuple[str, ...], *, form: str, resources: bool
 ) -> None:
-    """Show which targets of a job come after which, in one phase, and through which a failure blocks."""
+    """Show which targets of a job depend on which in one phase: a failure blocks those after it."""
     request = RunOptions(no_lifecycle=True).request(name, phase, parameters)
-    phases = [found for instance in call.app.plan(request).instances[:1] for found in instance.phases]
-    nodes = call.app.nodes(request) if resources else {}
+    from lakewright.usecases.plan_job import plan_job, target_nodes
+
+    phases = [found for instance in plan_job(call.app, request).instances[:1] for found in instance.phases]
+    nodes = target_nodes(call.app, request) if resources else {}
     drawn = _Drawing(phases[0] if phases else PhasePlan(phase, ()), nodes)
     document = {"job": name, "phase": phase.value.lower(), "targets": list(_documents(drawn))}
     call.output.result(document, {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawn))

@@ -1,4 +1,4 @@
-"""`lakewright init`: a small project that runs, to start one's own from."""
+"""`lakewright init`: write a small project to start from."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.folder import packaged, write_project
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
+from lakewright.cli.render.words import counted
 
 __all__ = ["TEMPLATES", "init"]
 
@@ -28,7 +28,7 @@ TEMPLATES = {
         "Then open generated-documentation/index.html, and run its tests: `lakewright test`.",
     ),
 }
-"""Templates by name, with what to type at once and what next."""
+"""Templates by name, with the first command to type and what to do next."""
 
 
 @command(examples=["lakewright init", "lakewright init lake", "lakewright init sales --template full"])
@@ -43,11 +43,16 @@ TEMPLATES = {
 )
 @click.pass_obj
 def init(call: Call, /, folder: Path, *, template: str) -> None:
-    """Write a small project that runs at once into DIR (here, if not given); comments in it explain it."""
+    """Write a small project into DIR, by default the current folder.
+
+    It runs at once, and comments explain it.
+    """
+    from lakewright.usecases.write_project import packaged, write_project
+
     typed, then = TEMPLATES[template]
     count = write_project(packaged("templates", template), folder)
     where = shlex.quote(str(folder))
-    head = f"{count} files written into {folder}" if count else f"{folder} holds this project already"
+    head = f"{counted(count, 'file')} written to {folder}" if count else f"{folder} has this project already"
     call.output.result(
         {"folder": str(folder.resolve()), "template": template, "files": count},
         [

@@ -1,4 +1,4 @@
-"""`lakewright job`: take a job's targets through the phases of a lifecycle."""
+"""`lakewright job`: run a job."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from lakewright.cli.group import command
 from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
 from lakewright.cli.render.run import failure_lines, run_page
+from lakewright.cli.render.words import counted
 from lakewright.cli.signals import listening
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 
 if TYPE_CHECKING:
-    from lakewright.run.job import JobRequest
+    from lakewright.run.request import JobRequest
     from lakewright.run.result import RunResult
 
 __all__ = ["job", "run_watched"]
@@ -37,7 +38,7 @@ DECLINED = 130
 @job_arguments
 @run_options
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
-@click.option("--yes", is_flag=True, help="Don't ask before removing.")
+@click.option("--yes", is_flag=True, help="Remove without asking.")
 @click.pass_obj
 def job(
     call: Call,
@@ -52,12 +53,14 @@ def job(
 ) -> int:
     """Run a job up to a phase: validate, create, build, verify, or truncate, or destroy.
 
-    Only targets that are dirty run. Parameters take one value (p=v), several (p=v1,v2) or a range whose ends
-    are both included (p:start=v p:end=v, with p:step=).
+    Only dirty targets run. A parameter takes one value (p=v), several (p=v1,v2) or a range that includes both
+    ends (p:start=v p:end=v, with p:step=).
     """
     request = RunOptions(**options).request(name, phase, parameters)
     if dry_run:
-        planned = call.app.plan(request)
+        from lakewright.usecases.plan_job import plan_job
+
+        planned = plan_job(call.app, request)
         call.output.result(planned.as_json(), plan_page(planned))
         return 0
     if phase.is_cleanup and not yes and not _may_remove(call, request):
@@ -71,26 +74,29 @@ def job(
 
 
 def run_watched(call: Call, request: JobRequest) -> RunResult:
-    """Return how a run ended that showed its progress and could be stopped by a signal."""
-    app = call.app
+    """Run a job, show its progress, and let signals stop it; return how it ended."""
+    from lakewright.usecases.run_job import run_job
+
     with (
         listening(call.output.note) as stopper,
-        watching(call.output, app, job=request.job) as listener,
+        watching(call.output, call.app, job=request.job) as listener,
     ):
-        return app.run(request, listener=listener, interruption=stopper)
+        return run_job(call.app, request, listener=listener, interruption=stopper)
 
 
 def _may_remove(call: Call, request: JobRequest) -> bool:
-    planned = call.app.plan(request)
+    from lakewright.usecases.plan_job import plan_job
+
+    planned = plan_job(call.app, request)
     removed = [step for step in planned.steps() if step.status is Planned.WOULD_RUN]
     if not removed:
         return True
     call.output.note(*removal_page(planned))
     if not call.output.can_ask or not call.ask.isatty():
         raise UsageError(
-            f"{request.job} {request.phase.value.lower()} would remove what {len(removed)} targets hold, "
-            "and there is no terminal to ask on",
-            remedy="Give --yes to remove it, or --dry-run to only look.",
+            f"{request.job} {request.phase.value.lower()} would remove the data of "
+            f"{counted(len(removed), 'target')}, and there is no terminal to confirm it",
+            remedy="Give --yes to remove it, or --dry-run to only see the plan.",
         )
     call.output.question("Remove all of this? [y/N] ")
     return call.ask.readline().strip().lower() in ("y", "yes")

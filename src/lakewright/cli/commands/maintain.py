@@ -1,4 +1,4 @@
-"""`lakewright maintain`: small files brought together, and rows cleared out that are marked as replaced."""
+"""`lakewright maintain`: compact small files, and rewrite files with many deleted rows."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ __all__ = ["maintain"]
     ],
 )
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Only say what is to be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.pass_obj
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
-    """Compact the silver tables of ENTITY, or of all, where their `maintenance` settings say it pays.
+    """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
-    Rows stay as they are, and slices may be processed meanwhile. Runs do the same after slices.
+    Rows do not change, and slices may be processed meanwhile. Runs do the same after slices.
     """
-    app = call.app
-    names = entities or tuple(app.project.entities)
+    from lakewright.usecases.maintain_tables import maintain_table
+
+    project = call.app.project
     found = {}
-    for name in names:
+    for name in entities or tuple(project.entities):
         with working(call.output, f"maintaining {name}"):
-            found[app.project.entity(name).name] = app.maintain(name, is_dry=dry_run)
+            found[project.entity(name).name] = maintain_table(call.app, name, is_dry=dry_run)
     call.output.result(
         {name: upkeep.as_json() for name, upkeep in found.items()},
         [_branch(name, upkeep) for name, upkeep in found.items()],

@@ -1,4 +1,4 @@
-"""`lakewright plan`: what a run would do, and why. Writes nothing anywhere."""
+"""`lakewright plan`: show what a run would do, and why, without writing anything."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ def plan(
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
-    """Show what a job would do up to a phase, target by target, and why.
+    """Show what a run would do to each target up to a phase, and why.
 
     Nothing is written: no table, no record, no history.
     """
     request = replace(RunOptions(**options).request(name, phase, parameters), preview=preview)
-    found = call.app.plan(request)
+    from lakewright.usecases.plan_job import plan_job
+
+    found = plan_job(call.app, request)
     call.output.result(found.as_json(), plan_page(found))
     return HAS_WORK if detailed_exitcode and found.has_work else 0

@@ -1,4 +1,4 @@
-"""`lakewright process`: the pending slices of one entity, or one of them, without a job."""
+"""`lakewright process`: process the pending slices of one entity, without a job."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ __all__ = ["process"]
 @click.option(
     "--strategy",
     type=click.Choice(["full", "merge", "historic"], case_sensitive=False),
-    help="In place of the entity's own.",
+    help="Use this strategy instead of the entity's own.",
 )
-@click.option("--late", is_flag=True, help="Apply a slice though a later one is processed.")
-@click.option("--allow-data-loss", is_flag=True, help="Let full replace rows of another strategy.")
-@click.option("--allow-backdated", is_flag=True, help="Let the processing time be before the table's.")
-@click.option("--wait", is_flag=True, help="Wait for what another run holds.")
+@click.option("--late", is_flag=True, help="Allow a slice to be applied although a later one is processed.")
+@click.option("--allow-data-loss", is_flag=True, help="Allow full to replace the rows of another strategy.")
+@click.option("--allow-backdated", is_flag=True, help="Allow a processing time earlier than the table's.")
+@click.option("--wait", is_flag=True, help="Wait for slices that another run is processing.")
 @click.pass_obj
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
-    """Process the slices of ENTITY that wait, in order, or only SLICE."""
+    """Process the pending slices of ENTITY in order, or only SLICE."""
+    from lakewright.usecases.process_slices import process_slices
+
     begin = call.clock()
-    app = call.app
-    with listening(call.output.note) as stopper, watching(call.output, app, entity=entity):
-        result = app.process(
+    with listening(call.output.note) as stopper, watching(call.output, call.app, entity=entity):
+        result = process_slices(
+            call.app,
             entity,
             slice_name,
             strategy=options["strategy"],

@@ -1,73 +1,34 @@
-"""`lakewright show`: one definition of the project, as written, and where."""
+"""`lakewright show`: show one definition of the project, and where it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, Span, line
-from lakewright.errors import UsageError
-from lakewright.manifest.redact import HIDDEN
-from lakewright.spec.expressions.secrets import is_secret_name
-from lakewright.spec.suggestions import suggestion
-
-if TYPE_CHECKING:
-    from lakewright.spec.project import Project
 
 __all__ = ["show"]
 
-SECTIONS = {
-    "job": "jobs",
-    "target": "targets",
-    "entity": "entities",
-    "relation": "relations",
-    "mapping": "mappings",
-    "connection": "connections",
-}
+CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
 
 
 @command(
     examples=["lakewright show job monthly", "lakewright show entity regions -o json"],
 )
-@click.argument("category", type=click.Choice(list(SECTIONS)))
+@click.argument("category", type=click.Choice(CATEGORIES))
 @click.argument("name")
 @click.pass_obj
 def show(call: Call, /, category: str, name: str) -> None:
-    """Show one definition of the project; of an entity, with the settings that its connection gives it."""
-    document = _document(call.app.project, category, name)
+    """Show one definition of the project; an entity with the settings of its connection."""
+    from lakewright.usecases.declarations import show_definition
+
+    document = show_definition(call.app, category, name)
     head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
     call.output.result(document, [Branch(head, tuple(_branches(document["definition"])))])
-
-
-def _document(project: Project, category: str, name: str) -> dict[str, Any]:
-    section: Mapping[str, Any] = getattr(project, SECTIONS[category])
-    found = section.get(name)
-    if found is None:
-        raise UsageError(f"there is no {category} {name!r}", remedy=suggestion(name, section))
-    if category in ("job", "entity"):
-        declared = found.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        location = None
-    else:
-        declared, location = found.raw, str(found.at())
-    return {
-        "category": category,
-        "name": name,
-        "location": location,
-        "definition": _without_secrets(declared),
-    }
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {
-            key: HIDDEN if is_secret_name(str(key)) and isinstance(inner, str) else _without_secrets(inner)
-            for key, inner in value.items()
-        }
-    return [_without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _branches(value: Any) -> Iterator[Branch]:

@@ -1,24 +1,27 @@
-"""`lakewright status`: the first page of an operator, also at three in the morning."""
+"""`lakewright status`: what is running, waiting and failed, and which command comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
-from lakewright.cli.items import Row
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import runs_table
-from lakewright.cli.render.items import advice, said_of
+from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
-from lakewright.cli.situation import Situation, hidden_parameters, resume_command, situation_of
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
+
+if TYPE_CHECKING:
+    from lakewright.usecases.items import Row
+    from lakewright.usecases.status import ProjectStatus
 
 __all__ = ["status"]
 
@@ -30,12 +33,14 @@ MOST_SHOWN = 10
 )
 @click.pass_obj
 def status(call: Call, /) -> None:
-    """Show what runs, what waits and what failed, since when, with the command to type next."""
-    found = situation_of(call.app)
+    """Show what is running, waiting and failed, since when, with the command to type next."""
+    from lakewright.usecases.status import project_status
+
+    found = project_status(call.app)
     call.output.result(found.as_json(), _page(found, call.app.store.now(), call.at))
 
 
-def _page(found: Situation, now: datetime, at: str) -> Iterator[Block]:
+def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     more = "lakewright manifest ls --state "
     locks = [_lock(row, row.lock, now, at) for row in found.locked if row.lock is not None]
     stale = [_lock(row, row.lock, now, at) for row in found.stale if row.lock is not None]
@@ -62,16 +67,16 @@ def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Bloc
 
 
 def _failure(row: Row, now: datetime, at: str) -> Branch:
-    said = row.item.problem or said_of(row.item)
+    said = row.item.problem or failure_message(row.item)
     since = f" {ago(row.since, now)}" if row.since else ""
     what = f" {row.entity or row.application} {row.slice}{since}: {said}"
-    typed = advice(row)
+    typed = row.next_command
     below = (_do(f"{_remedy(row.item)}`{typed}{at}`"),) if typed else ()
     return Branch(line(coloured(row.verdict.value), what), below)
 
 
 def _remedy(item: Item) -> str:
-    """What the failure itself said to do, before the command that lets the item be processed again."""
+    """Return the remedy of the failure, which comes before the command to process the item again."""
     error = item.failed.note.get("error") if item.failed is not None else None
     remedy = error.get("remedy") if isinstance(error, dict) else None
     return f"{remedy} Then " if remedy and "`lakewright" not in remedy else ""
@@ -81,7 +86,7 @@ def _lock(row: Row, lock: Lock, now: datetime, at: str) -> Branch:
     held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
     what = f" {row.entity or row.application} {row.slice} {since}{held}"
-    typed = advice(row)
+    typed = row.next_command
     below = f"run the job again, which takes it over, or `{typed}{at}`"
     return Branch(line(coloured("locked"), what), (_do(below),) if typed else ())
 
@@ -91,9 +96,11 @@ def _run(run: Run, now: datetime) -> Branch:
 
 
 def _undone(run: Run, now: datetime, at: str) -> Branch:
+    from lakewright.usecases.status import hidden_parameters, resume_command
+
     why, resume = f"`lakewright history show {run.run_id}{at}`", f"`{resume_command(run)}{at}`"
     names = " and ".join(hidden_parameters(run))
-    filled = f", with the value of {names} filled in, which isn't kept" if names else ""
+    filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}{filled}"),))
 
 

@@ -1,4 +1,4 @@
-"""`lakewright validate`: every error of the project at once, without Spark."""
+"""`lakewright validate`: report every error of the project at once, without Spark."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ SECTIONS = {
 )
 @click.pass_obj
 def validate(call: Call, /) -> None:
-    """Check all files of the project and say everything that is wrong, with file and line.
+    """Check all files of the project and report every error, with file and line.
 
-    Needs no Spark and looks at no data.
+    This needs no Spark and reads no data.
     """
-    call.app.check()
+    from lakewright.usecases.validate_project import validate_project
+
+    validate_project(call.app)
     project = call.app.project
     counts = {section: len(getattr(project, section)) for section in SECTIONS}
     shown = ", ".join(counted(number, SECTIONS[section]) for section, number in counts.items() if number)
@@ -42,5 +44,5 @@ def validate(call: Call, /) -> None:
         "counts": counts,
     }
     call.output.result(
-        document, [line(Span(f"{project.name} is valid", "green"), f": {shown or 'nothing in it'}")]
+        document, [line(Span(f"{project.name} is valid", "green"), f": {shown or 'nothing is declared'}")]
     )

@@ -1,11 +1,10 @@
-"""Pages of what ran: a table of runs, and one run as the tree that its command printed."""
+"""Pages of the history: a table of runs, one run as a tree, two runs compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import details
@@ -13,9 +12,12 @@ from lakewright.cli.render.words import ago, assignments, counted, seconds, stat
 from lakewright.manifest.journal import Run
 from lakewright.manifest.run_comparison import TargetDifference
 
+if TYPE_CHECKING:
+    from lakewright.usecases.history import RunComparison
+
 SHORT_ID = 8
 
-__all__ = ["diff_page", "run_document", "run_page", "run_row", "runs_table"]
+__all__ = ["diff_page", "run_page", "runs_table"]
 
 
 def runs_table(runs: Sequence[Run], now: datetime) -> Block:
@@ -37,34 +39,8 @@ def _row(run: Run, now: datetime) -> tuple[Line, ...]:
     )
 
 
-def run_row(run: Run) -> dict[str, Any]:
-    """Return a run as `history -o json` lists it."""
-    document = run.as_json()
-    facts = document.pop("facts")
-    return {**document, "holder": str(run.holder), **facts}
-
-
-def run_document(run: Run, targets: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a run as `history show -o json` prints it: in the shape of `job -o json`."""
-    instances = [
-        {
-            "parameters": parameters,
-            "phases": [
-                {"phase": phase, "targets": [_without_place(target) for target in of_phase]}
-                for phase, of_phase in groupby(of_instance, key=lambda target: target["phase"])
-            ],
-        }
-        for parameters, of_instance in groupby(targets, key=lambda target: target["instance"])
-    ]
-    return {**run_row(run), "instances": instances}
-
-
-def _without_place(target: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in target.items() if key not in ("phase", "instance")}
-
-
 def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield a run's page from its document."""
+    """Yield the page of a run from its JSON document."""
     head = f" up to {document['phase'].lower()}, run {document['run_id']}, "
     yield line(Span(f"{document['project']}/{document['job']}", "bold"), head, status(document["status"]))
     yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
@@ -87,9 +63,10 @@ def _target(target: Mapping[str, Any]) -> Branch:
     return Branch(head, tuple(details(target["metrics"], target["error"])))
 
 
-def diff_page(before: Run, after: Run, found: Sequence[TargetDifference], *, is_all: bool) -> Iterator[Block]:
-    """Yield two runs beside each other: what is otherwise in the second, target by target."""
-    for word, run in (("before", before), ("after", after)):
+def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
+    """Yield two runs and how their targets differ; with `is_all` also targets that are the same."""
+    found = compared.differences
+    for word, run in (("before", compared.before), ("after", compared.after)):
         time = took(run.started, run.finished) if run.finished else "not finished"
         yield line(Span(f"{word} ", "dim"), f"{run.run_id} ", status(run.status), f" {time}")
     shown = [difference for difference in found if is_all or not difference.is_same]

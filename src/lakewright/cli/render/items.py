@@ -1,32 +1,32 @@
-"""Pages of the manifest: items with their verdicts, one item's records, counts, what discovery found."""
+"""Pages of the manifest: items with their verdicts, one item's records, counts, differences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.items import Row
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import Lock, command, locked_error, recovery_command
+from lakewright.manifest.lock import Lock, command, locked_error
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
 if TYPE_CHECKING:
     from lakewright.slices.audit import Repair
+    from lakewright.usecases.items import Row
+    from lakewright.usecases.list_items import ItemHistory
 
 __all__ = [
-    "advice",
     "damage_page",
     "difference_page",
+    "failure_message",
     "item_page",
     "record_line",
     "repair_page",
     "rows_page",
-    "said_of",
     "stale_lock_page",
     "stats_page",
 ]
@@ -61,39 +61,27 @@ def _note(row: Row) -> str:
     if row.item.problem is not None:
         return row.item.problem
     if row.item.failed is not None:
-        return said_of(row.item)
+        return failure_message(row.item)
     return f"waits for {row.waits_for}" if row.waits_for else ""
 
 
-def said_of(item: Item) -> str:
-    """Return what an item's failure said, its first line and not more than a few words of it."""
+def failure_message(item: Item) -> str:
+    """Return the first line of the error that an item failed with, cut to a readable length."""
     error = item.failed.note.get("error") if item.failed is not None else None
     message = error.get("message") if isinstance(error, Mapping) else error
     first = str(message or "no reason was recorded").splitlines()[0]
     return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
 
 
-def advice(row: Row) -> str | None:
-    """Return what to type about a row that holds others back, or None where there is nothing to do."""
-    if row.lock is not None:
-        return command("release", row.item.item_id) if row.is_stale else None
-    if row.item.problem is not None:
-        return command("show", row.item.item_id)
-    return None if row.item.failed is None else recovery_command(row.item)
-
-
-def item_page(item: Item, rows: Sequence[Row], records: Iterable[Record], at: str) -> Iterator[Block]:
-    """Yield an item with its verdicts and every record of it, in order.
-
-    `at` is added to the command that it names.
-    """
-    yield line(Span(item.item_id, "bold"), f" revision {item.revision}")
-    for row in rows:
+def item_page(found: ItemHistory, at: str) -> Iterator[Block]:
+    """Yield an item with its verdicts and all its records, in order; `at` is appended to each command."""
+    yield line(Span(found.item.item_id, "bold"), f" revision {found.item.revision}")
+    for row in found.rows:
         note = _note(row)
         yield line("  ", status(row.verdict.value), f" for {row.application}", f": {note}" if note else "")
-    for record in records:
+    for record in found.records:
         yield Branch(_record(record), tuple(_content(record)))
-    for typed in dict.fromkeys(filter(None, map(advice, rows))):
+    for typed in dict.fromkeys(row.next_command for row in found.rows if row.next_command):
         yield line(Span("do: ", "dim"), f"`{typed}{at}`")
 
 
@@ -119,7 +107,7 @@ def _content(record: Record) -> Iterator[Branch]:
 
 
 def record_line(record: Record) -> Line:
-    """Return a record as one line, as it is followed: when, what, of which item, by whom and why."""
+    """Return a record as one line: when, its state and item, who wrote it and why."""
     error, reason = record.content.get("error"), record.content.get("reason")
     said = error.get("message") if isinstance(error, Mapping) else error or reason
     first = next(iter(str(said or "").splitlines()), "")[:LONGEST_SAID]
@@ -134,14 +122,14 @@ def record_line(record: Record) -> Line:
 
 
 def stale_lock_page(lock: Lock, at: str) -> Iterator[Block]:
-    """Yield that a lock has become stale, and what to do; `at` is added to the command that it names."""
+    """Yield that a lock has become stale, and what to do; `at` is appended to the command."""
     typed = f"`{command('release', lock.item_id)}{at}`"
     yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
     yield line(Span("  do: ", "dim"), f"run the job again, which takes it over, or {typed}")
 
 
 def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
-    """Yield how many items each application has in each verdict."""
+    """Yield the number of items by application and verdict."""
     if not stats:
         yield line("the manifest is empty")
     for application, counts in stats.items():
@@ -150,7 +138,7 @@ def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
 
 
 def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
-    """Yield what is damaged, a line each."""
+    """Yield one line for each damage."""
     for damage in damages:
         where = damage.item_id if damage.record_id is None else f"{damage.item_id} record {damage.record_id}"
         yield line(status("FAILED"), f" {where}: {damage.problem}")
@@ -159,17 +147,17 @@ def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
 
 
 def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
-    """Yield what would repair damage, or did, a line each."""
+    """Yield one line for each repair that was made, or would be."""
     for repair in repairs:
         yield line(Span("did: " if is_done else "would: ", "dim"), f"{repair.item_id}: {repair.does}")
     if repairs and not is_done:
-        yield line(Span("Nothing is written yet; --repair --yes does this.", "dim"))
+        yield line(Span("Nothing was written; --repair --yes does this.", "dim"))
 
 
 def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]], at: str) -> Iterator[Block]:
-    """Yield what discovery found, by kind: new, changed, missing, unrecorded; with what to do about each.
+    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type.
 
-    `at` is added to the commands that it names.
+    `at` is appended to each command.
     """
     for kind, items in found.items():
         what = "" if items else ": none"
@@ -193,7 +181,7 @@ def _difference(kind: str, item: Mapping[str, Any], at: str) -> Branch:
     return Branch(line(f"{named}{number}", place), below)
 
 
-# What to type about a slice that has changed or is gone; one that is processed and gone is no matter.
+# The command for a slice that has changed or is gone; a processed slice may be gone.
 _TYPED: Mapping[tuple[str, str | None], str | None] = {
     ("changed", None): "requeue",
     ("changed", "failed"): "resolve",
@@ -205,7 +193,7 @@ _TYPED: Mapping[tuple[str, str | None], str | None] = {
 
 _MEANING = {
     "new": "recorded now; the next run processes them",
-    "changed": "have other content than when they were recorded",
-    "missing": "are recorded, but not in bronze any more",
-    "unrecorded": "commits that the manifest doesn't have; the next run records them",
+    "changed": "have changed since they were recorded",
+    "missing": "are recorded, but no longer in bronze",
+    "unrecorded": "commits that the manifest does not have; the next run records them",
 }

@@ -1,4 +1,4 @@
-"""Words and colours that all pages share."""
+"""Numbers, times and statuses as all pages show them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from lakewright.cli.page import Span
+from lakewright.spec.words import counted
 
 __all__ = ["ago", "assignments", "counted", "seconds", "status", "took"]
 
@@ -31,20 +32,8 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def status(word: str) -> Span:
-    """Return a status, state or verdict in its colour, as it was spelled."""
+    """Return a status, state or verdict in its colour, spelled as given."""
     return Span(word, STYLES.get(word.upper(), ""))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Example:
-        >>> counted(1, "slice"), counted(3, "entity")
-        ('1 slice', '3 entities')
-    """
-    if number != 1:
-        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun}"
 
 
 def assignments(values: Mapping[str, object]) -> str:
@@ -53,7 +42,7 @@ def assignments(values: Mapping[str, object]) -> str:
 
 
 def seconds(length: float) -> str:
-    """Return a length of time for people.
+    """Return a duration for people to read.
 
     Example:
         >>> seconds(0.04), seconds(12.34), seconds(754)
@@ -70,12 +59,12 @@ def seconds(length: float) -> str:
 
 
 def took(start: datetime, end: datetime) -> str:
-    """Return how long it was from one instant to another."""
+    """Return the duration between two instants."""
     return seconds((end - start).total_seconds())
 
 
 def ago(since: datetime, now: datetime) -> str:
-    """Return how long ago something was.
+    """Return how long ago an instant was.
 
     Example:
         >>> ago(datetime(2022, 1, 1), datetime(2022, 1, 1, 3, 20))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lakewright.errors import Fault, Location
+from lakewright.errors import Fault, Location, UsageError
 from lakewright.spec.reading.document import Document
 from lakewright.spec.reading.json_reader import LONGEST as LONGEST_JSON
 from lakewright.spec.reading.json_reader import read_json
 from lakewright.spec.reading.yaml_reader import LONGEST as LONGEST_YAML
 from lakewright.spec.reading.yaml_reader import read_yaml
 
-__all__ = ["DOCUMENTATION_FILE", "PROJECT_FILE", "find_modules", "read_document"]
+__all__ = ["DOCUMENTATION_FILE", "PROJECT_FILE", "find_modules", "find_project", "read_document"]
 
 PROJECT_FILE = "project.yml"
 DOCUMENTATION_FILE = "documentation.yml"
@@ -79,3 +79,18 @@ def _shown(path: Path, basedir: Path) -> str:
         return path.relative_to(basedir).as_posix()
     except ValueError:
         return path.as_posix()
+
+
+def find_project(start: Path) -> Path:
+    """Return the nearest folder from `start` upwards that holds a project.
+
+    Raises:
+        UsageError: There is none.
+    """
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder
+    raise UsageError(
+        f"there is no {PROJECT_FILE} in {start.absolute()} or above",
+        remedy="Go to a project's folder, name it with --project, or make one with `lakewright init`.",
+    )

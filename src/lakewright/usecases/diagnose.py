@@ -1,4 +1,4 @@
-"""Checks of the machine, the project and one entity: each thing is fine, or comes with what to do."""
+"""Diagnose the machine, the project and one entity's table, and repair the table."""
 
 from __future__ import annotations
 
@@ -15,21 +15,36 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.items import Listing, entity_application
-from lakewright.cli.render.items import advice
-from lakewright.cli.render.words import counted
+from lakewright.doctor import examination
+from lakewright.doctor.examination import Diagnosis, Repair
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.slices.discover import list_slices
+from lakewright.spark.jars import DELTA_JARS, jars_folder, missing_jars
+from lakewright.spark.java import find_java
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.registry import select_backend
+from lakewright.targets.context import Context, RunOptions
+from lakewright.usecases.items import Rows, entity_application
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.doctor.examination import Diagnosis
     from lakewright.lake.commit import Commit
-    from lakewright.spec.models.entity import Entity
 
-__all__ = ["Check", "diagnosis_checks", "entity_checks", "machine_checks", "no_project", "project_checks"]
+__all__ = [
+    "Check",
+    "EntityDiagnosis",
+    "diagnose_entity",
+    "machine_checks",
+    "plan_repair",
+    "project_checks",
+    "repair_table",
+    "unopened_project",
+]
 
 OLDEST_PYTHON = (3, 11)
 TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -37,10 +52,10 @@ TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: fine, or not and then with what to do.
+    """The result of one check, with a remedy if it failed.
 
     Attributes:
-        is_ok: None where it couldn't be asked.
+        is_ok: None if it could not be checked.
     """
 
     name: str
@@ -54,7 +69,7 @@ class Check:
 
 
 def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
-    """Yield what there is to say of this machine and of what is installed."""
+    """Check Python, Java, Spark, Delta and its jars on this machine."""
     yield _python()
     yield _guarded("Java", lambda: _java(environ))
     yield _package("Spark", "pyspark")
@@ -70,8 +85,6 @@ def _python() -> Check:
 
 
 def _java(environ: Mapping[str, str]) -> str:
-    from lakewright.spark.java import find_java
-
     java = find_java(environ)
     return f"{java.feature} at {java.home} (from {java.origin})"
 
@@ -88,8 +101,6 @@ def _package(name: str, distribution: str) -> Check:
 
 
 def _jars(environ: Mapping[str, str]) -> str:
-    from lakewright.spark.jars import DELTA_JARS, jars_folder, missing_jars
-
     folder = jars_folder(environ)
     missing = missing_jars(folder)
     if missing:
@@ -107,11 +118,11 @@ def _guarded(name: str, ask: Callable[[], str]) -> Check:
     except LakewrightError as error:
         return Check(name, False, str(error), error.remedy)
     except OSError as error:
-        return Check(name, False, str(error), "See that the path exists and that this user may write there.")
+        return Check(name, False, str(error), "Make sure that the path exists and is writable.")
 
 
 def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
-    """Yield what there is to say of a project's manifest and folders, and perhaps of its session."""
+    """Check a project's manifest and folders, and with `starts_session` whether Spark starts."""
     project = app.project
     jobs = counted(len(project.jobs), "job")
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
@@ -121,8 +132,8 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
         yield _guarded("session", lambda: _session(app))
 
 
-def entity_checks(app: App, entity: Entity) -> Iterator[Check]:
-    """Yield what there is to say of one entity: its slices, what holds them back, its silver table."""
+def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
+    """Check an entity's slices, what holds them back, and its silver table."""
     remedy = "Set enabled: true where it is declared."
     yield Check(
         "entity",
@@ -135,9 +146,9 @@ def entity_checks(app: App, entity: Entity) -> Iterator[Check]:
     yield _guarded("silver", lambda: _silver(app, entity))
 
 
-def diagnosis_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
-    """Yield what is wrong with the rows of an entity's table, and with the slices that it should hold."""
-    remedy = f"`lakewright doctor {shlex.quote(entity.name)} --repair` shows what would mend it."
+def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
+    """Return checks of the rows of an entity's table, and of the commits that it should have."""
+    remedy = f"`lakewright doctor {shlex.quote(entity.name)} --repair` shows what would repair it."
     for finding in diagnosis.findings:
         said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
         yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
@@ -168,8 +179,6 @@ def _told(commit: Commit) -> str:
 
 
 def _bronze(app: App, entity: Entity) -> str:
-    from lakewright.slices.discover import list_slices
-
     place = entity.places(app.project.lake).bronze
     slices = list_slices(place, app.lake)
     last = f", the last is {slices[-1].name}" if slices else ""
@@ -178,48 +187,47 @@ def _bronze(app: App, entity: Entity) -> str:
 
 def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
     application = entity_application(app, entity.name)
-    listing = Listing(app.store, app.ledger.lock)
+    rows = Rows(app)
     counts: Counter[str] = Counter()
     for item in app.store.select(Query(application=application)):
-        for row in listing.rows(item, application):
+        for row in rows.of(item, application):
             counts[row.verdict.value] += 1
-            if row.verdict.is_blocking and (typed := advice(row)):
+            if row.verdict.is_blocking and (typed := row.next_command):
                 yield Check("slice", False, f"{row.slice} is {row.verdict.value}", f"`{typed}`")
     told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
-    yield Check("manifest", True, told or "knows no slice yet; `lakewright manifest discover` records them")
+    yield Check("manifest", True, told or "has no slice yet; `lakewright manifest discover` records them")
 
 
 def _silver(app: App, entity: Entity) -> str:
-    from lakewright.lake.observation import observe_table
-
     silver = entity.places(app.project.lake).silver
     state = observe_table(app.lake, silver)
     if not state.exists:
-        return f"{silver} isn't there yet: the first slice makes it"
+        return f"{silver} does not exist yet: the first slice creates it"
     return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}"
 
 
-def no_project(error: LakewrightError, *, is_named: bool) -> Check:
-    """Return what to say where the project can't be opened."""
+def unopened_project(error: LakewrightError, *, is_named: bool) -> Check:
+    """Return the check of a project that cannot be opened."""
     if isinstance(error, SpecError):
-        count = len(error.faults)
-        return Check(
-            "project", False, f"{count} errors, the first: {error.faults[0]}", "See `lakewright validate`."
-        )
+        count = counted(len(error.faults), "error")
+        return Check("project", False, f"{count}, the first: {error.faults[0]}", "See `lakewright validate`.")
     if is_named:
         return Check("project", False, str(error), error.remedy)
     return Check(
-        "project", None, "none here or above: its manifest and folders can't be looked at", error.remedy
+        "project",
+        None,
+        "there is none here or above: manifest and folders were not checked",
+        error.remedy,
     )
 
 
 def _manifest(app: App) -> str:
-    settings = app.manifest_settings()
+    settings = app.manifest_settings
     kind = settings["kind"]
     if isinstance(app.store, DeferredStore) and not app.store.exists:
         folder = select_backend(settings).new_folder
         can = "" if folder is None else f"; {_write_access(str(folder))}"
-        return f"{kind}, isn't there yet, the first run makes it{can}"
+        return f"{kind}, does not exist yet, the first run creates it{can}"
     items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()
     clock = f"; its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
@@ -228,12 +236,63 @@ def _manifest(app: App) -> str:
 
 def _write_access(root: str) -> str:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", root) and not root.startswith("file:"):
-        return f"{root} is not on this machine and wasn't tried"
+        return f"{root} is not on this machine and was not checked"
     folder = Path(root.removeprefix("file://"))
     nearest = next(place for place in (folder, *folder.parents) if place.is_dir())
     with tempfile.TemporaryFile(dir=nearest):
-        return f"{nearest} can be written" + ("" if nearest == folder else f"; {folder} will be made there")
+        return f"{nearest} is writable" + ("" if nearest == folder else f"; {folder} will be created there")
 
 
 def _session(app: App) -> str:
     return f"Spark {app.lake.spark.version} started"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDiagnosis:
+    """The checks of an entity and its table.
+
+    Attributes:
+        diagnosis: What is wrong with the rows; None if they could not be read.
+    """
+
+    checks: tuple[Check, ...]
+    diagnosis: Diagnosis | None
+
+
+def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
+    """Check an entity's slices, the rows of its silver table, and the table's commits; nothing is written.
+
+    Raises:
+        SpecError: There is no such entity.
+    """
+    found = app.project.entity(entity)
+    checks = tuple(_entity_checks(app, found))
+    try:
+        diagnosis = examination.examine(_context(app), found)
+    except LakewrightError as error:
+        return EntityDiagnosis((*checks, Check("rows", False, str(error), error.remedy)), None)
+    return EntityDiagnosis((*checks, *_row_checks(found, diagnosis)), diagnosis)
+
+
+def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS) -> Repair | None:
+    """Return what would repair an entity's silver table, or None if every rule holds; nothing is written.
+
+    Raises:
+        SpecError: There is no such entity.
+    """
+    return examination.plan_repair(_context(app, permissions), app.project.entity(entity))
+
+
+def repair_table(app: App, entity: str, planned: Repair, *, author: str, reason: str) -> int | None:
+    """Make a planned repair and return the table's new version; the history of runs keeps it.
+
+    Raises:
+        LeaseHeld: A run writes to the table.
+        CommitConflict: The table has changed since the repair was planned; nothing was written.
+    """
+    found = app.project.entity(entity)
+    return examination.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
+
+
+def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:
+    return app.context(RunOptions(permissions=permissions))(app.workspace)

@@ -1,44 +1,41 @@
-"""What an operator must know at first sight: what runs, waits and failed, and what to type next."""
+"""The status of a project: what is running, waiting and failed, and which command comes next."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lakewright.cli.items import Listing, Row
-from lakewright.cli.render.history import run_row
-from lakewright.cli.render.items import advice
+from lakewright.app import App
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
+from lakewright.usecases.history import run_as_json
+from lakewright.usecases.items import Row, Rows
 
-if TYPE_CHECKING:
-    from lakewright.app import App
-
-__all__ = ["Situation", "hidden_parameters", "resume_command", "situation_of"]
+__all__ = ["ProjectStatus", "hidden_parameters", "project_status", "resume_command"]
 
 RECENT = 200
-"""Runs that are looked at: a history may hold very many."""
+"""Runs that are read; a history may hold many more."""
 
 LAST_RUNS = 5
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What there is to know.
+class ProjectStatus:
+    """The status of a project's manifest and history.
 
     Attributes:
-        running: Runs under way.
+        running: Runs in progress.
         locked: Items being processed.
-        stale: Items whose lock nobody stands behind.
+        stale: Items whose lock is held by nobody any more.
         failed: Items that wait for an operator, or are damaged.
-        waiting: Items that are ready, or will be once what they wait for is done.
-        undone: Runs that failed and that no later run of the same job, phase and parameters made good.
+        waiting: Items that are ready, or will be once the item they wait for is done.
+        undone: Runs that failed, and that no later run of the same job, phase and parameters made good.
     """
 
     running: tuple[Run, ...]
@@ -51,43 +48,43 @@ class Situation:
 
     @property
     def is_calm(self) -> bool:
-        """Whether there is nothing to tell but what ran."""
+        """Whether nothing is running, waiting or failed."""
         return not (self.running or self.locked or self.stale or self.failed or self.waiting or self.undone)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `status -o json` prints."""
         undone = {run.run_id for run in self.undone}
         return {
-            "running": [*map(run_row, self.running), *(row.as_json() for row in self.locked)],
+            "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
             "waiting": [row.as_json() for row in self.waiting],
-            "failed": [{**row.as_json(), "do": advice(row)} for row in self.failed],
-            "stale": [{**row.as_json(), "do": advice(row)} for row in self.stale],
+            "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
+            "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "last_runs": [
-                {**run_row(run), "do": resume_command(run) if run.run_id in undone else None}
+                {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
             ],
         }
 
 
-def situation_of(app: App) -> Situation:
-    """Return the situation in a project's manifest and history."""
-    listing = Listing(app.store, app.ledger.lock)
+def project_status(app: App) -> ProjectStatus:
+    """Return the status of a project."""
+    rows = Rows(app)
     items = app.store.select(Query(verdicts=OPEN))
-    rows = [row for item in items for row in listing.rows(item) if row.verdict in OPEN]
+    found = [row for item in items for row in rows.of(item) if row.verdict in OPEN]
     runs = tuple(app.journal.runs(RECENT))
-    return Situation(
+    return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
-        locked=tuple(row for row in rows if row.lock is not None and not row.is_stale),
-        stale=tuple(row for row in rows if row.is_stale),
-        failed=tuple(row for row in rows if row.verdict in (Verdict.FAILED, Verdict.INVALID)),
-        waiting=tuple(row for row in rows if row.verdict is Verdict.READY),
+        locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
+        stale=tuple(row for row in found if row.is_stale),
+        failed=tuple(row for row in found if row.verdict in (Verdict.FAILED, Verdict.INVALID)),
+        waiting=tuple(row for row in found if row.verdict is Verdict.READY),
         undone=tuple(_undone(runs)),
         last_runs=runs[:LAST_RUNS],
     )
 
 
 def resume_command(run: Run) -> str:
-    """Return what to type to do what a run left undone; for a hidden value `<name>`, which no shell takes."""
+    """Return the command that resumes a run; a secret value stands as `<name>`, which no shell accepts."""
     hidden = hidden_parameters(run)
     arguments = [
         f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")
@@ -99,7 +96,7 @@ def resume_command(run: Run) -> str:
 
 
 def hidden_parameters(run: Run) -> tuple[str, ...]:
-    """Return the names of a run's parameters whose values, being secret, aren't kept."""
+    """Return the names of a run's parameters whose values are secret and were not recorded."""
     return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
 
 

@@ -1,4 +1,4 @@
-"""The manifest as a whole: `export`, `import`."""
+"""`lakewright manifest export`, `import` and `move`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, line
-from lakewright.cli.render.words import status
+from lakewright.cli.render.words import counted, status
 from lakewright.errors import UsageError
 
-__all__ = ["export", "import_file"]
+__all__ = ["export", "import_file", "move"]
 
 _ESCAPED = "backslashreplace"
-"""Bytes that are no text come out as an escape that JSON doesn't have: their line is refused, and named."""
+"""Bytes that are not UTF-8 become escapes that JSON does not have, so that their line is refused."""
 
 
 @command(
@@ -29,22 +29,23 @@ _ESCAPED = "backslashreplace"
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_obj
 def export(call: Call, /, file: Path | None) -> None:
-    """Write all of the manifest as lines of JSON, to FILE or to stdout; under `-o json` stdout gets a list.
+    """Write the manifest as lines of JSON, to FILE or to stdout; with `-o json` stdout gets a list.
 
-    That is every readable record, then watermarks, counters and the history of runs; leases are left out.
+    These are all readable records, then watermarks, counters and the history of runs; leases are left out.
     """
-    from lakewright.manifest.transfer import export_manifest
+    from lakewright.usecases.transfer_manifest import export_manifest
 
-    lines = export_manifest(call.app.store)
+    lines = export_manifest(call.app)
     if file is not None:
         try:
             with file.open("w", encoding="utf-8", errors="backslashreplace") as target:
                 count = sum(target.write(f"{text}\n") > 0 for text in lines)
         except OSError as error:
             raise UsageError(
-                f"{file} can't be written: {error.strerror}", remedy="Name a file in a folder that takes it."
+                f"{file} can't be written: {error.strerror}", remedy="Name a file in a writable folder."
             ) from error
-        call.output.result({"file": str(file), "lines": count}, [line(f"{count} lines written to {file}")])
+        said = line(f"{counted(count, 'line')} written to {file}")
+        call.output.result({"file": str(file), "lines": count}, [said])
     elif call.output.is_json:
         call.output.document([json.loads(text) for text in lines])
     else:
@@ -56,14 +57,14 @@ def export(call: Call, /, file: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.pass_obj
 def import_file(call: Call, /, file: Path) -> int:
-    """Take in what `export` wrote to FILE, or records of Snowplow's, one line of JSON each; - reads stdin.
+    """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
-    What is there already stays as it is.
+    What exists already is kept as it is.
     """
-    from lakewright.manifest.transfer import import_manifest
+    from lakewright.usecases.transfer_manifest import import_manifest
 
     with _opened(file, call) as lines:
-        imported = import_manifest(call.app.store, lines, source=str(file))
+        imported = import_manifest(call.app, lines, source=str(file))
     document = {
         "records": imported.records,
         "documents": imported.documents,
@@ -71,8 +72,8 @@ def import_file(call: Call, /, file: Path) -> int:
         "errors": [fault.as_json() for fault in imported.faults],
     }
     said = line(
-        f"{imported.records} records and {imported.documents} documents taken in, "
-        f"{imported.present} were there already"
+        f"{counted(imported.records, 'record')} and {counted(imported.documents, 'document')} imported, "
+        f"{imported.present:,} existed already"
     )
     wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
     call.output.result(document, [*wrong, said])
@@ -94,3 +95,25 @@ def _opened(file: Path, call: Call) -> Iterator[Iterable[str]]:
         ) from error
     with lines:
         yield lines
+
+
+@command(
+    name="move",
+    examples=["lakewright manifest move file:///old/lake/bronze file:///new/lake/bronze"],
+)
+@click.argument("old")
+@click.argument("new")
+@click.pass_obj
+def move(call: Call, /, old: str, new: str) -> int:
+    """Copy the records of slices below OLD to slices of the same names below NEW.
+
+    For a lake that was moved or copied. The records below OLD stay there.
+    """
+    from lakewright.usecases.transfer_manifest import move_items
+
+    moved = move_items(call.app, old, new)
+    document = {"items": list(moved.items), "errors": [fault.as_json() for fault in moved.faults]}
+    wrong = (Branch(line(status("FAILED"), f" {fault.message}")) for fault in moved.faults)
+    said = line(f"the records of {counted(len(moved.items), 'item')} continue below {moved.goal}")
+    call.output.result(document, [*wrong, said])
+    return 1 if moved.faults else 0

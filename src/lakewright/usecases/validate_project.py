@@ -1,4 +1,7 @@
-"""Circles of targets that only their resources tell of, found before anything is planned.
+"""Validate a project: every error that can be found without Spark and without data.
+
+Loading has checked each definition. Here the targets of each job are checked for cycles that only the
+resources they read and write reveal.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 """
@@ -7,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lakewright.errors import Fault, LakewrightError, NotInstalled
+from lakewright.app import App
+from lakewright.errors import Fault, LakewrightError, NotInstalled, SpecError
 from lakewright.lake.lake import Lake
 from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, find_cycle
@@ -19,19 +23,29 @@ from lakewright.spec.project import Project
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["find_circles"]
+__all__ = ["find_cycles", "validate_project"]
 
 _PHASES = (Phase.CREATE, Phase.BUILD, Phase.VERIFY, Phase.DESTROY)
-"""TRUNCATE goes by the same resources as DESTROY."""
+"""TRUNCATE is left out: it has the same resources as DESTROY."""
 
 
-def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
-    """Yield a fault for each job whose targets read in a circle what they write.
+def validate_project(app: App) -> None:
+    """Check what loading the project could not check.
 
-    Parameters without default have a sample of their type; what can't be made out with it, or without Spark,
-    is left to the plan.
+    Raises:
+        SpecError: The targets of a job read in a cycle what they write.
     """
-    refused = NotInstalled("checking a project starts no Spark")
+    if faults := tuple(find_cycles(app.project, app.lake.session)):
+        raise SpecError(faults)
+
+
+def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
+    """Yield a fault for each job whose targets read in a cycle what they write.
+
+    Parameters without a default get a sample value of their type. What cannot be determined with it, or
+    without Spark, is left to the plan.
+    """
+    refused = NotInstalled("validating a project starts no Spark")
     lake = Lake(project.lake, session, sessions=NoSession(refused))
     for job in project.jobs.values():
         try:
@@ -39,7 +53,7 @@ def find_circles(project: Project, session: SessionSettings) -> Iterator[Fault]:
             names = job.target_names(workspace.scope)
         except LakewrightError:
             continue
-        yield from _circle(workspace, job, names)
+        yield from _cycle(workspace, job, names)
 
 
 def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
@@ -49,14 +63,14 @@ def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
     return Workspace(project.within(scope), scope, lake)
 
 
-def _circle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:
+def _cycle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:
     for phase in _PHASES:
         nodes = list(_nodes(workspace, names, phase))
-        if circle := find_cycle(nodes):
-            chain = " -> ".join(circle)
+        if cycle := find_cycle(nodes):
+            chain = " -> ".join(cycle)
             yield Fault(
-                f"job {job.name!r}: in {phase}, targets read what they write in a circle: {chain}",
-                workspace.project.targets[circle[0]].at(),
+                f"job {job.name!r}: in {phase}, targets read what they write in a cycle: {chain}",
+                workspace.project.targets[cycle[0]].at(),
                 "Have one of them read or write another place.",
             )
             return

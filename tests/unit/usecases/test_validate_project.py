@@ -1,4 +1,4 @@
-"""Targets that read in a circle what they write: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
+"""Targets that read in a cycle what they write: `lifecycles-and-phases.md`, "Jobs & Lifecycles"."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.projects import make_project
 
-from lakewright.run.circles import find_circles
 from lakewright.spark.session import SessionSettings
+from lakewright.usecases.validate_project import find_cycles
 
 MODEL = """
 relations:
@@ -30,18 +30,18 @@ jobs:
 """
 
 
-@pytest.mark.parametrize(("source", "circle"), [("read_b", "to_a -> to_b -> to_a"), ("rows", None)])
-def test_a_circle_that_only_resources_make_is_found_without_planning(
-    tmp_path: Path, source: str, circle: str | None
+@pytest.mark.parametrize(("source", "cycle"), [("read_b", "to_a -> to_b -> to_a"), ("rows", None)])
+def test_a_cycle_that_only_resources_make_is_found_without_planning(
+    tmp_path: Path, source: str, cycle: str | None
 ) -> None:
     project = make_project(tmp_path, MODEL.replace("SOURCE", source))
 
-    faults = list(find_circles(project, SessionSettings(tmp_path / "state")))
+    faults = list(find_cycles(project, SessionSettings(tmp_path / "state")))
 
-    assert len(faults) == (circle is not None)
+    assert len(faults) == (cycle is not None)
     for fault in faults:
-        assert "in BUILD, targets read what they write in a circle" in fault.message
+        assert "in BUILD, targets read what they write in a cycle" in fault.message
         assert fault.location is not None
         assert fault.location.file == "module.yml"
-        assert {"to_a", "to_b"} <= set(fault.message.partition("circle: ")[2].split(" -> "))
+        assert {"to_a", "to_b"} <= set(fault.message.partition("cycle: ")[2].split(" -> "))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["module.yml", "project.yml"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.cli.folder import packaged, write_project
 from lakewright.errors import UsageError
+from lakewright.usecases.write_project import packaged, write_project
 
 MINIMAL = packaged("templates", "minimal")
 

@@ -1,0 +1,83 @@
+"""`lakewright manifest ls`, `show`, `stats` and `discover`."""
+
+from __future__ import annotations
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.group import command
+from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
+
+__all__ = ["discover", "list_items", "show_item", "stats"]
+
+
+@command(
+    name="ls",
+    examples=[
+        "lakewright manifest ls --entity regions",
+        "lakewright manifest ls --state failed --state locked -o json",
+        "lakewright manifest ls --stale",
+    ],
+)
+@click.option("--state", "states", multiple=True, metavar="WORD", help="A verdict or a state, in any case.")
+@click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
+@click.option("--entity", metavar="NAME", help="Only slices of this entity.")
+@click.option("--stale", is_flag=True, help="Only items with a stale lock.")
+@click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
+@click.pass_obj
+def list_items(
+    call: Call,
+    /,
+    *,
+    states: tuple[str, ...],
+    application: str | None,
+    entity: str | None,
+    stale: bool,
+    limit: int | None,
+) -> None:
+    """List items with their verdicts: ready, locked, failed, skipped, processed, invalid."""
+    from lakewright.usecases.list_items import list_items as find_items
+
+    rows = find_items(call.app, states, application=application, entity=entity, is_stale=stale, limit=limit)
+    call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
+
+
+@command(
+    name="show",
+    examples=["lakewright manifest show file:///lake/bronze/regions/2022-01-01"],
+)
+@click.argument("item")
+@click.pass_obj
+def show_item(call: Call, /, item: str) -> None:
+    """Show every record of one item, and its verdict for each application."""
+    from lakewright.usecases.list_items import show_item as find_history
+
+    found = find_history(call.app, item)
+    call.output.result(found.as_json(), item_page(found, call.at))
+
+
+@command(
+    name="stats",
+    examples=["lakewright manifest stats -o json"],
+)
+@click.pass_obj
+def stats(call: Call, /) -> None:
+    """Count items by application and verdict."""
+    from lakewright.usecases.list_items import count_items
+
+    counts = count_items(call.app)
+    call.output.result(counts, stats_page(counts))
+
+
+@command(
+    name="discover",
+    examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
+)
+@click.option("--entity", "entities", multiple=True, metavar="NAME", help="Only slices of this entity.")
+@click.pass_obj
+def discover(call: Call, /, *, entities: tuple[str, ...]) -> None:
+    """Record new slices in bronze, and list where bronze and silver differ from the manifest."""
+    from lakewright.usecases.discover_slices import discover_slices
+
+    found = discover_slices(call.app, entities).as_json()
+    call.output.result(found, difference_page(found, call.at))

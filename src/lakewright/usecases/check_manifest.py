@@ -1,0 +1,53 @@
+"""Check the manifest: every record, what is derived from them, and the commits of the tables; repair it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakewright.app import App
+from lakewright.manifest.store import Damage
+from lakewright.slices.audit import Repair, audit, repairs
+from lakewright.usecases.items import inventory_of
+
+__all__ = ["ManifestCheck", "check_manifest"]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCheck:
+    """The result of a check.
+
+    Attributes:
+        found: Damage that was found.
+        repairs: What would repair it, or has; empty unless it was asked for.
+        left: Damage that is there now.
+        is_repaired: Whether the repairs were made.
+    """
+
+    found: Sequence[Damage]
+    repairs: Sequence[Repair]
+    left: Sequence[Damage]
+    is_repaired: bool
+
+
+def check_manifest(app: App, *, plans_repair: bool, repairs_it: bool, author: str) -> ManifestCheck:
+    """Check the manifest of the project.
+
+    Nobody should write to it meanwhile. Records are never changed: an item with an illegal one gets a new
+    revision.
+
+    Args:
+        app: The project.
+        plans_repair: Look for repairs.
+        repairs_it: Make these repairs, then check again.
+        author: Who repairs it.
+    """
+    entities = [entity for entity in app.project.entities.values() if entity.enabled]
+    inventory = inventory_of(app, author)
+    found = tuple(audit(inventory, entities))
+    planned = tuple(repairs(inventory, found)) if plans_repair and found else ()
+    if not (repairs_it and planned):
+        return ManifestCheck(found, planned, found, is_repaired=False)
+    for repair in planned:
+        repair.apply()
+    return ManifestCheck(found, planned, tuple(audit(inventory, entities)), is_repaired=True)

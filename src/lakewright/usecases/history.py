@@ -1,0 +1,173 @@
+"""The history of runs: list, find, compare and prune them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.manifest import run_comparison
+from lakewright.manifest.journal import Run
+from lakewright.manifest.run_comparison import TargetDifference
+from lakewright.spec.expressions.age import before_now
+from lakewright.spec.suggestions import suggestion
+
+__all__ = [
+    "RunComparison",
+    "compare_runs",
+    "find_run",
+    "list_runs",
+    "prune_runs",
+    "run_as_json",
+    "run_with_targets",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """Two runs, with each target that took part in one of them."""
+
+    before: Run
+    after: Run
+    differences: tuple[TargetDifference, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `history diff -o json` prints."""
+        return {
+            "before": run_as_json(self.before),
+            "after": run_as_json(self.after),
+            "targets": [difference.as_json() for difference in self.differences],
+        }
+
+
+def list_runs(
+    app: App,
+    *,
+    job: str | None = None,
+    status: str | None = None,
+    age: str | None = None,
+    limit: int | None = None,
+) -> list[Run]:
+    """Return the runs of the project's jobs, newest first.
+
+    Args:
+        app: The project.
+        job: Only runs of this job.
+        status: Only runs with this status, or RUNNING.
+        age: Only runs that started at most this long ago: `2h`, `7d`, `P1M`.
+        limit: The largest number of runs.
+
+    Raises:
+        UsageError: The project has no such job and none has run, or `age` is not an age.
+    """
+    since = before_now(app.store.now(), age) if age else None
+    runs = list(app.journal.runs(limit, project=app.project.name, job=job, status=status, since=since))
+    if not runs and job is not None and job not in (known := {*jobs_that_ran(app), *app.project.jobs}):
+        raise UsageError(f"there is no job {job!r}", remedy=suggestion(job, known))
+    return runs
+
+
+def jobs_that_ran(app: App) -> set[str]:
+    """Return the names of all jobs in the history."""
+    return {run.job for run in app.journal.runs(project=app.project.name)}
+
+
+def find_run(app: App, text: str) -> Run:
+    """Return the run with this id, or the only run whose id starts with the text.
+
+    Raises:
+        UsageError: There is none, or several.
+    """
+    found = app.journal.run(text)
+    if found is not None:
+        return found
+    alike = [other for other in app.journal.runs() if text and other.run_id.startswith(text)]
+    if len(alike) != 1:
+        raise UsageError(
+            f"{len(alike)} runs start with {text!r}" if alike else f"there is no run {text!r}",
+            remedy="`lakewright history` lists the runs.",
+        )
+    return alike[0]
+
+
+def run_with_targets(app: App, text: str) -> dict[str, Any]:
+    """Return a run with all its targets, in the shape of `job -o json`.
+
+    Raises:
+        UsageError: There is no such run, or several.
+    """
+    run = find_run(app, text)
+    instances = [
+        {
+            "parameters": parameters,
+            "phases": [
+                {"phase": phase, "targets": [_without_place(target) for target in of_phase]}
+                for phase, of_phase in groupby(of_instance, key=lambda target: target["phase"])
+            ],
+        }
+        for parameters, of_instance in groupby(
+            app.journal.targets(run.run_id), key=lambda target: target["instance"]
+        )
+    ]
+    return {**run_as_json(run), "instances": instances}
+
+
+def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:
+    """Compare two runs target by target; one run alone is compared with the run like it before.
+
+    Raises:
+        UsageError: There is no such run, or no run of the same job, phase and parameters before it.
+    """
+    after = find_run(app, run if other is None else other)
+    before = _run_before(app, after) if other is None else find_run(app, run)
+    differences = run_comparison.compare_runs(
+        app.journal.targets(before.run_id), app.journal.targets(after.run_id)
+    )
+    return RunComparison(before, after, tuple(differences))
+
+
+def prune_runs(app: App, age: str | None = None, *, is_dry: bool = False) -> list[Run]:
+    """Remove runs older than `age`, by default the manifest's retention; return them.
+
+    The last run of each job with its phase and parameters is kept, as is the last successful one and all
+    that are running. Records of slices are never removed.
+
+    Raises:
+        UsageError: Neither `age` nor a retention is given.
+    """
+    kept = age or app.project.manifest.get("retention")
+    if kept is None:
+        raise UsageError(
+            "no age is given for the runs to remove",
+            remedy="Give --older-than, or set `manifest: {retention: 90d}` in the project.",
+        )
+    old = list(app.journal.old_runs(before_now(app.store.now(), str(kept))))
+    for run in old if not is_dry else ():
+        app.journal.delete(run)
+    return old
+
+
+def run_as_json(run: Run) -> dict[str, Any]:
+    """Return a run as `history -o json` lists it."""
+    document = run.as_json()
+    facts = document.pop("facts")
+    return {**document, "holder": str(run.holder), **facts}
+
+
+def _run_before(app: App, run: Run) -> Run:
+    found: Iterator[Run] = app.journal.runs(project=run.project, job=run.job)
+    for other in found:
+        is_like = (other.phase, other.parameters) == (run.phase, run.parameters)
+        if is_like and other.started < run.started:
+            return other
+    raise UsageError(
+        f"no earlier run of {run.job} has the phase and parameters of {run.run_id}",
+        remedy="Name two runs: `lakewright history` lists them.",
+    )
+
+
+def _without_place(target: Any) -> dict[str, Any]:
+    return {key: value for key, value in target.items() if key not in ("phase", "instance")}

@@ -1,0 +1,273 @@
+"""Items of the manifest as users see them: one row for each application that an item concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.lock import Lock, command, recovery_command
+from lakewright.manifest.record import ANYONE, Application, State, format_instant
+from lakewright.manifest.store import Query
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.inventory import Inventory
+from lakewright.slices.pending import sort_pending
+from lakewright.spec.suggestions import suggestion
+
+__all__ = [
+    "Choice",
+    "Row",
+    "Rows",
+    "application_named",
+    "chosen_application",
+    "entity_application",
+    "find_item",
+    "inventory_of",
+    "project_applications",
+    "recorded_application",
+]
+
+BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
+VERDICTS = {verdict.value: verdict for verdict in Verdict}
+STATES = {state.value.lower(): state for state in State}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an item is for one application.
+
+    Attributes:
+        waits_for: The id of the item that must be processed, resolved or skipped first, if any.
+    """
+
+    item: Item
+    application: Application
+    verdict: Verdict
+    lock: Lock | None = None
+    waits_for: str | None = None
+
+    @property
+    def mark(self) -> Mark | None:
+        """The record that the verdict comes from, if the item still knows it."""
+        if self.verdict is Verdict.LOCKED:
+            return self.item.processing
+        if self.verdict is Verdict.FAILED:
+            return self.item.failed
+        done = self.item.processed if self.verdict is Verdict.PROCESSED else self.item.skipped
+        matching = [mark for mark in done if mark.application.covers(self.application)]
+        return matching[-1] if matching else self.item.resolved or self.item.new
+
+    @property
+    def since(self) -> datetime | None:
+        """When the item got this verdict."""
+        return self.mark.since if self.mark is not None else self.item.since
+
+    @property
+    def slice(self) -> str:
+        """The slice's name."""
+        return slice_name(self.item)
+
+    @property
+    def entity(self) -> str | None:
+        """The entity that the slice was recorded for."""
+        named = self.item.new.note.get("entity") if self.item.new is not None else None
+        return None if named is None else str(named)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether its lock is held by nobody any more."""
+        return self.lock is not None and self.lock.is_stale
+
+    @property
+    def next_command(self) -> str | None:
+        """The command that lets a failed, stale or damaged item continue, or None if there is none."""
+        if self.lock is not None:
+            return command("release", self.item.item_id) if self.is_stale else None
+        if self.item.problem is not None:
+            return command("show", self.item.item_id)
+        return None if self.item.failed is None else recovery_command(self.item)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as `manifest ls -o json` prints it."""
+        return {
+            "item_id": self.item.item_id,
+            "application": str(self.application),
+            "verdict": self.verdict.value,
+            "state": self.item.state.value if self.item.state else None,
+            "run_id": self.mark.run_id if self.mark is not None else None,
+            "since": format_instant(self.since) if self.since else None,
+            "holder": self.lock.holder if self.lock is not None else None,
+            "stale": self.is_stale,
+            "sequence": self.item.sequence,
+            "slice": self.slice,
+            "entity": self.entity,
+            "revision": self.item.revision,
+            "waits_for": self.waits_for,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A selection of rows: those with one of these verdicts or states; all rows if there are none."""
+
+    verdicts: frozenset[Verdict] = frozenset()
+    states: frozenset[State] = frozenset()
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Choice:
+        """Return the selection that verdicts and states make, named in any case.
+
+        `failed`, `processed` and `skipped` are both; they select the verdict, which an item that was FAILED
+        and then resolved does not have.
+
+        Raises:
+            UsageError: A word is neither, or is the verdict of items without records.
+        """
+        verdicts: set[Verdict] = set()
+        states: set[State] = set()
+        for word in words:
+            if word.lower() in VERDICTS:
+                verdicts.add(VERDICTS[word.lower()])
+            elif word.lower() in STATES:
+                states.add(STATES[word.lower()])
+            else:
+                raise UsageError(
+                    f"{word!r} is neither a verdict nor a state",
+                    remedy="Verdicts: ready, locked, failed, skipped, processed, invalid. "
+                    "States: new, processing, processed, failed, resolved, skipped.",
+                )
+        if Verdict.UNKNOWN in verdicts:
+            raise UsageError(
+                "unknown slices have no record to list",
+                remedy="`lakewright plan JOB` counts such slices, `lakewright manifest discover` records "
+                "them.",
+            )
+        return cls(frozenset(verdicts), frozenset(states))
+
+    def includes(self, row: Row) -> bool:
+        """Return whether the row is selected."""
+        is_everything = not self.verdicts and not self.states
+        return is_everything or row.verdict in self.verdicts or row.item.state in self.states
+
+    def query(self, application: Application | None) -> Query:
+        """Return the query for items with such rows; it may return more items than the selection."""
+        # The store would require a verdict and a state at once; here one of them is enough.
+        is_single = not (self.verdicts and self.states)
+        return Query(
+            application=application,
+            verdicts=self.verdicts if is_single else frozenset(),
+            states=self.states if is_single else frozenset(),
+        )
+
+
+class Rows:
+    """Makes rows of items; it looks up once what holds an application's slices back."""
+
+    def __init__(self, app: App) -> None:
+        self._store = app.store
+        self._find_lock = app.ledger.lock
+        self._held: dict[Application, Item | None] = {}
+
+    def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
+        """Yield a row for each application that the item concerns, or for those that `only` covers."""
+        lock = self._find_lock(item) if item.problem is None else None
+        for application, verdict in item.verdicts().items():
+            if only is None or application == ANYONE or only.covers(application):
+                row = Row(item, application, verdict, lock)
+                yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
+
+    def _obstacle(self, row: Row) -> str | None:
+        if row.application not in self._held:
+            query = Query(application=row.application, verdicts=BLOCKING)
+            self._held[row.application] = sort_pending(self._store.select(query), row.application).held
+        held = self._held[row.application]
+        if held is None or natural_key(slice_name(held)) > natural_key(row.slice):
+            return None
+        return held.item_id
+
+
+def find_item(app: App, text: str) -> Item:
+    """Return the item that a text names, by its id or by its path in the lake.
+
+    Raises:
+        UsageError: The manifest has no such item.
+    """
+    for candidate in dict.fromkeys((text, text.rstrip("/"), f"{text}/", item_id(text))):
+        item = app.ledger.item(candidate)
+        if item.sequence:
+            return item
+    raise UsageError(
+        f"the manifest has no item {text}",
+        remedy="`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
+    )
+
+
+def inventory_of(app: App, author: str | None = None) -> Inventory:
+    """Return the slices of the project's entities in bronze, silver and the manifest.
+
+    Records are written in the name of the author, or of this tool.
+    """
+    return Inventory(
+        lake=app.lake,
+        ledger=app.ledger if author is None else app.ledger_of(app.store, author),
+        entities=app.project.entities,
+        places_of=lambda entity: entity.places(app.project.lake),
+        application_of=lambda entity: application_of(app.project.name, entity),
+    )
+
+
+def application_named(text: str, known: Iterable[Application]) -> Application:
+    """Return the application that a text names: `name:instance`, or `name` for all its instances.
+
+    Raises:
+        UsageError: None of `known` has this name.
+
+    Example:
+        >>> orders = Application.named("lakewright/shop/orders", "orders")
+        >>> application_named("lakewright/shop/orders", [orders]).instance_id is None
+        True
+    """
+    among = {str(each): Application.named(*each.key) for each in known}
+    named = {each.name: Application.named(each.name) for each in among.values()} | among
+    if text not in named:
+        raise UsageError(f"there is no application {text!r}", remedy=suggestion(text, among))
+    return named[text]
+
+
+def recorded_application(app: App, text: str) -> Application:
+    """Return the application of the project or of its manifest that a text names.
+
+    Raises:
+        UsageError: There is none.
+    """
+    own = list(project_applications(app))
+    try:
+        return application_named(text, own)
+    except UsageError:
+        return application_named(text, [*own, *(application for application, _ in app.store.counts())])
+
+
+def project_applications(app: App) -> Iterator[Application]:
+    """Yield the applications under which the project's entities are processed."""
+    return (entity_application(app, name) for name in app.project.entities)
+
+
+def entity_application(app: App, entity: str) -> Application:
+    """Return the application under which an entity's slices are processed.
+
+    Raises:
+        SpecError: The project has no such entity.
+    """
+    return application_of(app.project.name, app.project.entity(entity))
+
+
+def chosen_application(app: App, application: str | None, entity: str | None) -> Application | None:
+    """Return the application that a user filters by: an entity's, the named one, or None for all."""
+    if entity is not None:
+        return entity_application(app, entity)
+    return recorded_application(app, application) if application else None

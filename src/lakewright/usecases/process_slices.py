@@ -1,0 +1,76 @@
+"""Process the pending slices of one entity, without a job."""
+
+from __future__ import annotations
+
+import logging
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.run.execute import Interruption
+from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.process import process_pending
+from lakewright.slices.result import ProcessResult
+from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.targets.entity.maintenance import maintain
+from lakewright.targets.entity.work import processing_context
+
+__all__ = ["process_slices"]
+
+log = logging.getLogger(__name__)
+
+
+def process_slices(
+    app: App,
+    entity: str,
+    slice: str | None = None,
+    *,
+    strategy: str | None = None,
+    processing_time: str | None = None,
+    permissions: Permissions = NO_PERMISSIONS,
+    wait: bool = False,
+    interruption: Interruption | None = None,
+) -> ProcessResult:
+    """Process an entity's pending slices, or one of them, then maintain the table if the entity asks for it.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice; without it, every slice that is ready.
+        strategy: `full`, `merge` or `historic`, used instead of the entity's own.
+        processing_time: ISO 8601.
+        permissions: What may be done that is refused by default.
+        wait: Wait for slices that another run is processing.
+        interruption: Asked between slices whether to stop.
+
+    Raises:
+        SpecError, UsageError: There is no such entity, slice or strategy, or the entity is disabled.
+        BackdatedError: The processing time is not later than the table's.
+    """
+    found = app.project.entity(entity)
+    if not found.enabled:
+        raise UsageError(
+            f"the entity {found.name!r} is disabled",
+            remedy="Set enabled: true where it, or its connection, is declared.",
+        )
+    app.make_store()
+    options = ProcessingOptions(
+        strategy=None if strategy is None else Strategy(strategy),
+        processing_time=processing_time,
+        permissions=permissions,
+        wait=wait,
+    )
+    context = app.context(interruption=interruption)(app.workspace)
+    result = process_pending(processing_context(context, found, options), found, slice=slice)
+    if result.slices and result.error is None and not result.is_stopped:
+        _maintain(app, found)
+    return result
+
+
+def _maintain(app: App, entity: Entity) -> None:
+    if not entity.settings.maintenance.enabled:
+        return
+    try:
+        maintain(app.lake, app.leases(), entity)
+    except Exception as error:  # the slices are committed: maintenance must not make them fail
+        log.warning("%s: maintenance failed, and the next run tries again: %s", entity.name, error)

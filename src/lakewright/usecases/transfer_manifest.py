@@ -1,0 +1,69 @@
+"""Export the manifest as lines of JSON, import such lines, move items to another place of the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lakewright.app import App
+from lakewright.errors import Fault, UsageError
+from lakewright.manifest import transfer
+from lakewright.manifest.relocate import relocate
+from lakewright.manifest.transfer import Imported
+from lakewright.slices.discover import item_id
+
+__all__ = ["Moved", "export_manifest", "import_manifest", "move_items"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Items that were moved.
+
+    Attributes:
+        goal: The place that they are below now.
+        items: Their new ids.
+        faults: Why others could not be moved.
+    """
+
+    goal: str
+    items: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+def export_manifest(app: App) -> Iterator[str]:
+    """Yield every readable record, then watermarks, counters and the history of runs; leases are left out."""
+    return transfer.export_manifest(app.store)
+
+
+def import_manifest(app: App, lines: Iterable[str], *, source: str) -> Imported:
+    """Import lines that `export_manifest` yielded, or Snowplow's records; what exists already is kept.
+
+    Args:
+        app: The project.
+        lines: One JSON document each.
+        source: Names the lines in the locations of faults.
+    """
+    return transfer.import_manifest(app.store, lines, source=source)
+
+
+def move_items(app: App, old: str, new: str) -> Moved:
+    """Copy what is recorded of slices below one place to slices of the same names below another.
+
+    For a lake that was moved or copied. What is recorded below the old place stays there.
+
+    Raises:
+        UsageError: Both are the same place, or the manifest has no item below the old one.
+    """
+    source, goal = (item_id(place.rstrip("/")) for place in (old, new))
+    if source == goal:
+        raise UsageError(f"OLD and NEW are the same place: {source}", remedy="Name two places.")
+    found = list(relocate(app.store, source, goal, app.ids))
+    if not found:
+        raise UsageError(
+            f"the manifest has no item below {source}", remedy="`lakewright manifest ls` lists the items."
+        )
+    return Moved(
+        goal,
+        items=tuple(each.new for each in found if each.fault is None),
+        faults=tuple(each.fault for each in found if each.fault is not None),
+    )
