@@ -127,7 +127,7 @@ def test_what_is_not_kept_or_dropped_allows_nothing() -> None:
     stage = Stage()
     stage.heartbeat.drop(stage.lease)
     stage.heartbeat.drop(stage.lease)
-    with pytest.raises(LeaseLost, match="isn't kept"):
+    with pytest.raises(LeaseLost, match="isn't being renewed"):
         stage.heartbeat.check(stage.lease)
     before = stage.store.writes
     stage.heartbeat.beat()

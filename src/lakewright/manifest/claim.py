@@ -27,8 +27,6 @@ class Claim:
         processed_id: The id of the PROCESSED record that may end the claim; fixed, so that a repeated write
             is recognised.
         failed_id: The id of the FAILED record that may end the claim.
-        is_repeat: Whether an earlier attempt at this revision held the lock. The table must then be checked
-            first for that attempt's commit.
     """
 
     item: Item
@@ -38,7 +36,6 @@ class Claim:
     record_id: str
     processed_id: str
     failed_id: str
-    is_repeat: bool
 
     @property
     def item_id(self) -> str:

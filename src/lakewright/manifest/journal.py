@@ -160,10 +160,6 @@ class Journal:
         ]
         self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
 
-    def save_taints(self, *puts: Put) -> None:
-        """Save taints outside of a run."""
-        self.store.write(Write(puts=tuple(map(self._taint, puts))))
-
     def hide_secrets(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters as they are saved, with secrets hidden; secrets do not tell instances apart."""
         return self.redactor.entries(parameters)

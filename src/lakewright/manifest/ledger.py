@@ -99,12 +99,10 @@ class Ledger(OperatorActions):
                 written = self.store.write(Write((Append(item_id, drafts, item.sequence),), puts))
             except SequenceConflict:
                 continue
-            return self._claim(item, application, written, record_id=record_id, token=token)
+            return self._claim(application, written, record_id=record_id, token=token)
         raise _race_error(item_id)
 
-    def _claim(
-        self, before: Item, application: Application, written: Written, *, record_id: str, token: int
-    ) -> Claim:
+    def _claim(self, application: Application, written: Written, *, record_id: str, token: int) -> Claim:
         return Claim(
             item=written.items[0],
             application=application,
@@ -113,7 +111,6 @@ class Ledger(OperatorActions):
             record_id=record_id,
             processed_id=self._ids(),
             failed_id=self._ids(),
-            is_repeat=application.key in before.tokens,
         )
 
     def processed(self, claim: Claim, content: Mapping[str, Any], puts: Sequence[Put] = ()) -> Item:

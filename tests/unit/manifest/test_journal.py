@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from tests.records import START, Clock, holder
 
 from lakewright.manifest.journal import ABORTED, RUNNING, Journal, Run, TargetPhase
@@ -104,20 +103,15 @@ def test_parameters_with_secrets_are_still_found() -> None:
 PLACE = TargetPhase("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
 
 
-@pytest.mark.parametrize("is_of_a_run", [True, False])
-def test_a_taint_stays_until_it_is_lifted(is_of_a_run: bool) -> None:
+def test_a_taint_stays_until_it_is_lifted() -> None:
     store = Counting(Clock())
     journal = Journal(store)
     begun = journal.start_run(run(1))
     before = store.writes
-    if is_of_a_run:
-        journal.record_targets(begun, {0: {}}, [PLACE.tainted("it failed")])
-    else:
-        journal.save_taints(PLACE.tainted("it failed"))
+    journal.record_targets(begun, {0: {}}, [PLACE.tainted("it failed")])
     assert store.writes == before + 1
     assert [(taint.place, taint.reason) for taint in journal.taints("demo")] == [(PLACE, "it failed")]
     assert list(journal.taints("dem")) == []
-    journal.save_taints(
-        TargetPhase("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"}).untainted()
-    )
+    again = TargetPhase("demo", "regions", "BUILD", {"zone": "a", "day": "2022-01-01"})
+    journal.record_targets(begun, {1: {}}, [again.untainted()])
     assert list(journal.taints("demo")) == []

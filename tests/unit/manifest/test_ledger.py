@@ -133,7 +133,6 @@ class TestClaim:
         lease = find_lease(stage.store, ITEM)
         assert lease == claimed.lease
         assert lease.expires == stage.clock() + timedelta(seconds=60)
-        assert not claimed.is_repeat
 
     def test_by_a_second_writes_nothing_and_tells_who_holds_it(self) -> None:
         stage = Stage()
@@ -230,11 +229,11 @@ class TestToken:
         stage.ledger.failed(first, failure(ValueError("no")))
         stage.ledger.resolve(ITEM, "mended")
         second = claim(stage.ledger)
-        assert (second.token, second.is_repeat) == (first.token, True)
+        assert second.token == first.token
         stage.ledger.processed(second, {})
         stage.ledger.requeue(ITEM, "once more")
         third = claim(stage.ledger)
-        assert (third.token, third.is_repeat) == (2, False)
+        assert third.token == 2
 
     def test_that_the_table_refuses_for_ever_gives_way_to_a_new_one(self) -> None:
         stage = Stage()
@@ -258,7 +257,7 @@ class TestToken:
         stage = Stage()
         stage.ledger.processed(claim(stage.ledger), {})
         claimed = claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
-        assert (claimed.token, claimed.is_repeat) == (1, False)
+        assert claimed.token == 1
 
 
 class TestRecall:
@@ -317,7 +316,7 @@ class TestTakeover:
             "its lease expired at 2026-01-01T00:01:00.000000Z"
         )
         assert processing.previous_record_id == resolved.record_id
-        assert (second.token, second.is_repeat) == (first.token, True)
+        assert second.token == first.token
 
     def test_needs_no_waiting_where_the_holder_is_dead(self) -> None:
         stage = Stage()
@@ -344,7 +343,7 @@ class TestTakeover:
     def test_of_an_imported_lock_without_lease_happens(self) -> None:
         stage = Stage()
         put_down(stage.store, draft("old", "PROCESSING", run=None))
-        assert claim(stage.ledger).is_repeat is False
+        assert claim(stage.ledger).token == 1
         assert stage.states()[-2:] == ["RESOLVED", "PROCESSING"]
 
     def test_stops_when_the_holder_comes_back_just_then(self) -> None:
