@@ -22,7 +22,6 @@ from lakewright.run.hooks.hook import Hook
 from lakewright.run.kinds import registry
 from lakewright.schemas.schema import Schema
 from lakewright.spec.definitions.template import TemplateSpec
-from lakewright.spec.loading.loader import ProjectFile
 from lakewright.spec.models.base import Model, Named
 from lakewright.spec.models.case import Case
 from lakewright.spec.models.column import Column
@@ -32,6 +31,7 @@ from lakewright.spec.models.entity_settings import EntitySettings, SourceConnect
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.datasets.dataset import Dataset

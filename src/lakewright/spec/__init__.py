@@ -1,1 +1,1 @@
-"""What users declare: files, expressions and the values they become. Pure: nothing here touches the lake."""
+"""Declarations: project files, their expressions and their definitions. Pure: nothing accesses the lake."""

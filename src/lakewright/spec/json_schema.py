@@ -12,16 +12,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from lakewright.spec.definitions.definer import WITHOUT_KINDS
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import PREFIX, TemplateSpec
-from lakewright.spec.loading.loader import ProjectFile
 from lakewright.spec.models.base import ALSO, KIND_MARK, Named
-from lakewright.spec.models.case import Case
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
-from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.reading.sections import CATEGORIES, LISTED
 
 __all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
@@ -44,7 +43,6 @@ ENTRIES = {
         {"type": "string", "pattern": "="},
     ],
 }
-FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity, "template": TemplateSpec}
 
 
 def project_schema() -> dict[str, Any]:
@@ -107,8 +105,9 @@ def _models(kinds: Registry) -> Iterable[tuple[str, str, type[Named]]]:
         for kind in kinds.kinds(category):
             yield category, kind, kinds.find(category, kind)
     yield "connection", "source", SourceConnection
-    for category, model in FIXED.items():
+    for category, model in WITHOUT_KINDS.items():
         yield category, "", model
+    yield "template", "", TemplateSpec
 
 
 def _sections() -> dict[str, Any]:

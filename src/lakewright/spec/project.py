@@ -1,4 +1,4 @@
-"""A project as it was loaded: everything declared, before any job runs."""
+"""A loaded project: everything that its files declare."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lakewright.spec.suggestions import suggestion
 __all__ = ["Entities", "Project", "resolve_entity"]
 
 _WITH_SECRETS = frozenset(("connection", "options", "properties"))
-"""Keys of relations and targets that may hold secrets."""
+"""Keys of relations and targets that may contain secrets."""
 
 
 class Entities(Mapping[str, Entity]):
-    """Entities by name, each resolved with the project's names when it is first asked for."""
+    """Entities by name. Each is resolved with the project's names at its first use."""
 
     def __init__(self, definitions: Mapping[str, Definition], scope: Scope) -> None:
         self._definitions = definitions
@@ -46,7 +46,7 @@ class Entities(Mapping[str, Entity]):
 
 
 def resolve_entity(definition: Definition, scope: Scope) -> Entity:
-    """Return an entity with its expressions evaluated; templates of its places wait for `Entity.places`."""
+    """Return an entity with its expressions evaluated, except the templates of its places."""
     return cast("Entity", definition.resolve(scope)).within(scope)
 
 
@@ -55,18 +55,18 @@ class Project:
     """Everything that a project's files declare.
 
     Attributes:
-        basedir: The folder of `project.yml`, absolute.
-        jobs: With what they inherit.
-        entities: Resolved with the project's own names.
-        entity_definitions: The same as declared, for `Definition.resolve` with the names of a job.
-        environment: Names with texts that may hold expressions; profiles' entries are merged in.
-        config: Entries for Spark (`spark.…`) and Lakewright (`lakewright.…`, which `flowman.…` become);
-            profiles' and the command line's are merged in and expressions evaluated.
-        manifest: The `manifest:` section, expressions evaluated.
-        documentation: `documentation.yml` as written, or None.
-        scope: The names of the project itself, with profiles and `-D`.
-        warnings: What is probably not meant, but can be done.
-        overridden: By category, the definitions in place of which a test has put others.
+        basedir: The absolute path of the folder with `project.yml`.
+        jobs: The jobs, with what they inherit.
+        entities: The entities, resolved with the project's names.
+        entity_definitions: The same as declared, to be resolved with the names of a job.
+        environment: Names and their texts, which may contain expressions. Includes the profiles' entries.
+        config: Entries for Spark (`spark.…`) and Lakewright (`lakewright.…`, which replaces `flowman.…`),
+            with expressions evaluated. Includes the profiles' entries and those of the command line.
+        manifest: The `manifest:` section, with expressions evaluated.
+        documentation: The content of `documentation.yml` as written, or None.
+        scope: The names of the project, including profiles and `-D`.
+        warnings: Declarations that are valid but probably a mistake.
+        overridden: The definitions that a test has replaced, by category.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Project:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Values to keep out of logs, records and pages, those of connections and `manifest:` among them."""
+        """Values that must not appear in logs, records and pages, also of connections and `manifest:`."""
         found = set(self.scope.secrets).union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)
@@ -105,11 +105,11 @@ class Project:
         return frozenset(found)
 
     def within(self, scope: Scope) -> Project:
-        """Return the project with other names in force."""
+        """Return the project with another scope."""
         return replace(self, scope=scope, entities=Entities(self.entity_definitions, scope))
 
     def definitions(self, category: str) -> Mapping[str, Any]:
-        """Return everything of a category, such as `relation`, by name."""
+        """Return the definitions of a category, such as `relation`, by name."""
         field_name = "entities" if category == "entity" else f"{category}s"
         found: Mapping[str, Any] = getattr(self, field_name, {})
         return found
@@ -118,7 +118,7 @@ class Project:
         """Return a job.
 
         Raises:
-            SpecError: There is none of that name.
+            SpecError: There is no such job.
         """
         if name not in self.jobs:
             raise _unknown(self.jobs, "job", name)
@@ -128,7 +128,7 @@ class Project:
         """Return an entity by name or id.
 
         Raises:
-            SpecError: There is none, or several have the name.
+            SpecError: There is no such entity, or several have the name.
         """
         if name in self.entities:
             return self.entities[str(name)]
@@ -139,7 +139,7 @@ class Project:
         ]
         if len(matching) > 1:
             raise SpecError.of(
-                f"several entities are named {name!r}", remedy=f"Name one by its id: {', '.join(matching)}."
+                f"several entities are named {name!r}", remedy=f"Use an id: {', '.join(matching)}."
             )
         if not matching:
             raise _unknown(self.entities, "entity", str(name))

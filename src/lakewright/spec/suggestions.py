@@ -1,4 +1,4 @@
-"""Names that somebody may have meant, for errors about names that don't exist."""
+"""Suggestions of similar names, for errors about names that do not exist."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from difflib import get_close_matches
 
 __all__ = ["nearest", "suggestion"]
 
+# Comparing names takes time in their length and number, and a hostile file may hold very many.
 LONGEST_COMPARED = 100
 MOST_COMPARED = 2_000
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like `name`, or None if none is alike; case doesn't matter.
+    """Return the known name that is most similar to `name`, ignoring case, or None if none is similar.
 
     Example:
         >>> nearest("tpye", ["kind", "type"])
@@ -26,7 +27,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | None:
-    """Return a remedy for an unknown name: the one that was probably meant, else what there is.
+    """Return a remedy for an unknown name: a similar known name, or else the known names.
 
     Example:
         >>> suggestion("tpye", ["kind", "type"])

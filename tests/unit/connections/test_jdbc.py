@@ -121,7 +121,7 @@ def test_a_password_is_a_secret_wherever_it_stands(tmp_path: Path) -> None:
     [
         ("relations: {a: {kind: jdbcTable, connection: shop, table: t}}", "there is no connection 'shop'"),
         (CONNECTION % ("x", ", pasword: y"), "unknown key 'pasword'"),
-        ("connections: {a: {kind: sftp}}", "kind 'sftp' of connection is known but not offered"),
+        ("connections: {a: {kind: sftp}}", "kind 'sftp' of connection is not supported"),
         (
             "targets: {a: {kind: jdbcCommand, connection: {kind: jdbc, url: x}}}",
             "an action for at least one phase",

@@ -482,7 +482,7 @@ def test_secrets_are_told_to_nobody(tmp_path: Path, server: Heard) -> None:
     ("hook", "message"),
     [
         ({"kind": "wev", "jobStart": "x"}, "unknown kind 'wev' of hook"),
-        ({"kind": "jdbc", "jobStart": "x"}, "kind 'jdbc' of hook is known but not offered"),
+        ({"kind": "jdbc", "jobStart": "x"}, "kind 'jdbc' of hook is not supported"),
         ({"kind": "web", "jobStrat": "x"}, "unknown key 'jobStrat'"),
         ({"kind": "rest"}, "url"),
         ({"kind": "rest", "url": "x", "when": {"status": "(SUCCESS"}}, "no regular expression"),

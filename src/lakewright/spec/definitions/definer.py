@@ -1,4 +1,4 @@
-"""Entries of sections made into definitions: each with the class of its kind."""
+"""Makes definitions from the entries of sections, by finding the class of each kind."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from lakewright.spec.models.job import Job
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["Definer"]
+__all__ = ["WITHOUT_KINDS", "Definer"]
 
-FIXED: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
-"""Categories that have no kinds."""
+WITHOUT_KINDS: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
+"""Models of the categories without kinds."""
 
 SOURCE = "source"
-"""Kind of a connection that only has settings, as in Datalake Foundation; the one where none is written."""
+"""Kind of a connection with settings only, as in Datalake Foundation. It is the default kind."""
 
 DATABASE = "jdbc"
-"""Kind of a connection where none is written but a `url` is, as in Flowman."""
+"""Default kind of a connection with a `url`, as in Flowman."""
 
-AGAIN = "template"
-"""Kind of an entry that is another one of its category, with other names in force."""
+REPEATED = "template"
+"""Kind of an entry that repeats another one of its category with a different environment."""
 
 REPEATABLE = ("relation", "mapping", "target")
 DEEPEST = 20
 
 
 class Definer:
-    """Makes definitions of one project."""
+    """Makes the definitions of one project."""
 
     def __init__(self, registry: Registry, templates: Mapping[str, RawDefinition]) -> None:
         self._registry = registry
@@ -51,18 +51,18 @@ class Definer:
 
     @property
     def templates(self) -> Mapping[str, Definition]:
-        """The templates themselves."""
+        """The definitions of the templates."""
         return self._templates
 
     def template_faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong with the templates themselves."""
+        """Return the faults of the templates."""
         faults = [fault for _, found in self._templates_checked.values() for fault in found]
         for template in self._templates.values():
             if template.kind and template.kind not in self._registry.categories:
                 remedy = suggestion(template.kind, self._registry.categories)
                 faults.append(
                     Fault(
-                        f"{template.subject}: no definitions of kind {template.kind!r}",
+                        f"{template.subject}: there are no definitions of kind {template.kind!r}",
                         template.at("kind"),
                         remedy,
                     )
@@ -72,12 +72,15 @@ class Definer:
     def define(
         self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition] | None = None
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
-        """Return the definition of an entry, or None and why it has no class.
+        """Return the definition of an entry, or None and the faults.
 
-        `among` are all entries of the category, for those that are another one with other names.
+        Args:
+            category: Category of the entry.
+            declared: The entry.
+            among: All entries of the category, which the entry may repeat.
         """
-        if category in FIXED:
-            return self._definition(category, declared, category, FIXED[category]), ()
+        if category in WITHOUT_KINDS:
+            return self._definition(category, declared, category, WITHOUT_KINDS[category]), ()
         kind = declared.raw.get("kind")
         if category == "connection" and kind is None and "url" in declared.raw:
             kind = DATABASE
@@ -89,8 +92,8 @@ class Definer:
             return None, (Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {kinds}."),)
         if kind.startswith(PREFIX):
             return self._use(category, declared, kind.removeprefix(PREFIX))
-        if kind == AGAIN and category in REPEATABLE:
-            return self._again(category, declared, among or {})
+        if kind == REPEATED and category in REPEATABLE:
+            return self._repeat(category, declared, among or {})
         return self._plain(category, declared, kind)
 
     def _plain(
@@ -103,10 +106,10 @@ class Definer:
             return None, (Fault(message, fault.location, fault.remedy),)
         return self._definition(category, declared, kind, model), ()
 
-    def _again(
+    def _repeat(
         self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition], depth: int = 0
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
-        """Return another entry's definition, in which names of `environment` have other texts."""
+        """Return the definition of another entry, with the texts of `environment` for its names."""
         subject = f"{category} {declared.name!r}"
         name, bindings, faults = _repeated(subject, category, declared)
         if faults:
@@ -117,10 +120,15 @@ class Definer:
                 f"{subject}: there is no {category} {name!r}", declared.at(category), suggestion(name, among)
             )
             return None, (fault,)
-        if other.raw.get("kind") == AGAIN:
+        if other.raw.get("kind") == REPEATED:
             if depth > DEEPEST:
-                return None, (Fault(f"{subject}: templates stand for each other", declared.at(category)),)
-            inner, faults = self._again(category, other, among, depth + 1)
+                return None, (
+                    Fault(
+                        f"{subject}: entries of kind template repeat each other in a cycle",
+                        declared.at(category),
+                    ),
+                )
+            inner, faults = self._repeat(category, other, among, depth + 1)
         else:
             inner, faults = self.define(category, other, among)
         if inner is None:
@@ -159,7 +167,7 @@ class Definer:
         if spec is None:
             return None, ()
         if spec.kind != category:
-            message = f"{subject}: template {name!r} is one for a {spec.kind}, not for a {category}"
+            message = f"{subject}: template {name!r} is for a {spec.kind}, not for a {category}"
             return None, (Fault(message, declared.at("kind")),)
         kind = spec.template.get("kind")
         model = self._registry.find_or_none(category, kind) if isinstance(kind, str) else None
@@ -186,7 +194,7 @@ class Definer:
 def _repeated(
     subject: str, category: str, declared: RawDefinition
 ) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
-    """Return which other entry is meant, the names that it is given, and what is wrong with that."""
+    """Return the name of the repeated entry, the bindings for it, and the faults."""
     known = ("kind", category, "environment", *AROUND)
     faults = [
         Fault(f"{subject}: unknown key {key!r}", declared.at(key), suggestion(key, known))

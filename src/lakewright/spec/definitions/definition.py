@@ -1,4 +1,4 @@
-"""One named entry of a section, kept as text until it is used."""
+"""Definitions: named entries of sections, whose expressions are evaluated when they are used."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Definition:
 
     Attributes:
         category: `relation`, `mapping`, `target`, `connection`, `test`, `template` or `entity`.
-        name: Its key in the section.
-        kind: As written.
-        raw: What was written: scalars are texts, or None where there is none.
-        model: The kind's class.
-        document: The file in which it stands.
-        path: Where in the file.
-        registry: The kinds of the definitions inside of it.
-        bindings: Where it comes from a template, the template's parameters with their values.
-        templates: The templates that definitions inside of it may use.
+        name: The key in the section.
+        kind: The kind as written.
+        raw: The content as written. Scalars are texts, or None if there is no value.
+        model: The model class of the kind.
+        document: The file of the definition.
+        path: The position in the file.
+        registry: The kinds for nested definitions.
+        bindings: If the definition is made from a template, the template's parameters with their values.
+        templates: The templates that nested definitions may use.
     """
 
     category: str
@@ -48,18 +48,18 @@ class Definition:
     templates: Mapping[str, TemplateSpec] = field(default_factory=dict)
 
     def at(self, *path: str | int) -> Location:
-        """Return where the definition, or what is at `path` inside of it, stands."""
+        """Return the location of the definition, or of the value at `path` inside of it."""
         return self.document.at((*self.path, *path))
 
     @property
     def subject(self) -> str:
-        """The definition as errors name it."""
+        """The name of the definition in errors."""
         return f"{self.category} {self.name!r}"
 
     def check(self) -> tuple[Named | None, tuple[Fault, ...]]:
-        """Return the definition with its expressions as they are written, and what is wrong with it.
+        """Return the model of the definition with unevaluated expressions, and the faults.
 
-        Expressions aren't evaluated; a field that can't be read before that is no fault, but leaves None.
+        The model is None if it cannot be read before its expressions are evaluated. That alone is no fault.
         """
         faults: list[Fault] = []
         raw = self._expanded(self.raw, lambda spec, _: spec.template, faults)
@@ -69,12 +69,12 @@ class Definition:
             return None, faults_of(error, self.subject, self._locate, is_rendered=False)
 
     def resolve(self, scope: Scope) -> Named:
-        """Return the definition with its expressions evaluated and its fields read.
+        """Return the model of the definition with evaluated expressions.
 
-        The fields that the model names in `deferred` keep their expressions.
+        The fields that the model lists in `deferred` keep their expressions.
 
         Raises:
-            SpecError: An expression or a field is wrong; every fault names file and line.
+            SpecError: An expression or a field is invalid. Every fault has file and line.
         """
         faults: list[Fault] = []
         inner = scope.child(bound_values(self.subject, self.bindings, scope)) if self.bindings else scope
@@ -126,9 +126,14 @@ def render_tree(
     *,
     kept: frozenset[tuple[str, ...]] = frozenset(),
 ) -> Any:
-    """Return a value with every text in it rendered; what can't be is reported, with its path, and kept.
+    """Return a value with all its texts rendered.
 
-    What stands at a path of `kept` is left as it is.
+    Args:
+        value: A text, or a map or list of values.
+        render: Renders a text.
+        report: Called with the error and path of a text that cannot be rendered. Such a text is kept.
+        path: The path of the value.
+        kept: Paths of values that are not rendered.
     """
     if path in kept:
         return value

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, as faults with the place in the user's file."""
+"""Conversion of pydantic's validation errors to faults with locations."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["Locate", "faults_of", "holds_expression"]
 Locate = Callable[[tuple[str | int, ...]], Location]
 
 _WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden", "inconsistent"))
-"""Errors that stay errors whatever the expressions of a definition come to."""
+"""Types of errors that do not depend on the values of expressions."""
 
 
 def faults_of(
     error: ValidationError, subject: str, locate: Locate, *, is_rendered: bool
 ) -> tuple[Fault, ...]:
-    """Return the faults of a validation, without those that only say that an expression isn't evaluated yet.
+    """Return the faults of a validation, without errors that only result from unevaluated expressions.
 
     Args:
-        error: What was raised.
-        subject: What was read, such as `relation 'stations'`.
-        locate: Returns the place of a path inside of the subject.
-        is_rendered: Whether expressions have been replaced already, so that every error counts.
+        error: The validation error.
+        subject: Name of what was validated, such as `relation 'stations'`.
+        locate: Returns the location of a path inside of the subject.
+        is_rendered: Whether expressions are evaluated already, so that every error counts.
     """
     return tuple(
         _fault(found, subject, locate)
@@ -37,7 +37,7 @@ def faults_of(
 
 
 def holds_expression(value: Any) -> bool:
-    """Return whether any text in a value holds an expression."""
+    """Return whether any text in a value contains an expression."""
     return any(has_expression(text) for text in _texts(value))
 
 

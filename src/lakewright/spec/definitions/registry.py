@@ -1,4 +1,4 @@
-"""Which kinds there are, and the class of each, imported when it is first needed."""
+"""The registry of kinds, which imports the class of a kind at its first use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Registry"]
 
 
 class Registry:
-    """Kinds by category, `{"relation": {"file": "lakewright.relations.file:FileRelation"}}`.
+    """Kinds by category: `{"relation": {"file": "lakewright.relations.file:FileRelation"}}`.
 
-    `absent` names kinds that are known but not offered, with what to do instead: the error says so in place
-    of "unknown kind".
+    `absent` lists kinds of other tools that Lakewright does not support, each with a remedy. The error for
+    such a kind says so, instead of "unknown kind".
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Registry:
         self._absent = {category: dict(of_category) for category, of_category in (absent or {}).items()}
 
     def kinds(self, category: str) -> tuple[str, ...]:
-        """Return the kinds of a category that are offered, sorted."""
+        """Return the supported kinds of a category, sorted."""
         return tuple(sorted(self._kinds.get(category, {})))
 
     @property
@@ -41,7 +41,7 @@ class Registry:
         """Return the class of a kind.
 
         Raises:
-            SpecError: There is no such kind, or it isn't offered.
+            SpecError: The kind is unknown or not supported.
         """
         found = self.find_or_none(category, kind)
         if found is None:
@@ -49,7 +49,7 @@ class Registry:
         return found
 
     def find_or_none(self, category: str, kind: str) -> type[Named] | None:
-        """Return the class of a kind, or None if it isn't offered."""
+        """Return the class of a kind, or None if it is not supported."""
         entry = self._kinds.get(category, {}).get(kind)
         if not isinstance(entry, str):
             return entry
@@ -59,16 +59,16 @@ class Registry:
         return found
 
     def fault(self, category: str, kind: str, location: Location | None = None) -> Fault:
-        """Return the fault for a kind that isn't offered."""
+        """Return the fault for an unsupported kind."""
         return Fault(self.message(category, kind), location=location, remedy=self.remedy(category, kind))
 
     def message(self, category: str, kind: str) -> str:
-        """Return what is wrong with a kind that isn't offered."""
+        """Return the message for an unsupported kind."""
         if kind in self._absent.get(category, {}):
-            return f"kind {kind!r} of {category} is known but not offered"
+            return f"kind {kind!r} of {category} is not supported"
         return f"unknown kind {kind!r} of {category}"
 
     def remedy(self, category: str, kind: str) -> str | None:
-        """Return what to do about a kind that isn't offered."""
+        """Return the remedy for an unsupported kind."""
         absent = self._absent.get(category, {})
         return absent.get(kind) or suggestion(kind, self.kinds(category), shown=40)

@@ -1,6 +1,6 @@
-"""Templates: definitions written once, with parameters that each use gives.
+"""Templates: definitions with parameters, whose values each use provides.
 
-Source: the project files' rules, `templates`; a use has the kind `template/<name>`, as in Flowman.
+Source: the project files' rules, `templates`. A use has the kind `template/<name>`, as in Flowman.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lakewright.spec.suggestions import suggestion
 __all__ = ["AROUND", "PREFIX", "Binding", "TemplateSpec", "Use", "bind", "bound_values", "expand_uses"]
 
 PREFIX = "template/"
-"""What the kind of a template's use starts with."""
+"""Prefix of the kind of a definition that uses a template."""
 
 AROUND = ("before", "after", "description", "documentation", "enabled", "metadata")
-"""Keys that a template's use may have besides its parameters."""
+"""Keys that a use of a template may have besides the parameters."""
 
 DEEPEST = 5
 
@@ -33,13 +33,15 @@ DEEPEST = 5
 class TemplateSpec(Named):
     """A template for definitions of one category, which is its `kind`."""
 
-    parameters: Listed[Parameter] = Field(default=(), description="Values that each use gives.")
+    parameters: Listed[Parameter] = Field(
+        default=(), description="Parameters, whose values each use provides."
+    )
     template: dict[str, Any] = Field(description="The definition, in which $parameter stands for a value.")
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A parameter of a template with the text given for it where the template is used."""
+    """A parameter of a template, with the text that a use provides."""
 
     name: str
     type: ValueType
@@ -50,7 +52,7 @@ class Binding:
 def bind(
     subject: str, given: Mapping[str, Any], spec: TemplateSpec, locate: Locate
 ) -> tuple[tuple[Binding, ...], tuple[Fault, ...]]:
-    """Return the parameters of a template's use with their texts, and what is wrong with them."""
+    """Return the parameters that a use of a template provides, and the faults."""
     rest: dict[str, Any] = {key: value for key, value in given.items() if key not in ("kind", *AROUND)}
     bindings: list[Binding] = []
     faults: list[Fault] = []
@@ -60,11 +62,11 @@ def bind(
         if isinstance(text, str):
             bindings.append(Binding(parameter.name, parameter.type, text, location))
             continue
-        why = "is missing, a parameter of its template" if text is None else "must be a single value"
+        why = "is missing, a parameter of the template" if text is None else "must be a single value"
         faults.append(Fault(f"{subject}: {parameter.name!r} {why}", location))
     names = [*(parameter.name for parameter in spec.parameters), *AROUND]
     faults += [
-        Fault(f"{subject}: its template has no parameter {key!r}", locate((key,)), suggestion(key, names))
+        Fault(f"{subject}: the template has no parameter {key!r}", locate((key,)), suggestion(key, names))
         for key in rest
     ]
     return tuple(bindings), tuple(faults)
@@ -74,20 +76,20 @@ def bound_values(subject: str, bindings: tuple[Binding, ...], scope: Scope) -> d
     """Return the values of a template's parameters.
 
     Raises:
-        SpecError: A text isn't a value of its parameter's type.
+        SpecError: A text is not a value of its parameter's type.
     """
     values: dict[str, object] = {}
     for binding in bindings:
         try:
             values[binding.name] = parse_value(binding.type, scope.render(binding.text))
         except ValueError as error:
-            message = f"{subject}: parameter {binding.name!r} of its template: {error}"
+            message = f"{subject}: parameter {binding.name!r} of the template: {error}"
             raise SpecError.of(message, location=binding.location) from None
     return values
 
 
 Use = Callable[[TemplateSpec, tuple[Binding, ...]], Mapping[str, Any]]
-"""Returns the keys that a template comes to with its parameters."""
+"""Returns the content of a template for the given parameters."""
 
 
 def expand_uses(
@@ -99,15 +101,15 @@ def expand_uses(
     use: Use,
     faults: MutableSequence[Fault],
 ) -> Any:
-    """Return a definition's keys with every use of a template inside of them replaced by what it stands for.
+    """Return the content of a definition with nested uses of templates expanded.
 
     Args:
-        value: The keys; a use at the top itself is left alone.
-        subject: What the definition is called in faults.
-        templates: By name.
-        locate: Returns the place of a path inside of the definition.
-        use: Returns the keys that a template comes to with its parameters.
-        faults: What is wrong is added here.
+        value: The content. It may not itself be the use of a template.
+        subject: Name of the definition in faults.
+        templates: Templates by name.
+        locate: Returns the location of a path inside of the definition.
+        use: Returns the content of a template for the given parameters.
+        faults: Receives the faults.
     """
 
     def expanded(part: Any, path: tuple[str | int, ...], depth: int) -> Any:

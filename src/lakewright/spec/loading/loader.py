@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definer import Definer
@@ -32,38 +32,20 @@ from lakewright.spec.loading.settings import (
     read_own_config,
     unchecked,
 )
-from lakewright.spec.models.base import Listed, Model, Named, TextMap, Texts
+from lakewright.spec.models.base import Named
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
+from lakewright.spec.models.project_file import ImportSpec, ProjectFile
 from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.document import Document
 from lakewright.spec.reading.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
 from lakewright.spec.reading.sections import CATEGORIES, Profile, Sections
 
-__all__ = ["ProjectFile", "load_project"]
+__all__ = ["load_project"]
 
 MOST_FAULTS = 200
 DEEPEST_IMPORT = 10
 LARGEST_SECRET = 1_000_000
-
-
-class ImportSpec(Model):
-    """Another project whose definitions this one uses, named `<project>/<name>`."""
-
-    project: str = Field(min_length=1, description="Its name.")
-    location: str | None = Field(default=None, description="Its folder; beside this project's if not given.")
-    job: str | None = Field(default=None, description="The job in whose environment its definitions stand.")
-    arguments: TextMap = Field(default_factory=dict, description="Values of that job's parameters.")
-
-
-class ProjectFile(Model):
-    """What `project.yml` says of the project itself."""
-
-    name: str = Field(min_length=1, pattern=r"^[^/\s]+$", description="Name of the project.")
-    version: str | None = Field(default=None, description="Version, for people.")
-    description: str | None = Field(default=None, description="What it is.")
-    modules: Texts = Field(min_length=1, description="Folders or files with the sections.")
-    imports: Listed[ImportSpec] = Field(default=(), description="Projects whose definitions are used.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

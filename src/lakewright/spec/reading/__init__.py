@@ -1,1 +1,1 @@
-"""Reading: files of a project as plain values, each with the line it stands on."""
+"""Reading: the files of a project as plain values with line numbers."""

@@ -1,4 +1,4 @@
-"""A file of the project as plain values, and the line where each of them stands."""
+"""A file of the project as plain values, with the line of each value."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lakewright.errors import Location
 __all__ = ["Document", "LazyLocation", "Lines", "ValuePath"]
 
 ValuePath = tuple[str | int, ...]
-"""Keys and positions that lead from the top of a document to a value in it."""
+"""Keys and list positions that lead from the top of a document to a value."""
 
 
 _NOTHING: Mapping[str | int, Any] = MappingProxyType({})
 
 
 class Lines(NamedTuple):
-    """The line of a value, and of what is inside it.
+    """The line of a value, and those of the values inside of it.
 
     Attributes:
-        line: Counts from 1; for an entry of a map it is the key's line.
-        inner: `Lines` of the entries of a map, or of the items of a list.
+        line: Starts at 1. For an entry of a map it is the line of the key.
+        inner: The `Lines` of a map's entries or a list's items.
     """
 
     line: int
@@ -33,12 +33,12 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """One file: maps, lists, texts and None, where every scalar is the text that was written.
+    """One file as maps, lists, texts and None. Every scalar is the text that the user wrote.
 
     Attributes:
-        file: As it shall be named in errors.
-        value: The top of the file; None for an empty one.
-        find_lines: Finds the lines, when they are first asked for.
+        file: The name of the file in errors.
+        value: The content of the file, or None if it is empty.
+        find_lines: Finds the lines. Called at the first use of `lines`.
     """
 
     file: str
@@ -47,16 +47,16 @@ class Document:
 
     @classmethod
     def empty(cls, file: str) -> Document:
-        """Return a document without a value, for a file that can't be read."""
+        """Return a document without a value, for a file that cannot be read."""
         return cls(file, None, lambda: Lines(1))
 
     @cached_property
     def lines(self) -> Lines:
-        """Lines of every value of the document."""
+        """The lines of all values of the document."""
         return self.find_lines()
 
     def at(self, path: Sequence[str | int] = ()) -> Location:
-        """Return where the value at `path` stands; where it doesn't exist, what encloses it."""
+        """Return the location of the value at `path`, or of the enclosing value if there is none."""
         lines = self.lines
         for step in path:
             inner: Lines | None = lines.inner.get(step)
@@ -67,12 +67,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class LazyLocation:
-    """Where a value stands; its line is looked up only when it is asked for."""
+    """The location of a value, whose line is looked up only when it is needed."""
 
     document: Document
     path: ValuePath
 
     @property
     def location(self) -> Location:
-        """The place in its file."""
+        """The location in the file."""
         return self.document.at(self.path)

@@ -1,4 +1,4 @@
-"""The files of a project, found and read."""
+"""Discovery and reading of a project's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ MOST_FILES = 10_000
 def find_modules(
     basedir: Path, modules: Sequence[str], document: Document
 ) -> tuple[tuple[Path, ...], tuple[Fault, ...]]:
-    """Return the files of the modules in the order given, those of a folder by name, and what is missing."""
+    """Return the files of the modules, and a fault for each missing one.
+
+    The modules keep their order. The files of a folder are sorted by name.
+    """
     found: dict[Path, None] = {}
     faults: list[Fault] = []
     for index, module in enumerate(modules):
@@ -32,11 +35,11 @@ def find_modules(
         files = tuple(_files_of(path, basedir))
         found.update(dict.fromkeys(files))
         if not path.exists() or (path.is_file() and not files):
-            why = "has none of the endings .yml, .yaml, .json" if path.exists() else "doesn't exist"
+            why = "has none of the extensions .yml, .yaml, .json" if path.exists() else "does not exist"
             remedy = "Create it, or remove it from `modules`."
             faults.append(Fault(f"module {module!r} {why}", document.at(("modules", index)), remedy))
     if len(found) > MOST_FILES:
-        faults.append(Fault(f"the modules have more than {MOST_FILES} files", document.at(("modules",))))
+        faults.append(Fault(f"the modules contain more than {MOST_FILES} files", document.at(("modules",))))
     return tuple(found)[:MOST_FILES], tuple(faults)
 
 
@@ -53,19 +56,19 @@ def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
 
 
 def read_document(path: Path, basedir: Path) -> tuple[Document, tuple[Fault, ...]]:
-    """Return a YAML or JSON file, and what is wrong with it; one that is too large isn't opened."""
+    """Return a YAML or JSON file, and its faults. A file that is too large is not opened."""
     file = _shown(path, basedir)
     is_json = path.suffix.lower() == ".json"
     longest = LONGEST_JSON if is_json else LONGEST_YAML
     try:
         size = path.stat().st_size
         if size > longest:
-            return _unread(file, f"the file has {size} bytes, more than {longest}", "Split it.")
+            return _unread(file, f"the file has {size} bytes, but {longest} is the limit", "Split it.")
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         return _unread(file, "the file is not text in UTF-8", "Save it as UTF-8.")
     except OSError as error:
-        return _unread(file, f"the file can't be read: {error.strerror}", None)
+        return _unread(file, f"the file cannot be read: {error.strerror}", None)
     return read_json(text, file) if is_json else read_yaml(text, file)
 
 
@@ -74,7 +77,7 @@ def _unread(file: str, message: str, remedy: str | None) -> tuple[Document, tupl
 
 
 def _shown(path: Path, basedir: Path) -> str:
-    """Return the file as errors name it: relative to the project where it lies inside."""
+    """Return the name of a file in errors: relative to the project if the file lies inside of it."""
     try:
         return path.relative_to(basedir).as_posix()
     except ValueError:

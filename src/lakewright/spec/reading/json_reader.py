@@ -1,7 +1,6 @@
-"""JSON files as plain values, with every scalar the text that was written.
+"""Reader of JSON files, which keeps every scalar as the text that the user wrote.
 
-The values come from Python's own parser; lines are found by a second reading, and only when a fault needs
-them.
+Python's parser provides the values. The lines come from a second pass, which runs only if a fault needs them.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from lakewright.spec.reading.document import Document, Lines
 
 __all__ = ["LONGEST", "read_json"]
 
+# Limits of size and depth, so that a hostile file ends in a fault within seconds.
 LONGEST = 16_000_000
 DEEPEST = 50
 MOST_NODES = 300_000
@@ -28,20 +28,20 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 class _Map(dict[str, Any]):
-    """A map that remembers which of its keys were there twice."""
+    """A map that remembers its duplicate keys."""
 
-    doubled: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
 
 
 class _NotANumber(ValueError):
-    """NaN or Infinity, which aren't JSON."""
+    """NaN or Infinity, which are not JSON."""
 
 
 def read_json(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
-    """Return the document that a text holds, and what is wrong with it.
+    """Return the document of a text, and its faults.
 
-    Numbers and truth values stay text (`1.50`, `true`), null is None. A doubled key keeps its first value and
-    is a fault. What can't be read at all is an empty document with a fault.
+    Numbers and booleans stay text (`1.50`, `true`); null becomes None. A duplicate key keeps its first value
+    and is a fault. A text that is not JSON gives an empty document and a fault.
     """
     value, fault = _parse(text, file)
     if fault is not None:
@@ -51,7 +51,7 @@ def read_json(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
 
 
 def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
-    too_large = f"the file is longer than {LONGEST} characters or has more than {MOST_NODES} values"
+    too_large = f"the file has more than {LONGEST} characters or {MOST_NODES} values"
     if len(text) > LONGEST or text.count(",") + text.count("[") + text.count("{") > MOST_NODES:
         return None, Fault(too_large, location=Location(file), remedy="Split it.")
     try:
@@ -68,7 +68,9 @@ def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
         found_at = re.search(r"-?(?:NaN|Infinity)", text)
         line = text.count("\n", 0, found_at.start()) + 1 if found_at else None
         return None, Fault(
-            f"not JSON: {error} is no number", location=Location(file, line), remedy="Give a number or null."
+            f"not JSON: {error} is not a number",
+            location=Location(file, line),
+            remedy="Write a number or null.",
         )
     except RecursionError:
         return None, Fault(f"values are nested more than {DEEPEST} deep", location=Location(file))
@@ -77,7 +79,7 @@ def _parse(text: str, file: str) -> tuple[Any, Fault | None]:
 def _map(pairs: Sequence[tuple[str, Any]]) -> _Map:
     found = _Map(pairs)
     if len(found) < len(pairs):
-        found.doubled = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        found.duplicates = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
         for key, value in reversed(pairs):
             found[key] = value
     return found
@@ -88,7 +90,11 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _as_text(value: Any, depth: int) -> Any:
-    """Return the value with truth values as texts, checked for depth."""
+    """Return a value with booleans as texts.
+
+    Raises:
+        RecursionError: The value is nested too deep.
+    """
     if depth > DEEPEST:
         raise RecursionError
     if isinstance(value, bool):
@@ -102,7 +108,7 @@ def _as_text(value: Any, depth: int) -> Any:
 
 
 def _doubled_keys(document: Document, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
-    for key in value.doubled if isinstance(value, _Map) else ():
+    for key in value.duplicates if isinstance(value, _Map) else ():
         where = document.at((*path, key))
         yield Fault(f"the key {key!r} occurs twice", location=where, remedy="Remove or rename one of them.")
     entries = (
@@ -114,7 +120,7 @@ def _doubled_keys(document: Document, value: Any, path: tuple[str | int, ...] = 
 
 
 def _find_lines(text: str) -> Lines:
-    """Return the lines of a text that is known to be JSON."""
+    """Return the lines of a text that is valid JSON."""
     top: dict[str | int, Lines] = {}
     stack = [(top, False)]
     breaks = [found.start() for found in re.finditer("\n", text)]

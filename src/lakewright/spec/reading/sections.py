@@ -1,6 +1,6 @@
-"""The sections of all files of a project, put together; every entry keeps its place.
+"""The sections of all files of a project, combined. Every entry keeps its location.
 
-Source: the project files' rules, `1. Project files`; the JSON shape is Datalake Foundation's.
+Source: the project files' rules, `1. Project files`. The JSON shape is Datalake Foundation's.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CATEGORIES: Mapping[str, str] = {
     "tests": "test",
     "templates": "template",
 }
-"""Sections of named definitions, with the category of what they hold."""
+"""Sections of named definitions, with the category of their definitions."""
 
 SHARED = ("environment", "config", "lake", "manifest")
-"""Sections that a profile has too."""
+"""Sections that a profile may have too."""
 
 FOUNDATION = ("environment", "connections", "entities")
 """Sections of a file in Datalake Foundation's shape."""
@@ -40,7 +40,7 @@ LISTED = ("connections", "entities")
 
 @dataclass(frozen=True, slots=True)
 class RawDefinition:
-    """One named entry as it was written, and where."""
+    """A named entry of a section as the user wrote it, with its location."""
 
     name: str
     raw: Mapping[str, Any]
@@ -48,13 +48,13 @@ class RawDefinition:
     path: ValuePath
 
     def at(self, *path: str | int) -> Location:
-        """Return where it, or what is inside of it, stands."""
+        """Return the location of the entry, or of a value inside of it."""
         return self.document.at((*self.path, *path))
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One `key=value` entry, and where it stands."""
+    """One `key=value` entry, with its location."""
 
     text: str
     location: Location
@@ -62,10 +62,12 @@ class Setting:
 
 @dataclass(slots=True)
 class Profile:
-    """What takes part in a project's settings: the project itself, or one profile.
+    """The settings of a profile, or of the project itself.
 
     Attributes:
-        lake: Keys of the `lake:` section with their values, and the entry where each stands.
+        is_enabled: Whether the profile is active by default.
+        lake: The keys of the `lake:` section, with value and location.
+        manifest: The keys of the `manifest:` section, with value and location.
     """
 
     is_enabled: bool = False
@@ -78,7 +80,13 @@ class Profile:
 
 @dataclass(slots=True)
 class Sections:
-    """Everything that the files hold, by section; filled file by file."""
+    """The content of all files, by section.
+
+    Attributes:
+        project: The project's own settings.
+        foundation: The keys of Datalake Foundation's `environment`, with value and location.
+        entities: All entities, before `key_entities` names them.
+    """
 
     project: Profile = field(default_factory=Profile)
     foundation: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
@@ -92,11 +100,11 @@ class Sections:
     profile_places: dict[str, Location] = field(default_factory=dict)
 
     def fault(self, message: str, location: Location, remedy: str | None = None) -> None:
-        """Note something wrong."""
+        """Add a fault."""
         self.faults.append(Fault(message, location, remedy))
 
     def add(self, document: Document) -> None:
-        """Take in the sections of a module's file."""
+        """Add the sections of a module's file."""
         if document.value is None:
             return
         if not isinstance(document.value, dict):
@@ -111,17 +119,17 @@ class Sections:
             self._ignore(document)
         else:
             self.fault(
-                "a module is a map of sections",
+                "a module must be a map of sections",
                 document.at(),
                 f"Sections are {', '.join(CATEGORIES)} and others.",
             )
 
     def _ignore(self, document: Document) -> None:
-        why = f"{document.file} is ignored: it has none of {', '.join(FOUNDATION)}"
+        why = f"{document.file} is ignored: it has none of the sections {', '.join(FOUNDATION)}"
         self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
 
     def add_sections(self, document: Document, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        """Take in those sections of a map that are known; others are faults."""
+        """Add the known sections of a map. Unknown sections are faults."""
         for section, content in value.items():
             if section not in known:
                 self.fault(
@@ -222,7 +230,7 @@ class Sections:
                 present[declared.name] = declared
 
     def key_entities(self) -> None:
-        """Put the entities under their names; those that share one, to fill a table each, under their ids."""
+        """Add the entities under their names, or under their ids if several entities share a name."""
         first: dict[tuple[str, str], RawDefinition] = {}
         for declared in self.entities:
             other = first.setdefault((declared.name, _destination(declared)), declared)
@@ -252,9 +260,9 @@ class Sections:
                 self.fault(f"an entry of {path[-1]} has no name", document.at(inner), "Give it a `name`.")
             elif not name.isprintable():
                 self.fault(
-                    f"the name {name!r} holds characters that can't be seen",
+                    f"the name {name!r} contains characters that cannot be printed",
                     document.at(inner),
-                    "Give it another one: names stand in logs, paths and on screens.",
+                    "Choose a printable name: it appears in logs, paths and on screens.",
                 )
             else:
                 yield RawDefinition(name, raw or {}, document, inner)
@@ -266,7 +274,7 @@ class Sections:
             self.fault(
                 f"{path[-1]!r} is not a map of names",
                 document.at(path),
-                "Write `name:` and below it, indented, its keys.",
+                "Write `name:`, and indent its keys below it.",
             )
         return {}
 
@@ -275,7 +283,7 @@ class Sections:
 
 
 def _pair(line: Any) -> tuple[Any, Any]:
-    """Return key and value of `key=value`; of anything else a key that is no text."""
+    """Return key and value of `key=value`, or None and None for anything else."""
     if not isinstance(line, str) or "=" not in line:
         return None, None
     key, _, value = line.partition("=")

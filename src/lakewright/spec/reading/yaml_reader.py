@@ -1,8 +1,8 @@
-"""YAML files as plain values, with every scalar the text that was written.
+"""Reader of YAML files, which keeps every scalar as the text that the user wrote.
 
-YAML 1.1 would read `NO` as false, `0100` as 64 and `2013-01-01` as a date; here they stay what they are
-until a declared type reads them. Nothing is built from tags, and aliases, depth and size are bounded, so a
-hostile file ends in an error, soon.
+YAML 1.1 reads `NO` as false, `0100` as 64 and `2013-01-01` as a date. Here they stay text until a declared
+type converts them. Tags construct nothing, and aliases, depth and size are limited, so that a hostile file
+ends in a fault within seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Content: TypeAlias = "ScalarEvent | SequenceStartEvent | MappingStartEvent | Al
 
 @dataclass(slots=True)
 class _Node:
-    """A value with its lines, and how many values it would be if every alias in it were written out."""
+    """A value with its lines, and the number of values in it with all aliases expanded."""
 
     value: Any
     lines: Lines
@@ -50,7 +50,7 @@ class _Node:
 
 
 class _Refused(Exception):
-    """The file can't be read any further."""
+    """Stops the reading of a file."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -58,17 +58,17 @@ class _Refused(Exception):
 
 
 def read_yaml(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
-    """Return the document that a text holds, and what is wrong with it.
+    """Return the document of a text, and its faults.
 
-    A map's doubled key keeps its first value and is a fault. What can't be read at all is an empty document
-    with a fault.
+    A duplicate key keeps its first value and is a fault. A text that is not YAML gives an empty document and
+    a fault.
     """
     builder = _Builder(file)
     try:
         if len(text) > LONGEST:
             raise _Refused(
                 Fault(
-                    f"the file is longer than {LONGEST} characters",
+                    f"the file has more than {LONGEST} characters",
                     location=Location(file),
                     remedy="Split it.",
                 )
@@ -96,7 +96,7 @@ def _syntax_fault(error: yaml.YAMLError, file: str) -> Fault:
 
 
 class _Builder:
-    """Builds values from parsed events, one after the other."""
+    """Builds values from the parser's events."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -111,7 +111,7 @@ class _Builder:
             if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise self.refused(event, "a second document starts here; a file holds one")
+                    raise self.refused(event, "a second document starts here; a file may contain only one")
             elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent, AliasEvent)):
                 found = self.node(event, events, 1)
         return found
@@ -132,8 +132,8 @@ class _Builder:
             if event.tag not in _TAGS:
                 raise self.refused(
                     event,
-                    f"the tag {event.tag!r} isn't read",
-                    "Remove the tag; the field's type reads the value.",
+                    f"the tag {event.tag!r} is not supported",
+                    "Remove the tag; the field's type converts the value.",
                 )
             if event.anchor is not None:
                 self.anchors[event.anchor] = None
@@ -144,7 +144,7 @@ class _Builder:
         return node
 
     def count(self, event: Event, node: _Node) -> None:
-        # What an alias stands for counts each time, so that a few lines can't become millions of values.
+        # Each use of an alias counts all its values, so that a few lines cannot become millions of values.
         self.nodes += node.size if isinstance(event, AliasEvent) else 1
         if self.nodes > MOST_NODES:
             raise self.refused(
@@ -156,7 +156,7 @@ class _Builder:
             raise self.refused(event, f"the alias *{event.anchor} has no anchor before it")
         node = self.anchors[event.anchor]
         if node is None:
-            raise self.refused(event, f"the alias *{event.anchor} stands inside of what it names")
+            raise self.refused(event, f"the alias *{event.anchor} is inside of its own anchor")
         return node
 
     def value(
@@ -213,7 +213,7 @@ class _Builder:
     def merged(self, event: Event, node: _Node) -> list[_Node]:
         if isinstance(node.value, dict):
             return [node]
-        raise self.refused(event, "'<<' takes the entries of a map: an alias of one")
+        raise self.refused(event, "'<<' needs a map, or an alias of one")
 
     def doubled(self, event: Event, key: str, first: int) -> Fault:
         return Fault(

@@ -51,7 +51,7 @@ def test_an_entry_stands_for_another_with_names_of_its_own(tmp_path: Path) -> No
         ("relations: {a: {kind: template, relation: b}}", "there is no relation 'b'"),
         (
             "mappings: {a: {kind: template, mapping: b}, b: {kind: template, mapping: a}}",
-            "stand for each other",
+            "repeat each other",
         ),
         ("targets: {a: {kind: template, target: b, environment: [x]}, b: {kind: empty}}", "is not key=value"),
         ("targets: {a: {kind: template, target: b, mode: x}, b: {kind: empty}}", "unknown key 'mode'"),

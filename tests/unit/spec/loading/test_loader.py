@@ -221,7 +221,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
     )
     assert sorted(found) == sorted(
         [
-            "project.yml:2: module 'nope' doesn't exist (Create it, or remove it from `modules`.)",
+            "project.yml:2: module 'nope' does not exist (Create it, or remove it from `modules`.)",
             "project.yml:3: project: unknown key 'module' (did you mean 'modules'?)",
             "project.yml:4: lake: unknown key 'timzone' (did you mean 'timezone'?)",
             next(fault for fault in found if "Mars" in fault),
@@ -230,7 +230,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
             "a.yml:6: relation 'two': unknown key 'locaton' (did you mean 'location'?)",
             "a.yml:7: relation 'two': header: Input should be a valid boolean, unable to interpret input",
             "a.yml:8: relation 'three': 'kind' is missing (Give it a kind: file.)",
-            "a.yml:10: relation 'four': kind 'kafka' of relation is known but not offered"
+            "a.yml:10: relation 'four': kind 'kafka' of relation is not supported"
             " (Streams aren't read; use files.)",
             "a.yml:11: unknown section 'mappngs' (did you mean 'mappings'?)",
             "a.yml:13: unknown configuration 'lakewright.default.target.buildPolcy'"
@@ -262,7 +262,7 @@ def test_a_folder_without_project_says_so(tmp_path: Path) -> None:
         ("- a\n", "'name' is missing"),
         ("name: [\n", "not YAML"),
         ("name: x\nname: y\nmodules: [.]\n", "twice"),
-        ("name: x\nmodules: [project.yml]\n", "has none of the endings"),
+        ("name: x\nmodules: [project.yml]\n", "has none of the extensions"),
     ],
 )
 def test_a_wrong_project_file_is_a_fault_with_its_place(tmp_path: Path, text: str, why: str) -> None:
@@ -314,7 +314,7 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
         ("manifest: {path: $nope}\n", "m.yml:1: unknown name 'nope'"),
         ("manifest: [a]\n", "'manifest' is not a map"),
         ("profiles: {p: {relations: {}}}\n", "unknown key 'relations' of profile 'p'"),
-        ("- a\n", "a module is a map of sections"),
+        ("- a\n", "a module must be a map of sections"),
         ("jobs: {j: {parallelism: $x}}\n", "an expression stands where a number"),
         ("jobs: {j: {parameters: [{name: a}, {name: a}]}}\n", "parameter 'a' is declared twice"),
         (
@@ -337,9 +337,12 @@ def test_modules_may_be_the_project_folder_and_overlap(tmp_path: Path) -> None:
             + "}\n",
             "mapping 'm200' stands at the end of a chain",
         ),
-        ('relations: {"a\\e[31m": {kind: empty}}\n', "'a\\x1b[31m' holds characters that can't be seen"),
-        ('targets: {"a\\nERROR b": }\n', "'a\\nERROR b' holds characters that can't be seen"),
-        ('jobs: {"a\\u202Eb": {}}\n', "holds characters that can't be seen"),
+        (
+            'relations: {"a\\e[31m": {kind: empty}}\n',
+            "'a\\x1b[31m' contains characters that cannot be printed",
+        ),
+        ('targets: {"a\\nERROR b": }\n', "'a\\nERROR b' contains characters that cannot be printed"),
+        ('jobs: {"a\\u202Eb": {}}\n', "contains characters that cannot be printed"),
         ("tests: {t: {targets: x}}\n", "test 't': there is no target 'x'"),
         (
             "tests: {t: {overrideMappings: {m: {kind: nix}}}}\n",
@@ -444,10 +447,10 @@ def test_templates_are_used_with_their_parameters(tmp_path: Path) -> None:
     ("use", "why"),
     [
         ("kind: template/key_valu", "did you mean 'key_value'?"),
-        ("kind: template/key_value", "'key' is missing, a parameter of its template"),
+        ("kind: template/key_value", "'key' is missing, a parameter of the template"),
         ("kind: template/key_value, key: a, keey: b", "did you mean 'key'?"),
         ("kind: template/key_value, key: [a]", "must be a single value"),
-        ("kind: template/of_target", "is one for a target, not for a mapping"),
+        ("kind: template/of_target", "is for a target, not for a mapping"),
         ("kind: template/bad", "unknown kind 'nix' of mapping"),
     ],
 )
@@ -473,7 +476,7 @@ def test_an_argument_of_a_template_that_is_no_value_of_its_type_is_an_error_in_u
         "mappings:\n  m:\n    kind: template/t\n    n: x\n",
     )
     with pytest.raises(
-        SpecError, match=r"m.yml:5: mapping 'm': parameter 'n' of its template: 'x' is not a whole"
+        SpecError, match=r"m.yml:5: mapping 'm': parameter 'n' of the template: 'x' is not a whole"
     ):
         project.mappings["m"].resolve(project.scope)
 
@@ -500,7 +503,7 @@ def test_templates_may_be_used_inside_of_definitions(tmp_path: Path) -> None:
     ("use", "why"),
     [
         ("template/column, column: a", "did you mean 'columns'?"),
-        ("template/columns", "'column' is missing, a parameter of its template"),
+        ("template/columns", "'column' is missing, a parameter of the template"),
         ("template/circle", "templates use each other more than 5 deep"),
     ],
 )
@@ -610,7 +613,9 @@ def test_modules_may_lie_outside_of_the_project(tmp_path: Path) -> None:
 
 def test_a_template_of_an_unknown_category_is_a_fault(tmp_path: Path) -> None:
     found = faults(tmp_path, "templates: {t: {kind: maping, template: {}}}\n")
-    assert found == ["m.yml:1: template 't': no definitions of kind 'maping' (did you mean 'mapping'?)"]
+    assert found == [
+        "m.yml:1: template 't': there are no definitions of kind 'maping' (did you mean 'mapping'?)"
+    ]
 
 
 def test_entities_may_be_a_list_in_yaml_too(tmp_path: Path) -> None:

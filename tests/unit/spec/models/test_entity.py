@@ -139,7 +139,7 @@ def test_one_source_may_fill_two_destinations(tmp_path: Path) -> None:
     project = load(tmp_path, foundation(entities=twice))
     assert {key: found.destination for key, found in project.entities.items()} == {"1": "d1", "2": "d2"}
     assert project.entity(2).destination == "d2"
-    with pytest.raises(SpecError, match=r"several entities are named 'a' \(Name one by its id: 1, 2"):
+    with pytest.raises(SpecError, match=r"several entities are named 'a' \(Use an id: 1, 2"):
         project.entity("a")
 
 

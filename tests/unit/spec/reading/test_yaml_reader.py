@@ -92,7 +92,7 @@ def test_every_value_has_the_line_of_its_key_or_item() -> None:
         ("a: 'x\n", 2, "not YAML"),
         ("a: 1\nb: \x00\n", None, "not YAML"),
         ("a: *b\n", 1, "no anchor"),
-        ("a: &x [*x]\n", 1, "inside of what it names"),
+        ("a: &x [*x]\n", 1, "inside of its own anchor"),
         ("a: !!python/object/apply:os.system [ls]\n", 1, "tag"),
         ("a: !!python/name:os.system\n", 1, "tag"),
         ("a: !!binary aGk=\n", 1, "tag"),
