@@ -1,1 +1,1 @@
-"""Spark and Delta: where Java and the jars come from, the session, tables and commits."""
+"""The lake: its session, files, Delta tables and their commits."""

@@ -1,4 +1,4 @@
-"""Tables and views of the session's catalog, of whatever format."""
+"""Tables and views of the session's catalog, in any format."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["CatalogEntry", "find_entry", "full_name", "needs_catalog", "quoted", "run_statement"]
 
 _OF_CATALOG = frozenset(("table", "hiveTable", "view", "hiveView", "provided"))
-_PERHAPS = frozenset(("delta", "deltaTable", "deltaFile"))
-"""Kinds of relations that are in the catalog if they name a `table`."""
+_OF_CATALOG_BY_NAME = frozenset(("delta", "deltaTable", "deltaFile"))
+"""Kinds of relations that are in the catalog only if they name a `table`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A table or view as the catalog has it.
+    """A table or view of the catalog.
 
     Attributes:
         provider: Format of a table, in lower case.
         view_text: The query of a view; None for a table.
-        location: Where a table's files are.
+        location: Location of a table's files.
     """
 
     columns: tuple[Field, ...]
@@ -42,9 +42,9 @@ class CatalogEntry:
 
 
 def needs_catalog(project: Project) -> bool:
-    """Return whether a project has tables or views that the catalog must still know in the next session.
+    """Return whether a project has tables or views that the catalog must keep for the next session.
 
-    `lakewright.spark.enableHive` decides for all, if it is set.
+    If `lakewright.spark.enableHive` is set, it decides.
     """
     asked = project.config.get("lakewright.spark.enableHive")
     if asked is not None and asked.strip().lower() != "true":
@@ -55,7 +55,8 @@ def needs_catalog(project: Project) -> bool:
         Output.CATALOG in (project.lake.output_method, project.lake.silver_output)
         or any(_is_in_catalog(definition.raw) for definition in project.entity_definitions.values())
         or any(
-            definition.kind in _OF_CATALOG or (definition.kind in _PERHAPS and "table" in definition.raw)
+            definition.kind in _OF_CATALOG
+            or (definition.kind in _OF_CATALOG_BY_NAME and "table" in definition.raw)
             for definition in project.relations.values()
         )
     )
@@ -74,18 +75,18 @@ def full_name(database: str | None, name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a dotted name as SQL."""
+    """Return a dotted name with each part quoted."""
     return name_sql(*name.split("."))
 
 
 def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
-    """Return what the catalog has under a name, or None.
+    """Return the table or view of that name in the catalog, or None.
 
-    A session isn't started to look into a catalog that ends with it, or that hasn't begun.
+    No session is started if its catalog would be empty.
     """
     if not lake.is_started and lake.has_empty_catalog:
         return None
-    # A session keeps what it has seen of a table, which others may have changed since.
+    # A session caches metadata of tables, which others may have changed since: a new one reads it again.
     spark = lake.new_session()
     if not spark.catalog.tableExists(quoted(name)):
         return None

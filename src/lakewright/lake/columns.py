@@ -1,4 +1,4 @@
-"""Frames brought to declared columns, and declared columns found in frames."""
+"""Columns of frames and declared columns: conversions between them, and casts to declared types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Records = Sequence[Sequence[Any] | Mapping[str, Any]]
 
 
 def column(name: str) -> Column:
-    """Return the column of exactly this name, whatever characters it has."""
+    """Return the column of exactly this name, which may contain any character."""
     from pyspark.sql import functions
 
     return functions.col("`" + name.replace("`", "``") + "`")
@@ -44,14 +44,14 @@ def literal(value: str | None) -> Column:
 
 
 def find_column(frame: DataFrame, name: str) -> str | None:
-    """Return the frame's own spelling of a column's name, or None; case doesn't matter."""
+    """Return a column's name as the frame spells it, or None; case is ignored."""
     if name in frame.columns:
         return name
     return next((other for other in frame.columns if other.lower() == name.lower()), None)
 
 
 def engine_type(declared: Type) -> Type:
-    """Return the type that a frame's column can have: texts of bounded length are texts there."""
+    """Return the type that Spark gives a frame's column: texts of bounded length become unbounded."""
     if isinstance(declared, Chars):
         return Scalar("string")
     if isinstance(declared, Array):
@@ -64,7 +64,7 @@ def engine_type(declared: Type) -> Type:
 
 
 def cast_column(source: Column, declared: Type) -> Column:
-    """Return the column as that type; texts are cut to `varchar(n)`, and padded to `char(n)`."""
+    """Return the column cast to a type; texts are cut for `varchar(n)`, and padded too for `char(n)`."""
     from pyspark.sql import functions
 
     cast = source.cast(engine_type(declared).ddl)
@@ -75,10 +75,10 @@ def cast_column(source: Column, declared: Type) -> Column:
 
 
 def conform(frame: DataFrame, fields: Iterable[Field]) -> DataFrame:
-    """Return exactly the declared columns, in their order: cast where needed, null where the frame lacks one.
+    """Return a frame of exactly the declared columns, in their order, cast to their types.
 
-    A `default` stands in place of null. Names match in any case. What doesn't fit a type becomes
-    null or is an error, as the session's ANSI mode says.
+    A column that the frame lacks is null, or its `default`. Names match in any case. A value that doesn't fit
+    a type becomes null, or an error in the session's ANSI mode.
     """
     present = {field.name: field.type for field in fields_of(frame.schema)}
     columns = []
@@ -108,23 +108,23 @@ def fields_of(schema: StructType) -> tuple[Field, ...]:
 
 
 def reader_schema(fields: Iterable[Field]) -> str:
-    """Return the schema by which Spark's readers read these columns; all may be null there."""
+    """Return the schema with which Spark's readers read these columns; every column is nullable."""
     return ", ".join(Field(name=field.name, type=engine_type(field.type)).ddl for field in fields)
 
 
 def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Records) -> DataFrame:
-    """Return a frame of rows written in a project: texts, lists of them or maps, cast to the columns' types.
+    """Return a frame of rows given as texts, lists or maps in a project, cast to the columns' types.
 
-    A map may leave columns out; they are null.
+    Columns that a map leaves out are null.
 
     Raises:
-        SpecError: A row has too many values, or a name that is no column.
+        SpecError: A row has too many values, or a name that isn't a column.
     """
     rows = [_row(fields, record) for record in records]
     texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
     if not fields:
         raise SpecError.of(
-            "no columns are declared for these records", remedy="Give `columns` or a `schema`."
+            "no columns are declared for these records", remedy="Declare `columns` or a `schema`."
         )
     return spark.createDataFrame(rows, texts).select(
         *(_read_text(field).alias(field.name) for field in fields)
@@ -137,7 +137,7 @@ def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> 
     if isinstance(record, Mapping):
         for name, value in record.items():
             if name.lower() not in names:
-                raise SpecError.of(f"a record has a value for {name!r}, which is none of its columns")
+                raise SpecError.of(f"a record has a value for {name!r}, which is not one of its columns")
             values[names[name.lower()]] = _text(value)
         return tuple(values)
     cells = record if isinstance(record, (list, tuple)) else [record]
@@ -170,7 +170,7 @@ def _read_text(field: Field) -> Column:
 
 
 def _of_texts(declared: Type) -> Type:
-    """Return the nested type with texts inside: what stands in a project is text until it is cast."""
+    """Return a nested type with texts inside: values in a project are texts until they are cast."""
     if isinstance(declared, Array):
         return Array(_of_texts(declared.element))
     if isinstance(declared, MapOf):

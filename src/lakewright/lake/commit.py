@@ -1,8 +1,9 @@
-"""Commits that carry what they were made for, so that no slice is ever applied twice.
+"""Commits that carry a token of the item they were made for, so that no slice is applied twice.
 
-Delta keeps, for each application id, the number of its last commit, and leaves out a write whose number isn't
-greater. The number belongs to an item's revision and is the same for every attempt at it. Metrics and the
-rest travel in the commit's user metadata, from where a later run takes them if the manifest wasn't told.
+Delta keeps the number of the last commit of each application id, and skips a write whose number isn't
+greater. The number belongs to an item's revision and is the same for each attempt at it. The commit's user
+metadata holds the metrics and the rest of the token. If a run dies before it has recorded them in the
+manifest, the next run reads them from there.
 
 Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.md`, "State" (Processed).
 """
@@ -42,7 +43,7 @@ _NUMBER = "spark.databricks.delta.write.txnVersion"
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 FEW = 20
-"""Commits in which a recent one is looked for before all are read."""
+"""Number of latest commits that are searched before the whole history is read."""
 
 STRICT = {
     # Casts and arithmetic fail instead of giving null, and no result depends on where it is computed.
@@ -52,7 +53,7 @@ STRICT = {
     # Texts like ${env:HOME} in expressions and names are texts.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Damaged and missing files are errors, whatever the user's settings say.
+    # Damaged and missing files are errors, even if the user's settings ignore them.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     # Old dates are read as they were written, not shifted to another calendar.
@@ -60,22 +61,22 @@ STRICT = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
     "spark.databricks.delta.dynamicPartitionOverwrite.enabled": "true",
-    # What is merged was put down just before; Delta would put it down once more.
+    # The source of a merge has just been materialized; Delta would materialize it again.
     "spark.databricks.delta.merge.materializeSource": "none",
-    # With it each join has Delta look for files in which no key is null, and a filter by a hash of many
-    # columns takes minutes to plan.
+    # With it, Delta looks for files without null keys at each join, and planning a filter by a hash of many
+    # columns takes minutes.
     "spark.sql.constraintPropagation.enabled": "false",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a commit is made for.
+    """The identity of a data commit, and what is stored with it.
 
     Attributes:
-        app_id: Of the application; one for each table and entity.
-        number: Of the item's revision.
-        content: Kept in the commit, JSON-able: item, revision, run, record, metrics, watermarks.
+        app_id: The application id, one for each table and entity.
+        number: The number of the item's revision.
+        content: What the commit stores, as JSON: item, revision, run, record, metrics, watermarks.
     """
 
     app_id: str
@@ -90,14 +91,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class LandedCommit:
-    """A commit that landed; its version is None and its content empty where the log has forgotten it."""
+    """A commit that is in the table; if the log no longer has it, version is None and content is empty."""
 
     version: int | None
     content: Mapping[str, Any]
 
 
 def strict_session(lake: Lake) -> SparkSession:
-    """Return a session of its own in which processing means the same whatever the user's settings are."""
+    """Return a new session in which processing gives the same results whatever the user's settings are."""
     session = lake.new_session()
     for key, value in STRICT.items():
         session.conf.set(key, value)
@@ -106,7 +107,7 @@ def strict_session(lake: Lake) -> SparkSession:
 
 @contextmanager
 def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
-    """Let every Delta commit of the session carry the token meanwhile, and none afterwards."""
+    """Let each Delta commit of the session carry the token in the block, and none afterwards."""
     values = {_APP: token.app_id, _NUMBER: str(token.number), _METADATA: token.text}
     left = [key for key in values if session.conf.get(key, None) is not None]
     if left:
@@ -121,10 +122,10 @@ def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
 
 
 def find_commit(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
-    """Return the commit with that number, or None where the table has none.
+    """Return the commit with that number, or None if it isn't in the table and may still be made.
 
     Raises:
-        CommitTooLate: The table holds a later number: a commit with this one would be left out silently.
+        CommitTooLate: The table holds a later number; Delta would silently skip a commit with this one.
     """
     last = last_commit_number(lake, address, app_id)
     if last is None or last < number:
@@ -135,21 +136,21 @@ def find_commit(lake: Lake, address: Address, app_id: str, number: int) -> Lande
     if last == number:
         return LandedCommit(None, {})
     raise CommitTooLate(
-        f"{address} already holds commit {last} of {app_id}; {number} would come too late, and the table's "
-        "log doesn't rule out that the slice is in it",
-        remedy="Look whether the slice's rows are in the table: if they are, resolve and skip the item; if "
+        f"{address} already holds commit {last} of {app_id}, so that {number} is too late, and the table's "
+        "log doesn't rule out that it holds the slice",
+        remedy="Check whether the slice's rows are in the table: if they are, resolve and skip the item; if "
         "not, requeue it, which gives it a new number.",
         details={"address": str(address), "last": last, "number": number},
     )
 
 
 def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_id: str) -> bool:
-    """Return whether no commit with an item's number is in the table, and for certain none ever will be.
+    """Return whether it is certain that no commit with an item's number is in the table or ever will be.
 
-    Delta refuses it once there is a later one. An application's numbers grow with the table's versions: had
-    the commit landed, a log that goes back to a smaller number, or to the table's beginning, would have it.
-    A clone brings numbers without their commits, so that its beginning says nothing. A later commit of the
-    item itself says that whoever gave the number, an older copy of the manifest, doesn't know the last one.
+    Delta skips a commit once the table has a later number. An application's numbers grow with the table's
+    versions: a log that goes back to a smaller number, or to the table's first version, would show the commit
+    if it had been made. A clone has numbers without their commits, so that its first version proves nothing.
+    A later commit of the same item means that the number comes from an outdated copy of the manifest.
     """
     last = last_commit_number(lake, address, app_id)
     if last is None or last <= number:
@@ -177,10 +178,10 @@ class Commit:
     """One commit of a table's log.
 
     Attributes:
-        at: When, as the log says; None where it doesn't.
-        operation: What Delta calls it: MERGE, WRITE, RESTORE, …
-        parameters: Of the operation.
-        content: What its token carries; empty for commits of others.
+        at: Its time; None if the log has none.
+        operation: Delta's name for it: MERGE, WRITE, RESTORE, …
+        parameters: Parameters of the operation.
+        content: What its token stores; empty for commits that Lakewright didn't make.
     """
 
     version: int
@@ -191,7 +192,7 @@ class Commit:
 
 
 def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
-    """Return the commits that the table's log still knows, oldest first."""
+    """Return the commits that the table's log still has, oldest first."""
     return tuple(sorted(map(_commit, _history(lake, address, None)), key=lambda commit: commit.version))
 
 

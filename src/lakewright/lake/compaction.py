@@ -1,6 +1,6 @@
-"""Compaction of Delta tables: what shape a table is in, and small files and marked rows done away with.
+"""Compaction of Delta tables: small files are merged, and rows marked as deleted are removed from files.
 
-Rows stay as they are: Delta marks the commit as one that changes no data.
+The table keeps its rows: Delta marks the commit as one that changes no data.
 
 Source: Delta's documentation, "Optimizations" and "Remove unused data files".
 """
@@ -34,13 +34,13 @@ _OPTIMIZE = "spark.databricks.delta.optimize"
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What a table's rows lie in.
+    """The files that hold a table's rows.
 
     Attributes:
-        files: Live data files.
-        small_files: Those below the wanted size, in the partition that has most of them.
-        size: Of all live files, in bytes.
-        marked: Part of the rows in them that deletion vectors mark as gone; None where that isn't known.
+        files: Number of live data files.
+        small_files: Number of files below the wanted size, in the partition that has most of them.
+        size: Size of all live files, in bytes.
+        marked: Share of their rows that deletion vectors mark as deleted; None if unknown.
     """
 
     files: int
@@ -49,7 +49,7 @@ class TableShape:
     marked: float | None
 
     def reasons(self, wanted: Maintenance) -> tuple[str, ...]:
-        """Return why the table should be compacted; none where its shape will do."""
+        """Return the reasons to compact the table; none if there is no need."""
         found = []
         if self.small_files >= wanted.small_files:
             found.append(f"{self.small_files} files below {wanted.file_mib} MiB")
@@ -60,14 +60,14 @@ class TableShape:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What a compaction did: files that went, and that came in their place."""
+    """The result of a compaction: how many files it removed, and how many it added in their place."""
 
     removed: int
     added: int
 
 
 def observe_shape(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
-    """Return the shape a table is in, or None where there is none."""
+    """Return the shape of a table, or None if there is no table."""
     path = local_table_path(lake, address)
     if path is None:
         return _shape_with_spark(lake, address, wanted)
@@ -93,7 +93,7 @@ def _shape(table: DeltaFile, path: Path, file_bytes: int) -> TableShape:
 
 
 def _marked(path: Path, version: int, rows: list[int | None]) -> float | None:
-    """The part of the rows that is marked, from the checksum that Delta writes beside each commit."""
+    """Return the share of rows that is marked, by the checksum file that Delta writes next to each commit."""
     file = path / "_delta_log" / f"{version:020}.crc"
     try:
         marked = json.loads(file.read_bytes()).get("numDeletedRecordsOpt")
@@ -104,7 +104,7 @@ def _marked(path: Path, version: int, rows: list[int | None]) -> float | None:
 
 
 def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
-    """The shape by the table's sums alone: all its files count as small if they are so on average."""
+    """Return the shape by the table's totals: all files count as small if they are small on average."""
     from delta.tables import DeltaTable
 
     spark = lake.spark
@@ -123,13 +123,13 @@ def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> Tabl
 
 
 def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str, Any]) -> CompactionResult:
-    """Return what was compacted: small files, and files of which too many rows are marked; one commit.
+    """Compact small files, and files with too many marked rows, in one commit.
 
     Args:
         lake: The lake.
         address: The table.
-        wanted: The sizes.
-        note: Kept in the commit.
+        wanted: The limits above which to compact.
+        note: Stored in the commit, as JSON.
     """
     session = lake.new_session()
     conf = {
@@ -150,6 +150,6 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
 
 
 def vacuum(lake: Lake, address: Address) -> None:
-    """Remove files that no version within the table's retention needs; never younger ones."""
+    """Remove files that no version within the table's retention period needs."""
     session: SparkSession = lake.new_session()
     delta_table(session, address).vacuum()

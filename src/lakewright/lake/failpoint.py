@@ -1,7 +1,7 @@
-"""Places at which a test can make a process die, stand still or fail, to see what is left behind.
+"""Points in the code at which a test can kill, stop or fail the process, to see what is left behind.
 
 The environment variable `LAKEWRIGHT_FAILPOINT` names one: `before_commit`, `after_commit:kill`,
-`after_lock:stop`, `before_processed:raise`. Without it nothing happens.
+`after_lock:stop`, `before_processed:raise`. Without the variable nothing happens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FAILPOINT = "LAKEWRIGHT_FAILPOINT"
 
 
 def reach_failpoint(name: str) -> None:
-    """Go on, unless the environment says that this process ends here, or stands still until SIGCONT.
+    """Kill, stop or fail this process if the environment names this point; a stopped one waits for SIGCONT.
 
     Raises:
         OSError: The environment asks for a failure here.
@@ -26,6 +26,6 @@ def reach_failpoint(name: str) -> None:
     if how == "raise":
         raise OSError(f"failpoint {name}")
     if how == "stop":
-        del os.environ[FAILPOINT]  # it stands still once, not at every slice
-    # Sent to this thread, not to the process, whose other threads would let this one go on for a moment.
+        del os.environ[FAILPOINT]  # it stops once, not at every slice
+    # Sent to this thread: a signal to the process may reach another thread, and this one would go on.
     signal.raise_signal(signal.SIGSTOP if how == "stop" else signal.SIGKILL)

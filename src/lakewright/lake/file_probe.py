@@ -1,4 +1,4 @@
-"""Files looked into without Spark: whether one holds any row, and how the lines of a CSV file end.
+"""Facts about a file found without Spark: whether it holds any row, and how the lines of a CSV file end.
 
 Source: RFC 4180, section 2 (fields in quotes may hold line breaks, and quotes that are doubled).
 """
@@ -37,9 +37,9 @@ _PART = re.compile(
 
 
 def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
-    """Return whether a file holds a row; one that can't be looked into does, if it isn't empty.
+    """Return whether a file holds a row; a file that can't be examined does unless it is empty.
 
-    A CSV file that holds nothing but its header has no rows.
+    A CSV file with only a header has no rows.
     """
     if file.stat().st_size == 0:
         return False
@@ -51,18 +51,18 @@ def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
     try:
         return _has_lines(file, 2 if file_format == "csv" and header else 1)
     except (OSError, EOFError, lzma.LZMAError):
-        return True  # damaged: reading it says so
+        return True  # it is damaged, and reading it raises the error
 
 
 def _has_parquet_rows(file: Path) -> bool:
     try:
         return count_rows(file) > 0
     except ValueError:
-        return True  # damaged: reading it says so
+        return True  # it is damaged, and reading it raises the error
 
 
 def _has_lines(file: Path, wanted: int) -> bool:
-    """Return whether there are that many lines with anything in them; long lines are not held in memory."""
+    """Return whether a file has that many lines that aren't blank; it is read in blocks, not by lines."""
     found, is_blank = 0, True
     stream = _open(file)
     if stream is None:
@@ -80,13 +80,13 @@ def _has_lines(file: Path, wanted: int) -> bool:
 
 
 def quoted_line_ends(path: Path) -> frozenset[str] | None:
-    """Return the ways in which lines end in a file with line breaks inside quotes; none without such breaks.
+    """Return the line endings of a CSV file with line breaks inside quotes; none if it has no such breaks.
 
-    None where the file can't be looked into. A quote in a field that doesn't begin with one is a character
-    like any other.
+    Return None if the file can't be examined. A quote is an ordinary character in a field that doesn't begin
+    with one.
 
     Raises:
-        ValueError: A quote is never closed, or in the middle of its field.
+        ValueError: A quote is never closed, or closes in the middle of its field.
     """
     try:
         stream = _open(path)
@@ -105,7 +105,7 @@ def quoted_line_ends(path: Path) -> frozenset[str] | None:
 
 
 def _has_odd_lines(stream: IO[bytes]) -> bool:
-    """Whether a line has quotes that aren't in pairs, or a carriage return in it; the faster test by far."""
+    """Return whether a line has an odd number of quotes, or a carriage return inside; a fast first test."""
     return any(line.count(b'"') % 2 or line.find(b"\r", 0, -2) >= 0 for line in stream)
 
 
@@ -126,7 +126,7 @@ def _line_ends(content: mmap.mmap) -> frozenset[str]:
 
 
 def _open(file: Path) -> IO[bytes] | None:
-    """Return a file's content, unpacked as its name says, or None if it is packed in a way unknown here."""
+    """Open a file, decompressed by its suffix; return None if Python can't decompress it."""
     if file.suffix in _OTHER_COMPRESSIONS:
         return None
     opener = _OPENERS.get(file.suffix, open)

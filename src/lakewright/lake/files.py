@@ -1,6 +1,7 @@
-"""Folders and files of the lake: listed, renamed and removed without Spark where they are local.
+"""Folders and files of the lake: listed, renamed and removed.
 
-Elsewhere (`s3a://`, `hdfs://`, …) Hadoop's file systems do the same through the session.
+Local ones need no Spark. On other systems (`s3a://`, `hdfs://`, …) Hadoop's file systems are used, through
+the session.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ __all__ = [
     "replace_folder",
 ]
 
+# Arguments of Linux's renameat2: AT_FDCWD (paths are relative to the working directory) and RENAME_EXCHANGE.
 _AT_CURRENT_FOLDER = -100
 _EXCHANGE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file that readers see.
+    """One file that Spark's readers read.
 
     Attributes:
         name: Its path below the folder that was listed, with `/` between levels.
@@ -50,39 +52,39 @@ class Files(Protocol):
     """A file system; paths are local paths or URIs."""
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         ...
 
     def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, by name; none where nothing is.
+        """Yield the files at or below `path`, sorted by name; none if it doesn't exist.
 
-        Left out is what Spark's readers leave out too: names that start with `_` or `.`, but for `_` in the
-        name of a partition's folder (`_year=2022`).
+        Like Spark's readers, this skips names that start with `.`, and those that start with `_` unless they
+        name the folder of a partition (`_year=2022`).
         """
         ...
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the paths that a pattern with `*`, `?` and `[…]` finds, sorted; a plain path itself."""
+        """Return the paths that match a pattern with `*`, `?` and `[…]`, sorted; an existing path matches."""
         ...
 
     def make_folder(self, path: str) -> None:
-        """Make sure that a folder is there, with its parents."""
+        """Create a folder and its parents, unless they exist."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name, which must be free; parents are made."""
+        """Rename a file or folder to a path that doesn't exist yet; its parents are created."""
         ...
 
     def exchange(self, one: str, other: str) -> bool:
-        """Let two folders change names at once, or return False where that can't be done."""
+        """Swap two folders atomically; return False if the system can't."""
         ...
 
     def link(self, source: str, target: str) -> bool:
-        """Make a file readable under a second name as well, or return False where that can't be done."""
+        """Give a file a second name (a hard link); return False if the system can't."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a folder and everything below it; nothing happens where nothing is."""
+        """Remove a file, or a folder and everything below it, if it exists."""
         ...
 
 
@@ -92,10 +94,10 @@ def files_at(path: str, lake: Lake) -> Files:
 
 
 def replace_folder(files: Files, staged: str, target: str) -> None:
-    """Let `target` hold what `staged` held, at once where the system can exchange names; the former is gone.
+    """Replace the folder `target` by the folder `staged`, atomically if the system can swap folders.
 
-    Where it can't, a reader finds nothing for a moment, never a half. What a crash in that moment left under
-    the name of the former content is put back by the next call.
+    Otherwise readers find no folder for a moment, but never an incomplete one. If a crash in that moment
+    leaves the former content under another name, the next call restores it.
     """
     folder, name = parent(target)
     former = join(folder, f".{name}.former")
@@ -113,7 +115,7 @@ def replace_folder(files: Files, staged: str, target: str) -> None:
 
 
 def append_folder(files: Files, staged: str, target: str) -> None:
-    """Let `target` hold what both folders held, at once where files can be linked, else file by file."""
+    """Move the files of `staged` into `target`: atomically if files can be linked, otherwise one by one."""
     if not files.exists(target):
         files.rename(staged, target)
         return
@@ -134,11 +136,11 @@ class LocalFiles:
     """Files of this machine."""
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         return _local(path).exists()
 
     def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, by name."""
+        """Yield the files at or below `path`, sorted by name."""
         root = _local(path)
         if root.is_file():
             yield _entry(root, root.name)
@@ -151,22 +153,22 @@ class LocalFiles:
                     yield _entry(file, file.relative_to(root).as_posix())
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the paths that a pattern finds, sorted."""
+        """Return the paths that match a pattern, sorted."""
         if _local(pattern).exists():
             return [pattern]  # `[` and the like are part of its name
         return sorted(glob.glob(str(_local(pattern))))  # noqa: PTH207 - Path.glob refuses absolute patterns
 
     def make_folder(self, path: str) -> None:
-        """Make sure that a folder is there, with its parents."""
+        """Create a folder and its parents, unless they exist."""
         _local(path).mkdir(parents=True, exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name, which must be free; parents are made."""
+        """Rename a file or folder to a path that doesn't exist yet; its parents are created."""
         _local(target).parent.mkdir(parents=True, exist_ok=True)
         _local(source).rename(_local(target))
 
     def exchange(self, one: str, other: str) -> bool:
-        """Let two folders change names at once, or return False where that can't be done."""
+        """Swap two folders atomically; return False if the system can't."""
         rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # Linux has it, others don't
         if rename is None:
             return False
@@ -174,7 +176,7 @@ class LocalFiles:
         return bool(rename(_AT_CURRENT_FOLDER, names[0], _AT_CURRENT_FOLDER, names[1], _EXCHANGE) == 0)
 
     def link(self, source: str, target: str) -> bool:
-        """Make a file readable under a second name as well, or return False where that can't be done."""
+        """Give a file a second name (a hard link); return False if the system can't."""
         try:
             _local(target).hardlink_to(_local(source))
         except OSError:
@@ -202,12 +204,12 @@ class HadoopFiles:
         return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         system, place = self._at(path)
         return bool(system.exists(place))
 
     def listed(self, path: str) -> Iterator[FileEntry]:
-        """Yield the files at or below `path`, by name."""
+        """Yield the files at or below `path`, sorted by name."""
         system, place = self._at(path)
         if not system.exists(place):
             return
@@ -223,31 +225,31 @@ class HadoopFiles:
         yield from sorted(entries, key=lambda entry: entry.name)
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the paths that a pattern finds, sorted."""
+        """Return the paths that match a pattern, sorted."""
         system, place = self._at(pattern)
         if system.exists(place):
             return [pattern]
         return sorted(str(status.getPath()) for status in system.globStatus(place) or ())
 
     def make_folder(self, path: str) -> None:
-        """Make sure that a folder is there, with its parents."""
+        """Create a folder and its parents, unless they exist."""
         system, place = self._at(path)
         system.mkdirs(place)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name, which must be free; parents are made."""
+        """Rename a file or folder to a path that doesn't exist yet; its parents are created."""
         system, place = self._at(source)
         _, goal = self._at(target)
         system.mkdirs(goal.getParent())
         if not system.rename(place, goal):
             raise OSError(f"{source} can't be renamed to {target}")
 
-    def exchange(self, one: str, other: str) -> bool:  # noqa: ARG002 - no system of Hadoop's has it
-        """Return False: Hadoop knows no exchange of names."""
+    def exchange(self, one: str, other: str) -> bool:  # noqa: ARG002 - Hadoop can't
+        """Return False: Hadoop can't swap folders."""
         return False
 
-    def link(self, source: str, target: str) -> bool:  # noqa: ARG002 - no system of Hadoop's has it
-        """Return False: Hadoop knows no links."""
+    def link(self, source: str, target: str) -> bool:  # noqa: ARG002 - Hadoop can't
+        """Return False: Hadoop has no links."""
         return False
 
     def remove(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The lake: where its places are, and one Spark session that starts when it is first needed."""
+"""The lake of a project: its settings, and one Spark session that starts when it is first needed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class Closeable(Protocol):
-    """What holds something open."""
+    """A resource that must be closed."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release what it holds."""
         ...
 
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Closeable)
 
 _PATIENCE = 2.0
-"""Seconds to wait for a thread that starts the session."""
+"""Seconds that `stop` waits for a thread that is starting the session."""
 
 
 def _nothing() -> None:
@@ -42,13 +42,13 @@ def _nothing() -> None:
 
 
 class Lake:
-    """The lake's places, and the session that all of a run shares.
+    """The lake's settings, and the session that all of a run shares.
 
     Attributes:
         settings: What the project's `lake:` section declares.
         session: The settings of the session.
         sessions: Starts and stops the session.
-        redirect: Tells where a place is: there, unless it is redirect for a test.
+        redirect: Maps a location to where its files are: elsewhere during a test of the project.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Lake:
         self.sessions = OwnSession() if sessions is None else sessions
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
-        self._keeping = threading.Lock()
-        self._work = _Work()
-        self._seen: dict[Hashable, Any] | None = None
+        self._kept_lock = threading.Lock()
+        self._thread = _ThreadState()
+        self._observations: dict[Hashable, Any] | None = None
         self._kept: dict[Hashable, Closeable] = {}
 
     @property
@@ -98,7 +98,7 @@ class Lake:
         with self._lock:
             if self._spark is None:
                 self._spark = self.sessions.start(self.session)
-            self._mark(self._spark)
+            self._tag(self._spark)
             return self._spark
 
     def new_session(self) -> SparkSession:
@@ -107,25 +107,25 @@ class Lake:
 
     @contextmanager
     def observing(self) -> Iterator[None]:
-        """Have things be looked at once while inside, where nothing is written."""
-        self._seen = {}
+        """Cache what `observed` returns, for a block in which nothing is written."""
+        self._observations = {}
         try:
             yield
         finally:
-            self._seen = None
+            self._observations = None
 
-    def observed(self, thing: Hashable, look: Callable[[], T]) -> T:
-        """Return what looking at a thing gives: anew, or within `observing` what it gave before."""
-        if self._seen is None:
-            return look()
-        if thing not in self._seen:
-            self._seen[thing] = look()
-        found: T = self._seen[thing]
+    def observed(self, thing: Hashable, observe: Callable[[], T]) -> T:
+        """Return an observation of a thing: a new one, or within `observing` the one made before."""
+        if self._observations is None:
+            return observe()
+        if thing not in self._observations:
+            self._observations[thing] = observe()
+        found: T = self._observations[thing]
         return found
 
     def keep_open(self, key: Hashable, make: Callable[[], C]) -> C:
-        """Return what was made under a key before, or make it; it is closed when the lake is let go."""
-        with self._keeping:
+        """Return the resource kept under a key, which is made on first use and closed by `stop`."""
+        with self._kept_lock:
             found = self._kept.get(key)
             if found is None:
                 found = self._kept[key] = make()
@@ -133,30 +133,30 @@ class Lake:
 
     @contextmanager
     def tagging_jobs(self, tag: str) -> Iterator[None]:
-        """Have the Spark jobs that this thread starts inside carry a tag, for `cancel_jobs`.
+        """Tag the Spark jobs that this thread starts in the block, so that `cancel_jobs` can find them.
 
-        Threads share Spark fairly: each has a pool of its own. Nothing is marked on Spark Connect, whose
-        sessions can't see each other's jobs.
+        Each thread has a scheduler pool of its own, so that threads share Spark fairly. On Spark Connect
+        nothing is tagged: its sessions can't see each other's jobs.
         """
-        self._work.tag, self._work.is_marked = tag, False
+        self._thread.tag, self._thread.is_tagged = tag, False
         if self._spark is not None:
-            self._mark(self._spark)
+            self._tag(self._spark)
         try:
             yield
         finally:
-            self._work.tag = None
-            if self._work.is_marked and self._spark is not None:
-                self._unmark(self._spark, tag)
+            self._thread.tag = None
+            if self._thread.is_tagged and self._spark is not None:
+                self._untag(self._spark, tag)
 
-    def _mark(self, spark: SparkSession) -> None:
-        tag = self._work.tag
-        if tag is None or self._work.is_marked or self._is_remote:
+    def _tag(self, spark: SparkSession) -> None:
+        tag = self._thread.tag
+        if tag is None or self._thread.is_tagged or self._is_remote:
             return
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
         spark.sparkContext.addJobTag(tag)
-        self._work.is_marked = True
+        self._thread.is_tagged = True
 
-    def _unmark(self, spark: SparkSession, tag: str) -> None:
+    def _untag(self, spark: SparkSession, tag: str) -> None:
         try:
             spark.sparkContext.removeJobTag(tag)
         except Exception as error:
@@ -164,8 +164,8 @@ class Lake:
                 raise
 
     def cancel_jobs(self, tag: str | None = None) -> None:
-        """End the Spark jobs that carry a tag, or all; whoever waits for them gets an error."""
-        # Not under the lock: whoever starts the session holds it for seconds.
+        """Cancel the Spark jobs with a tag, or all; the threads that wait for them get an error."""
+        # Without the lock, which a thread that starts the session holds for seconds.
         spark = self._spark
         if spark is None or self._is_remote:
             return
@@ -176,24 +176,24 @@ class Lake:
 
     @contextmanager
     def checking_commits(self, check: Callable[[], None]) -> Iterator[None]:
-        """Have what this thread writes inside be refused by `check`, which raises, before readers see it."""
-        before, self._work.check = self._work.check, check
+        """Let `check_commit` call `check`, which raises to refuse a commit, for this thread in the block."""
+        before, self._thread.check = self._thread.check, check
         try:
             yield
         finally:
-            self._work.check = before
+            self._thread.check = before
 
     def check_commit(self) -> None:
-        """Return where nothing speaks against putting what was written where readers see it.
+        """Raise unless this thread may still make visible to readers what it has written.
 
         Raises:
-            LeaseLost: Somebody else may be writing the same by now.
+            LeaseLost: The lease is lost, so that another run may be writing the same thing.
         """
-        self._work.check()
+        self._thread.check()
 
     def job_canceller(self) -> Callable[[], None]:
-        """Return what ends the Spark jobs that this thread is at, for another thread to call."""
-        tag = self._work.tag
+        """Return a function that cancels this thread's Spark jobs, for another thread to call."""
+        tag = self._thread.tag
         return _nothing if tag is None else lambda: self.cancel_jobs(tag)
 
     @property
@@ -202,7 +202,7 @@ class Lake:
 
     def stop(self) -> None:
         """End the session, if it was started, and close what is kept; the next use starts another."""
-        with self._keeping:
+        with self._kept_lock:
             while self._kept:
                 self._kept.popitem()[1].close()
         # One that is only being started can't be ended; its JVM ends with this process.
@@ -220,9 +220,9 @@ class Lake:
             log.warning("the Spark session had ended already: %s", error)
 
 
-class _Work(threading.local):
-    """What a thread is at: the tag of its Spark jobs, whether Spark knows it, and what checks its commits."""
+class _ThreadState(threading.local):
+    """State of a thread: the tag of its Spark jobs, whether Spark has it, and the check of its commits."""
 
     tag: str | None = None
-    is_marked: bool = False
+    is_tagged: bool = False
     check: Callable[[], None] = staticmethod(_nothing)

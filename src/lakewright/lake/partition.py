@@ -1,6 +1,6 @@
-"""Partitions: the columns that divide a relation, values of them, and folders named after them.
+"""Partitions of a relation: their columns, values and folders.
 
-Values are texts in one canonical form for each type, so that equal partitions have equal texts.
+Values are texts in a canonical form of their type, so that equal partitions have equal texts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Selection: TypeAlias = dict[str, PartitionRange | Listed[str]]
 def expand_selection(
     columns: Sequence[PartitionField], selection: Mapping[str, PartitionRange | tuple[str, ...]]
 ) -> tuple[dict[str, str], ...]:
-    """Return every combination of the selected values, in the order of the columns; none selected gives none.
+    """Return every combination of the selected values, in the order of the columns; none if none is selected.
 
     Raises:
         SpecError: A column isn't one of the relation's, or a value isn't of its type.
@@ -83,7 +83,7 @@ def expand_selection(
 
 
 def canonical_partition(columns: Sequence[PartitionField], partition: Partition) -> dict[str, str]:
-    """Return the partition with the relation's spelling of its columns and the canonical texts of its values.
+    """Return the partition with its columns spelled as in the relation and its values in canonical form.
 
     Raises:
         SpecError: A column isn't one of the relation's, or a value isn't of its type.
@@ -93,13 +93,13 @@ def canonical_partition(columns: Sequence[PartitionField], partition: Partition)
 
 
 def typed_partition(columns: Iterable[PartitionField], partition: Partition) -> dict[str, Value]:
-    """Return the values as their types say: a date as a date, so that a pattern can format it."""
+    """Return the values converted to their types, so that a pattern can format them."""
     types = {field.name: field.value_type for field in columns}
     return {name: parse_value(types[name], text) for name, text in partition.items()}
 
 
 def typed_columns(columns: Iterable[PartitionField], partition: Partition) -> dict[str, Column]:
-    """Return the values as columns of their types."""
+    """Return the values as literal columns of their types."""
     from lakewright.lake.columns import cast_column, literal
 
     types = {field.name: field.type for field in columns}
@@ -107,7 +107,7 @@ def typed_columns(columns: Iterable[PartitionField], partition: Partition) -> di
 
 
 def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[Partition]) -> Column:
-    """Return the condition that a row is in one of the partitions; values are compared as their types say."""
+    """Return the condition that a row is in one of the partitions; values are compared in their types."""
     from lakewright.lake.columns import column
 
     fields = list(columns)
@@ -119,7 +119,7 @@ def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[
 
 
 def partition_sql(columns: Iterable[PartitionField], partition: Partition) -> str | None:
-    """Return the condition that a row is in the partition as SQL with literals; None for the whole."""
+    """Return the SQL condition that a row is in the partition; None for the whole relation."""
     types = {field.name: field.type.ddl for field in columns}
     conditions = [f"{name_sql(name)} = {_literal_sql(types[name], text)}" for name, text in partition.items()]
     return " AND ".join(conditions) or None
@@ -144,7 +144,7 @@ def partition_folder(partition: Partition) -> str:
 
 
 def partition_of_folder(folder: str) -> dict[str, str]:
-    """Return the values that a partition's folder names; the inverse of `partition_folder`."""
+    """Return the values in the name of a partition's folder; the inverse of `partition_folder`."""
     pairs = (part.partition("=") for part in folder.split("/") if "=" in part)
     return {unquote(name): "" if value == _NULL else unquote(value) for name, _, value in pairs}
 
@@ -159,8 +159,9 @@ def _fields(columns: Sequence[PartitionField], names: Iterable[str]) -> dict[str
     for lower, name in written.items():
         if lower not in by_name:
             raise SpecError.of(
-                f"{name!r} is no partition column",
-                remedy=suggestion(name, [field.name for field in columns]) or "The relation has none.",
+                f"{name!r} is not a partition column",
+                remedy=suggestion(name, [field.name for field in columns])
+                or "The relation has no partition columns.",
             )
     return {written[field.name.lower()]: field for field in columns if field.name.lower() in written}
 

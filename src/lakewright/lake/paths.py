@@ -10,7 +10,7 @@ __all__ = ["join", "local_path", "parent"]
 
 
 def local_path(path: str) -> Path | None:
-    """Return the path on this machine, or None if the path is a URI of another system.
+    """Return the path on this machine, or None if it is a URI of another system.
 
     Example:
         >>> local_path("file:///lake/a%20b"), local_path("s3a://bucket/x")
@@ -22,7 +22,7 @@ def local_path(path: str) -> Path | None:
 
 
 def join(base: str, *names: str) -> str:
-    """Return the path of something below `base`.
+    """Return a path below `base`.
 
     Example:
         >>> join("s3a://bucket/lake/", "x", "y=1")
@@ -32,7 +32,7 @@ def join(base: str, *names: str) -> str:
 
 
 def parent(path: str) -> tuple[str, str]:
-    """Return the folder that holds a path, and the path's last name.
+    """Return the folder that contains a path, and the last part of the path.
 
     Example:
         >>> parent("/lake/x/")

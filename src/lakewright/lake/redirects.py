@@ -1,4 +1,4 @@
-"""Places that are elsewhere while a test of the project runs."""
+"""Locations whose files are elsewhere while a test of the project runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Redirects"]
 
 @dataclass(frozen=True, slots=True)
 class Redirects:
-    """Which places are moved, and below which folder they are then.
+    """The locations that are redirected, and the folder that they are redirected to.
 
     Attributes:
-        folder: Whatever is written lies below it, each place under its own path.
-        roots: Places that are moved, with all that is inside of them and all that they are inside of.
+        folder: The folder that receives all that is written, each location under its own path.
+        roots: Redirected locations; whatever contains one or lies in one is redirected too.
     """
 
     folder: Path
@@ -26,11 +26,11 @@ class Redirects:
 
     @classmethod
     def of(cls, folder: Path, places: Iterable[str]) -> Redirects:
-        """Return the redirects of some places, local paths or URIs."""
+        """Return redirects of these locations, which are local paths or URIs."""
         return cls(folder, frozenset(Resource.file(_plain(place)) for place in places))
 
     def __call__(self, place: str) -> str:
-        """Return where a place is: a local path in the folder if it is moved.
+        """Return where a location is: a local path in the folder if it is redirected, otherwise itself.
 
         Example:
             >>> redirects = Redirects.of(Path("/tmp/t"), ["/lake/gold", "s3a://bucket/x"])
@@ -38,11 +38,11 @@ class Redirects:
             ('/tmp/t/lake/gold/prices', '/lake/raw', '/tmp/t/s3a/bucket/x/y')
         """
         wanted = Resource.file(_plain(place))
-        is_moved = any(root.intersects(wanted) for root in self.roots)
-        return self.inside(place) if is_moved else place
+        is_redirected = any(root.intersects(wanted) for root in self.roots)
+        return self.inside(place) if is_redirected else place
 
     def inside(self, place: str) -> str:
-        """Return the path that a place has in the folder."""
+        """Return the path of a location in the folder."""
         scheme, _, rest = place.rpartition("://")
         path = normpath(f"/{scheme}/{rest.lstrip('/')}") if scheme else normpath(f"/{place.lstrip('/')}")
         return f"{self.folder}{path.rstrip('/')}"

@@ -1,4 +1,4 @@
-"""How two lists of columns, or two types, differ."""
+"""Differences between two lists of columns, and between two types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SchemaRules", "fits", "schema_differences"]
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """What counts as a difference, apart from columns that one side lacks."""
+    """What counts as a difference, besides columns that only one side has."""
 
     types: bool = True
     nullability: bool = True
@@ -25,7 +25,7 @@ class SchemaRules:
 def schema_differences(
     actual: Sequence[Field], expected: Sequence[Field], rules: SchemaRules
 ) -> tuple[str, ...]:
-    """Return what is different about the actual columns, one text each; none where they are as expected."""
+    """Return a text for each difference of the actual columns from the expected ones."""
     present = {_key(field, rules): field for field in actual}
     wanted = {_key(field, rules): field for field in expected}
     found = [f"column {wanted[key].name} is missing" for key in wanted if key not in present]
@@ -53,7 +53,7 @@ def _differences(actual: Field, expected: Field, rules: SchemaRules) -> list[str
 
 
 def fits(narrow: Type, wide: Type) -> bool:
-    """Return whether every value of one type has its place in the other.
+    """Return whether a type can hold every value of a narrower one without loss.
 
     Example:
         >>> fits(Scalar("int"), Scalar("bigint")), fits(Scalar("bigint"), Scalar("int"))

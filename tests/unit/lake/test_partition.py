@@ -50,7 +50,7 @@ def test_equal_partitions_have_equal_texts(field: PartitionField, text: str, exp
 @pytest.mark.parametrize(
     ("partition", "message"),
     [
-        ({"days": "2022-01-01"}, "'days' is no partition column"),
+        ({"days": "2022-01-01"}, "'days' is not a partition column"),
         ({"day": "soon"}, "partition column day: 'soon' is not a date"),
     ],
 )

@@ -74,7 +74,7 @@ def test_resources_of_partitions_are_parts_of_the_whole(tmp_path: Path) -> None:
 
 def test_a_column_that_divides_nothing_is_refused(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path, FILES)
-    with pytest.raises(SpecError, match="'codes' is no partition column"):
+    with pytest.raises(SpecError, match="'codes' is not a partition column"):
         relation(workspace, "divided").place(workspace, {"codes": "x"})
     with pytest.raises(SpecError, match="partition column day"):
         relation(workspace, "divided").place(workspace, {"day": "yesterday"})

@@ -146,7 +146,7 @@ class Engine:
     def __init__(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ends = threading.Event()
         self.tags: list[str | None] = []
-        monkeypatch.setattr(type(bench.lake), "cancel", self.cancel)
+        monkeypatch.setattr(type(bench.lake), "cancel_jobs", self.cancel)
 
     def cancel(self, tag: str | None = None) -> None:
         self.tags.append(tag)
