@@ -21,8 +21,8 @@ from lakewright.plan.step import Plan
 from lakewright.run.attempts import Attempts
 from lakewright.run.contexts import Contexts
 from lakewright.run.execute import Interruption, Listener, Runner, execute
-from lakewright.run.hooks.announce import About, Announcer
-from lakewright.run.hooks.messenger import Messenger
+from lakewright.run.hooks.call_queue import CallQueue
+from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.metrics import Published
 from lakewright.run.planning import Planning
 from lakewright.run.publish import Publisher
@@ -97,7 +97,7 @@ class JobRun:
             facts={**facts, **asked},
         )
         run = self.journal.start_run(run, tuple(notes(run, plan)))
-        announcer = self._announcer(job, plan, contexts, run)
+        announcer = self._notifier(job, plan, contexts, run)
         recorder = Recorder(self.journal, run, plan, [listener, *([announcer] if announcer else [])])
         runner = self._runner(run, contexts, recorder, interruption)
         with announcer or nullcontext():
@@ -138,7 +138,7 @@ class JobRun:
         planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
         return planning.plan(self.project.job(self.request.job))
 
-    def _announcer(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> Announcer | None:
+    def _notifier(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> HookNotifier | None:
         if not job.hooks:
             return None
         of_job = self.project.scope.instance(job.environment)
@@ -147,7 +147,7 @@ class JobRun:
             number = 0 if instance is None and len(contexts) == 1 else instance
             return of_job if number is None else contexts.of(number).workspace.scope
 
-        about = About(
+        about = RunDescription(
             project=self.project.name,
             version=self.project.version or "",
             job=job.name,
@@ -158,7 +158,7 @@ class JobRun:
             redactor=self.journal.redactor,
             clock=self.clock,
         )
-        return Announcer(job.hooks, plan, about, Messenger())
+        return HookNotifier(job.hooks, plan, about, CallQueue())
 
     def _jobs(self, job: Job) -> int:
         """Return how many targets run side by side: as asked for, as the job says, as is configured."""

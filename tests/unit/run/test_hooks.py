@@ -32,7 +32,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import HttpCall, ProcessCall
-from lakewright.run.hooks.messenger import Messenger
+from lakewright.run.hooks.call_queue import CallQueue
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 
@@ -314,7 +314,7 @@ def test_a_hook_that_fails_is_a_warning_and_is_left_alone_after_three_times(
     assert result.status is Status.SUCCESS
     assert all(record.levelno == logging.WARNING for record in caplog.records)
     assert len(caplog.records) == 4
-    assert "left alone for the rest of the run" in caplog.records[-1].getMessage()
+    assert "disabled for the rest of the run" in caplog.records[-1].getMessage()
     if "nowhere" in str(hook):
         assert "unknown name 'nowhere'" in caplog.text
     if "exit 3" not in str(hook):
@@ -347,7 +347,7 @@ class Slow:
 
 
 def test_a_run_waits_for_hooks_only_so_long(caplog: pytest.LogCaptureFixture) -> None:
-    messenger, slow = Messenger(seconds=0.1, most_waiting=3), Slow()
+    messenger, slow = CallQueue(seconds=0.1, max_waiting=3), Slow()
     begin = monotonic()
     for _ in range(8):
         messenger.send("hook 1", slow)
@@ -485,9 +485,9 @@ def test_secrets_are_told_to_nobody(tmp_path: Path, server: Heard) -> None:
         ({"kind": "jdbc", "jobStart": "x"}, "kind 'jdbc' of hook is not supported"),
         ({"kind": "web", "jobStrat": "x"}, "unknown key 'jobStrat'"),
         ({"kind": "rest"}, "url"),
-        ({"kind": "rest", "url": "x", "when": {"status": "(SUCCESS"}}, "no regular expression"),
+        ({"kind": "rest", "url": "x", "when": {"status": "(SUCCESS"}}, "not a regular expression"),
         ({"kind": "rest", "url": "x", "method": "DELETE"}, "method"),
-        ({"kind": "command", "command": "echo 'x"}, "can't be read as a command"),
+        ({"kind": "command", "command": "echo 'x"}, "cannot be parsed as a command"),
         ({"kind": "command", "command": []}, "command"),
         ({"url": "x"}, "is missing"),
     ],

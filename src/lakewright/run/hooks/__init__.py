@@ -1,4 +1,4 @@
-"""Hooks: what a job tells others of its progress; one module a kind."""
+"""Hooks: notifications of a job's progress to other programs; one module for each kind."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ KINDS = {
     "rest": "lakewright.run.hooks.rest:RestHook",
     "web": "lakewright.run.hooks.web:WebHook",
 }
-"""Class of each kind, imported on first use."""
+"""Class of each kind; it is imported on first use."""
 
 NOT_OFFERED = {
     "jdbc": "Use a command hook that runs the statement, or `lakewright history` for what ran.",
     "report": "Run the job with -o json, or see `lakewright history show`.",
     "simpleReport": "Run the job with -o json, or see `lakewright history show`.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Kinds of Flowman that are not supported, with what to use instead."""

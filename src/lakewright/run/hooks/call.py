@@ -1,4 +1,4 @@
-"""What hooks have done because of an event: an HTTP request, or a process. Either takes a bounded time."""
+"""The calls that hooks make: an HTTP request or a process, each with a time limit."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 __all__ = ["Call", "HttpCall", "ProcessCall"]
 
 LONGEST_MESSAGE = 500
+"""Characters of a process's standard error that are shown."""
 
 
 class Call(Protocol):
-    """One thing to do."""
+    """A call to make."""
 
     @property
     def label(self) -> str:
-        """What is called, for logs, without what may be secret."""
+        """What is called, for logs, without parts that may be secret."""
         ...
 
     def make(self, seconds: float) -> None:
-        """Have done it.
+        """Make the call.
 
         Raises:
-            OSError: It failed, or took longer.
+            OSError: The call failed or took longer than `seconds`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """A request; any answer of success will do."""
+    """An HTTP request; it succeeds with any status of success."""
 
     url: str
     method: str = "GET"
@@ -47,31 +48,31 @@ class HttpCall:
 
     @property
     def label(self) -> str:
-        """Scheme, host, port and path of the URL."""
+        """The method with the URL's scheme, host, port and path."""
         try:
             parts = _parts(self.url)
         except OSError:
             return self.method
-        return f"{self.method} {parts.scheme}://{_place(parts)}{parts.path}"
+        return f"{self.method} {parts.scheme}://{_host(parts)}{parts.path}"
 
     def make(self, seconds: float) -> None:
-        """Send the request, with a name and password in the URL as basic authentication.
+        """Send the request; a name and password in the URL are sent as basic authentication.
 
         Raises:
-            OSError: Nobody answers in time, or not with success; or the URL isn't one that is called.
+            OSError: There is no answer in time, its status is an error, or the URL is not http or https.
         """
         parts = _parts(self.url)
         if parts.scheme not in ("http", "https"):
-            raise OSError("only http and https URLs are called")
-        url = quote(parts._replace(netloc=_place(parts)).geturl(), safe=":/?#[]@!$&'()*+,;=%~")
+            raise OSError("only http and https URLs are supported")
+        url = quote(parts._replace(netloc=_host(parts)).geturl(), safe=":/?#[]@!$&'()*+,;=%~")
         headers = dict(self.headers)
         if self.body is not None:
             headers.setdefault("Content-Type", "application/json")
-        request = urllib.request.Request(  # noqa: S310 - the scheme is looked at above
+        request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             url, method=self.method, headers=headers, data=None if self.body is None else self.body.encode()
         )
         if parts.username is not None and not request.has_header("Authorization"):
-            # Where an answer leads to another host, that one isn't told.
+            # A redirect to another host must not send it the password.
             request.add_unredirected_header("Authorization", _basic(parts))
         with urllib.request.urlopen(request, timeout=seconds):  # noqa: S310 - as above
             return
@@ -81,7 +82,7 @@ def _parts(url: str) -> SplitResult:
     """Return the parts of a URL.
 
     Raises:
-        OSError: It isn't one; the message shows nothing of it.
+        OSError: The URL is invalid; the message does not show it, because it may hold a password.
     """
     try:
         parts = urlsplit(url)
@@ -93,8 +94,8 @@ def _parts(url: str) -> SplitResult:
     return parts
 
 
-def _place(parts: SplitResult) -> str:
-    """Return host and port, without name and password."""
+def _host(parts: SplitResult) -> str:
+    """Return the host and port, without name and password."""
     return parts.netloc.rpartition("@")[2]
 
 
@@ -105,7 +106,7 @@ def _basic(parts: SplitResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProcessCall:
-    """A process, started without a shell; it is given the event on its standard input."""
+    """A process that is started without a shell and reads the event from its standard input."""
 
     arguments: tuple[str, ...]
     environ: Mapping[str, str]
@@ -121,7 +122,7 @@ class ProcessCall:
         """Run the process to its end.
 
         Raises:
-            OSError: It can't be started, fails, or takes longer and is killed with all that it started.
+            OSError: The process cannot start, fails, or takes too long and is killed with its children.
         """
         with subprocess.Popen(
             self.arguments,
@@ -135,12 +136,12 @@ class ProcessCall:
             start_new_session=True,
         ) as process:
             try:
-                _, said = process.communicate(self.stdin, timeout=seconds)
+                _, stderr = process.communicate(self.stdin, timeout=seconds)
             except subprocess.TimeoutExpired:
                 _kill(process.pid)
                 raise TimeoutError(f"killed after {seconds:.0f} s") from None
         if process.returncode != 0:
-            raise OSError(f"ended with {process.returncode}: {said.strip()[-LONGEST_MESSAGE:]}")
+            raise OSError(f"exited with {process.returncode}: {stderr.strip()[-LONGEST_MESSAGE:]}")
 
 
 def _kill(group: int) -> None:

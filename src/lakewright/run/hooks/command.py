@@ -1,4 +1,4 @@
-"""The `command` hook: a process for each event that meets its conditions."""
+"""The `command` hook: runs a process for each event that meets its conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call, ProcessCall
 from lakewright.run.hooks.event import Event
-from lakewright.run.hooks.hook import Conditions, Hook, Surroundings, is_meant
+from lakewright.run.hooks.hook import Conditions, Hook, HookContext, matches
 
 __all__ = ["CommandHook"]
 
@@ -23,30 +23,30 @@ def _words(declared: object) -> object:
     try:
         return tuple(shlex.split(declared))
     except ValueError as error:
-        raise ValueError(f"{declared!r} can't be read as a command: {error}") from None
+        raise ValueError(f"{declared!r} cannot be parsed as a command: {error}") from None
 
 
 class CommandHook(Hook):
     """Runs a command, without a shell, in the project's folder.
 
-    It finds the event in variables `LAKEWRIGHT_CATEGORY`, `LAKEWRIGHT_STATUS` and so on, and whole, as JSON,
-    on its standard input.
+    The command gets the event in environment variables `LAKEWRIGHT_CATEGORY`, `LAKEWRIGHT_STATUS` and so on,
+    and all of it as JSON on its standard input.
     """
 
     command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Declared(
-        min_length=1, description="Program and arguments: a list, or a line with the quotes of a shell."
+        min_length=1, description="Program and arguments, as a list or as one line with shell quoting."
     )
     when: Conditions = Declared(
         default_factory=dict,
-        description="Variables of events with patterns of whole values; without any, every event is meant.",
+        description="Regular expressions for variables of the event; without any, all events match.",
     )
 
-    def calls(self, event: Event, surroundings: Surroundings) -> Iterator[Call]:
-        """Yield a process if the event is meant."""
-        if not is_meant(event, self.when):
+    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
+        """Yield a process if the event meets the conditions."""
+        if not matches(event, self.when):
             return
         own = {f"LAKEWRIGHT_{name.upper()}": value for name, value in event.variables().items()}
         own["LAKEWRIGHT_PARAMETERS"] = json.dumps(dict(event.parameters))
         own["LAKEWRIGHT_MESSAGE"] = event.error.message if event.error else ""
-        arguments = tuple(surroundings.render(word) for word in self.command)
-        yield ProcessCall(arguments, {**surroundings.environ, **own}, surroundings.folder, event.text())
+        arguments = tuple(context.render(word) for word in self.command)
+        yield ProcessCall(arguments, {**context.environ, **own}, context.folder, event.text())

@@ -1,14 +1,14 @@
-"""What hooks are told: something of a run has begun or ended, or needs an operator.
+"""The events that hooks receive: a part of a run has started or finished, or an operator is needed.
 
-| category | begins and ends |
+| category | what starts and finishes |
 |---|---|
 | `run` | the whole run of a job |
-| `lifecycle` | one instance of it, with all its phases |
+| `lifecycle` | one instance of the job, with all its phases |
 | `job` | one phase of one instance |
 | `target` | one target in one phase of one instance |
-| `alert` | not at all: a slice has failed, a lock is stale, deletes are braked |
+| `alert` | nothing: a slice has failed, a lock is stale, or the delete brake has stopped a slice |
 
-Source: the project files' rules, jobs' `hooks`; categories are Flowman's, `run` and `alert` Lakewright's own.
+Source: `hooks` of jobs in Flowman's project files. The categories are Flowman's, except `run` and `alert`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lakewright.manifest.record import format_instant
 __all__ = ["RUNNING", "VARIABLES", "Event"]
 
 RUNNING = "RUNNING"
-"""The status of what has begun."""
+"""The status of an event that reports a start."""
 
 VARIABLES = (
     "category",
@@ -42,7 +42,7 @@ VARIABLES = (
     "error",
     "alert",
 )
-"""Names by which hooks speak of an event."""
+"""Names of an event's variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,19 @@ class Event:
     """Something that happened in a run.
 
     Attributes:
-        category: As in the table above.
+        category: A category of the table above.
         kind: `job`, or the kind of the target.
-        name: Of the job or the target.
-        status: `RUNNING`, or how it ended.
-        parameters: Of the instance, secrets hidden; of a run with several instances none.
-        at: When it happened.
-        phase: Empty where it is about all of them.
-        target: Empty where it is about no single one.
-        alert: What an alert is about: `slice_failed`, `delete_brake` or `stale_lock`.
-        seconds: How long it took; None for what has only begun.
-        details: Reasons, metrics and error of a target.
+        name: Name of the job or the target.
+        status: `RUNNING` at the start, and the resulting status at the end.
+        parameters: Parameters of the instance, with secrets hidden; empty for a run with several instances.
+        at: When the event happened.
+        phase: The phase; empty for events of all phases.
+        target: Name of the target; empty for events of several targets.
+        alert: Cause of an alert: `slice_failed`, `delete_brake` or `stale_lock`.
+        seconds: Duration; None at the start.
+        error: The error that a target ended with.
+        reasons: Why a target ran or was skipped.
+        metrics: Metrics of a target.
     """
 
     category: str
@@ -82,12 +84,12 @@ class Event:
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
     def variables(self) -> dict[str, str]:
-        """Return the texts by which hooks speak of the event; empty ones are there too."""
+        """Return the event's variables as text, including empty ones."""
         own = {name: str(getattr(self, name)) for name in VARIABLES if name not in ("error", "namespace")}
         return {**own, "namespace": "default", "error": self.error.code if self.error else ""}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the event as hooks send it."""
+        """Return the event as hooks send it, JSON-serializable."""
         return {
             **self.variables(),
             "parameters": dict(self.parameters),

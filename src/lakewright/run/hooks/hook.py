@@ -1,4 +1,4 @@
-"""What every hook is: something that answers an event with calls."""
+"""The base class of hooks, which turn events into calls."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from lakewright.run.hooks.call import Call
 from lakewright.run.hooks.event import Event
 from lakewright.spec.models.base import Named, Texts
 
-__all__ = ["Conditions", "Hook", "Surroundings", "is_meant"]
+__all__ = ["Conditions", "Hook", "HookContext", "matches"]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What hooks have besides the event.
+class HookContext:
+    """What a hook uses to make calls for an event.
 
     Attributes:
-        render: Returns a text with its expressions evaluated, in which the event's variables are names.
-        environ: The process's environment.
-        folder: The project's.
+        render: Evaluates the expressions in a text; the event's variables are names in them.
+        environ: Environment variables of the process.
+        folder: The project's folder.
     """
 
     render: Callable[[str], str]
@@ -35,16 +35,16 @@ class Surroundings:
 
 
 class Hook(Named):
-    """A hook as declared; texts keep their expressions until there is an event."""
+    """A hook; expressions in its texts are evaluated for each event."""
 
-    description: str | None = Declared(default=None, description="What it is for.")
+    description: str | None = Declared(default=None, description="Description for people.")
 
     @abstractmethod
-    def calls(self, event: Event, surroundings: Surroundings) -> Iterator[Call]:
-        """Yield what is to be called because of an event.
+    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
+        """Yield the calls to make for an event.
 
         Raises:
-            SpecError: An expression is wrong.
+            SpecError: An expression is invalid.
         """
 
 
@@ -54,16 +54,16 @@ def _patterns(declared: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
             try:
                 re.compile(text)
             except re.error as error:
-                raise ValueError(f"{text!r} is no regular expression: {error}") from None
+                raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     return declared
 
 
 Conditions = Annotated[dict[str, Texts], AfterValidator(_patterns)]
-"""Variables of events or parameters of the job, with regular expressions of whole values; one must match."""
+"""Regular expressions for variables of the event or parameters of the job; one must match the whole value."""
 
 
-def is_meant(event: Event, conditions: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether an event meets all conditions; a variable that it doesn't have meets none."""
+def matches(event: Event, conditions: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether an event meets all conditions; an empty or missing variable meets none."""
     values = {**event.parameters, **event.variables()}
     return all(
         bool(values.get(name)) and any(re.fullmatch(pattern, values[name]) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""The `rest` hook: an HTTP request for each event that meets its conditions."""
+"""The `rest` hook: sends an HTTP request for each event that meets its conditions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 
 from lakewright.run.hooks.call import Call, HttpCall
 from lakewright.run.hooks.event import Event
-from lakewright.run.hooks.hook import Conditions, Hook, Surroundings, is_meant
+from lakewright.run.hooks.hook import Conditions, Hook, HookContext, matches
 
 __all__ = ["RestHook"]
 
@@ -21,24 +21,24 @@ _Method = Annotated[
 
 
 class RestHook(Hook):
-    """Calls a URL."""
+    """Sends an HTTP request."""
 
-    url: str = Declared(min_length=1, description="What is called; the event's variables are names in it.")
+    url: str = Declared(min_length=1, description="URL to call; expressions can use the event's variables.")
     when: Conditions = Declared(
         default_factory=dict,
-        description="Variables of events with patterns of whole values; without any, every event is meant.",
+        description="Regular expressions for variables of the event; without any, all events match.",
     )
-    method: _Method = Declared(default="GET", description="GET, POST or PUT; the latter two send a body.")
+    method: _Method = Declared(default="GET", description="GET, POST or PUT; POST and PUT send a body.")
     headers: dict[str, str] = Declared(default_factory=dict, description="Headers of the request.")
     body: str | None = Declared(
-        default=None, description="What POST and PUT send; the whole event as JSON if not given."
+        default=None, description="Body of POST and PUT; by default the whole event as JSON."
     )
 
-    def calls(self, event: Event, surroundings: Surroundings) -> Iterator[Call]:
-        """Yield a request if the event is meant."""
-        if not is_meant(event, self.when):
+    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
+        """Yield a request if the event meets the conditions."""
+        if not matches(event, self.when):
             return
-        render = surroundings.render
+        render = context.render
         body = None
         if self.method != "GET":
             body = event.text() if self.body is None else render(self.body)

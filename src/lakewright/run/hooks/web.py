@@ -1,4 +1,4 @@
-"""The `web` hook: a URL for each of the events that Flowman names."""
+"""The `web` hook: calls a URL for each of Flowman's events."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from pydantic import Field as Declared
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import Call, HttpCall
 from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Hook, Surroundings
+from lakewright.run.hooks.hook import Hook, HookContext
 
 __all__ = ["WebHook"]
 
 
 class WebHook(Hook):
-    """Calls URLs as phases of the job (`job…`) and targets in them (`target…`) begin and end."""
+    """Calls URLs when phases of the job (`job…`) and targets in them (`target…`) start and finish."""
 
-    job_start: str | None = Declared(default=None, description="Called when a phase begins.")
-    job_finish: str | None = Declared(default=None, description="Called when a phase has ended, however.")
-    job_success: str | None = Declared(default=None, description="Called when it succeeded.")
-    job_skip: str | None = Declared(default=None, description="Called when nothing had to be done in it.")
-    job_failure: str | None = Declared(default=None, description="Called when it failed.")
-    target_start: str | None = Declared(default=None, description="Called when a target begins.")
-    target_finish: str | None = Declared(default=None, description="Called when a target has ended, however.")
-    target_success: str | None = Declared(default=None, description="Called when it succeeded.")
-    target_skip: str | None = Declared(default=None, description="Called when it had nothing to do.")
+    job_start: str | None = Declared(default=None, description="Called when a phase starts.")
+    job_finish: str | None = Declared(default=None, description="Called when a phase has finished.")
+    job_success: str | None = Declared(default=None, description="Called when a phase succeeded.")
+    job_skip: str | None = Declared(default=None, description="Called when a phase had nothing to do.")
+    job_failure: str | None = Declared(default=None, description="Called when a phase failed.")
+    target_start: str | None = Declared(default=None, description="Called when a target starts.")
+    target_finish: str | None = Declared(default=None, description="Called when a target has finished.")
+    target_success: str | None = Declared(default=None, description="Called when a target succeeded.")
+    target_skip: str | None = Declared(default=None, description="Called when a target had nothing to do.")
     target_failure: str | None = Declared(
-        default=None, description="Called when it failed, was blocked or was interrupted."
+        default=None, description="Called when a target failed, was blocked or was aborted."
     )
 
-    def calls(self, event: Event, surroundings: Surroundings) -> Iterator[Call]:
-        """Yield a request for each key that the event is meant by."""
+    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
+        """Yield a request for each declared URL whose moment the event is."""
         if event.category not in ("job", "target"):
             return
         for moment in _moments(event.status):
             url: str | None = getattr(self, f"{event.category}_{moment}")
             if url is not None:
-                yield HttpCall(surroundings.render(url))
+                yield HttpCall(context.render(url))
 
 
 def _moments(status: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Telling a job's hooks how a run goes on, as its steps begin and end."""
+"""Notifying a job's hooks of the events of a run, as its steps start and finish."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status, overall
 from lakewright.plan.step import Plan, Step
+from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Hook, Surroundings
-from lakewright.run.hooks.messenger import Messenger
+from lakewright.run.hooks.hook import Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 from lakewright.targets.entity.stale_locks import STALE_LOCKS
 
-__all__ = ["About", "Announcer"]
+__all__ = ["HookNotifier", "RunDescription"]
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What all events of a run have in common, and what hooks have besides them.
+class RunDescription:
+    """What all events of a run share, and what hooks use to render them.
 
     Attributes:
-        scope: Returns the names of an instance; of the job without arguments for None.
+        scope: Returns the names of an instance by its index; for None, those of the job without arguments.
+        environ: Environment variables of the process.
+        folder: The project's folder.
+        redactor: Hides secrets in events.
     """
 
     project: str
@@ -47,32 +50,32 @@ class About:
 
 @dataclass(slots=True)
 class _Part:
-    """A phase, an instance or the whole run while it goes on."""
+    """Progress of a phase, an instance or the whole run; `left` counts the steps to come."""
 
     left: int
-    begun: float | None = None
+    started: float | None = None
     statuses: set[Status] = field(default_factory=set)
 
     @property
     def seconds(self) -> float:
-        return 0.0 if self.begun is None else monotonic() - self.begun
+        return 0.0 if self.started is None else monotonic() - self.started
 
 
-class Announcer:
-    """Tells hooks of a run that goes on inside of it; what they do goes on beside it.
+class HookNotifier:
+    """Notifies hooks of the run inside its `with` block; a background thread makes their calls.
 
     Args:
-        hooks: As the job declares them.
-        plan: What is to be done.
-        about: What all events have in common.
-        messenger: Makes the calls.
+        hooks: The hooks that the job declares.
+        plan: The plan of the run.
+        about: What all events share.
+        queue: Makes the calls.
     """
 
-    def __init__(self, hooks: Sequence[Named], plan: Plan, about: About, messenger: Messenger) -> None:
+    def __init__(self, hooks: Sequence[Named], plan: Plan, about: RunDescription, queue: CallQueue) -> None:
         self._hooks = cast("Sequence[Hook]", hooks)
         self._about = about
         self._parameters = [about.redactor.entries(instance.parameters) for instance in plan.instances]
-        self._messenger = messenger
+        self._queue = queue
         self._run = _Part(0)
         self._instances = [_Part(sum(len(p.steps) for p in instance.phases)) for instance in plan.instances]
         self._phases = {
@@ -81,16 +84,16 @@ class Announcer:
             for phase in instance.phases
         }
 
-    def __enter__(self) -> Announcer:
-        """Tell that the run has begun."""
-        self._run.begun = monotonic()
-        self._tell(None, self._event(None, "run", RUNNING))
+    def __enter__(self) -> HookNotifier:
+        """Notify that the run has started."""
+        self._run.started = monotonic()
+        self._notify(None, self._event(None, "run", RUNNING))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Tell of a run that broke off, and wait a while for the hooks."""
+        """Notify of a run that ended with an error, and wait a limited time for the remaining calls."""
         if error is not None:
             fault = (
                 error.as_fault()
@@ -98,27 +101,27 @@ class Announcer:
                 else Fault(repr(error), code="unexpected")
             )
             event = self._event(None, "run", Status.FAILED.value)
-            self._tell(None, replace(event, seconds=self._run.seconds, error=self._shown(fault)))
-        self._messenger.close()
+            self._notify(None, replace(event, seconds=self._run.seconds, error=self._shown(fault)))
+        self._queue.close()
 
     def run_finished(self, result: RunResult) -> None:
-        """Tell how the run ended."""
+        """Notify that the run has finished, with its status."""
         event = self._event(None, "run", result.status.value)
-        self._tell(None, replace(event, seconds=self._run.seconds))
+        self._notify(None, replace(event, seconds=self._run.seconds))
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Tell that a step begins, and with the first one its phase and instance."""
+        """Notify that a step starts; with the first one, that its phase and instance start."""
         of_instance, of_phase = self._instances[instance], self._phases[instance, step.phase]
-        if of_instance.begun is None:
-            of_instance.begun = monotonic()
-            self._tell(instance, self._event(instance, "lifecycle", RUNNING))
-        if of_phase.begun is None:
-            of_phase.begun = monotonic()
-            self._tell(instance, self._event(instance, "job", RUNNING, step.phase))
-        self._tell(instance, self._target_event(instance, step, RUNNING))
+        if of_instance.started is None:
+            of_instance.started = monotonic()
+            self._notify(instance, self._event(instance, "lifecycle", RUNNING))
+        if of_phase.started is None:
+            of_phase.started = monotonic()
+            self._notify(instance, self._event(instance, "job", RUNNING, step.phase))
+        self._notify(instance, self._target_event(instance, step, RUNNING))
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Tell how a step ended, and with the last one its phase and instance."""
+        """Notify that a step has finished; with the last one, that its phase and instance have finished."""
         event = self._target_event(instance, step, result.status.value)
         ended = replace(
             event,
@@ -127,9 +130,9 @@ class Announcer:
             reasons=tuple(map(self._about.redactor.text, result.reasons)),
             metrics=self._about.redactor.value(dict(result.metrics)),
         )
-        self._tell(instance, ended)
+        self._notify(instance, ended)
         for alert in _alerts(result):
-            self._tell(instance, replace(ended, category="alert", alert=alert))
+            self._notify(instance, replace(ended, category="alert", alert=alert))
         for category, part, phase in (
             ("job", self._phases[instance, step.phase], step.phase),
             ("lifecycle", self._instances[instance], None),
@@ -139,7 +142,7 @@ class Announcer:
             if part.left == 0:
                 status = overall(part.statuses).value
                 done = self._event(instance, category, status, phase)
-                self._tell(instance, replace(done, seconds=part.seconds))
+                self._notify(instance, replace(done, seconds=part.seconds))
 
     def _shown(self, error: Fault | None) -> Fault | None:
         if error is None:
@@ -167,26 +170,26 @@ class Announcer:
         event = self._event(instance, "target", status, step.phase)
         return replace(event, kind=step.kind, name=step.target, target=step.target)
 
-    def _tell(self, instance: int | None, event: Event) -> None:
+    def _notify(self, instance: int | None, event: Event) -> None:
         for number, hook in enumerate(self._hooks, 1):
             label = f"hook {number} of job {self._about.job} ({hook.kind})"
-            if self._messenger.is_left_alone(label):
+            if self._queue.is_disabled(label):
                 continue
             try:
-                for call in hook.calls(event, self._surroundings(instance, event)):
-                    self._messenger.send(label, call)
-            except Exception as error:  # whatever is wrong with a hook, the run goes on
-                self._messenger.failed(label, str(error))
+                for call in hook.calls(event, self._context(instance, event)):
+                    self._queue.send(label, call)
+            except Exception as error:  # an error in a hook must not fail the run
+                self._queue.failed(label, str(error))
 
-    def _surroundings(self, instance: int | None, event: Event) -> Surroundings:
+    def _context(self, instance: int | None, event: Event) -> HookContext:
         scope = self._about.scope(instance)
-        # Names of the project's own win, as in Flowman.
+        # Names of the project hide the event's variables, as in Flowman.
         names = {name: text for name, text in event.variables().items() if name not in scope.names}
-        return Surroundings(scope.child(names).render, self._about.environ, self._about.folder)
+        return HookContext(scope.child(names).render, self._about.environ, self._about.folder)
 
 
 def _alerts(result: TargetResult) -> Iterator[str]:
-    """Yield what an operator has to know of a target that ended so."""
+    """Yield the alerts that a target's result raises."""
     error = result.error
     if result.metrics.get(STALE_LOCKS) or (error and error.details.get("is_stale")):
         yield "stale_lock"
