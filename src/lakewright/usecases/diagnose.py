@@ -15,8 +15,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.doctor import examination
-from lakewright.doctor.examination import Diagnosis, Repair
+from lakewright.doctor import plan_repair as planning
+from lakewright.doctor import repair as repairing
+from lakewright.doctor.examine import Diagnosis, examine
+from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
@@ -156,9 +158,9 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
         yield Check("commits", False, mismatch.words, mismatch.remedy)
     if diagnosis.is_sound and diagnosis.version is not None:
         yield Check("rows", True, f"every rule holds in version {diagnosis.version}")
-    if diagnosis.strangers:
-        last = diagnosis.strangers[-1]
-        count = counted(len(diagnosis.strangers), "commit")
+    if diagnosis.foreign_commits:
+        last = diagnosis.foreign_commits[-1]
+        count = counted(len(diagnosis.foreign_commits), "commit")
         yield Check("writers", None, f"{count} not by Lakewright changed rows, the last: {_told(last)}")
 
 
@@ -268,22 +270,22 @@ def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
     found = app.project.entity(entity)
     checks = tuple(_entity_checks(app, found))
     try:
-        diagnosis = examination.examine(_context(app), found)
+        diagnosis = examine(_context(app), found)
     except LakewrightError as error:
         return EntityDiagnosis((*checks, Check("rows", False, str(error), error.remedy)), None)
     return EntityDiagnosis((*checks, *_row_checks(found, diagnosis)), diagnosis)
 
 
-def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS) -> Repair | None:
+def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS) -> RepairPlan | None:
     """Return what would repair an entity's silver table, or None if every rule holds; nothing is written.
 
     Raises:
         SpecError: There is no such entity.
     """
-    return examination.plan_repair(_context(app, permissions), app.project.entity(entity))
+    return planning.plan_repair(_context(app, permissions), app.project.entity(entity))
 
 
-def repair_table(app: App, entity: str, planned: Repair, *, author: str, reason: str) -> int | None:
+def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, reason: str) -> int | None:
     """Make a planned repair and return the table's new version; the history of runs keeps it.
 
     Raises:
@@ -291,7 +293,7 @@ def repair_table(app: App, entity: str, planned: Repair, *, author: str, reason:
         CommitConflict: The table has changed since the repair was planned; nothing was written.
     """
     found = app.project.entity(entity)
-    return examination.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
+    return repairing.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
 
 
 def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
-from lakewright.doctor.diagnosis import Patient, diagnose
+from lakewright.doctor.rules import ExaminedTable, find_violations
 from lakewright.errors import MigrationError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity
@@ -36,10 +36,10 @@ def make(lake: SmallLake, things: Entity, rows: str, *columns: str, partition: s
 def broken(lake: SmallLake, things: Entity) -> tuple[str, ...]:
     silver = things.places(lake.lake.settings).silver
     properties = observe_table(lake.lake, silver).properties
-    patient = Patient(
+    table = ExaminedTable(
         read_table(lake.spark, silver), things, SystemColumns("dlf_", things.destination), properties
     )
-    return tuple(finding.words for finding in diagnose(patient))
+    return tuple(finding.words for finding in find_violations(table))
 
 
 def refusal(lake: SmallLake, things: Entity, rows: list[dict[str, Any]] | None = None) -> str:

@@ -15,7 +15,9 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
 
-from lakewright.doctor.examination import examine, plan_repair, repair
+from lakewright.doctor.examine import examine
+from lakewright.doctor.plan_repair import plan_repair
+from lakewright.doctor.repair import repair
 from lakewright.errors import CommitConflict, LeaseHeld
 from lakewright.lake.commit import read_commits
 from lakewright.lake.observation import observe_table
@@ -109,15 +111,14 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     since = {rule: commit and commit.version for rule, commit in diagnosis.since.items()}
     assert since["begins_twice"] == 3
     assert {version for rule, version in since.items() if rule != "begins_twice"} == {2}
-    assert [commit.operation for commit in diagnosis.strangers] == ["UPDATE", "WRITE"]
+    assert [commit.operation for commit in diagnosis.foreign_commits] == ["UPDATE", "WRITE"]
 
     planned = plan_repair(lake.context(), lake.entity)
     assert planned is not None
-    treatment = planned.treatment
-    assert (treatment.removed, treatment.doubled) == (0, 1)
-    assert treatment.shown[0]["key"] == {"id": "1"}
-    assert treatment.shown[0]["changes"]["dlf_ValidTo"][0] is None
-    assert {finding.rule for finding in treatment.left} == {"begins_twice", "current_twice"}
+    assert (planned.removed, planned.doubled) == (0, 1)
+    assert planned.shown[0]["key"] == {"id": "1"}
+    assert planned.shown[0]["changes"]["dlf_ValidTo"][0] is None
+    assert {finding.rule for finding in planned.left} == {"begins_twice", "current_twice"}
     version = repair(
         lake.context(), lake.entity, planned, Journal(lake.store), author="ada", reason="by hand"
     )
@@ -125,7 +126,7 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     assert lake.broken() == {"begins_twice": 1, "current_twice": 1}
     lossy = plan_repair(lake.context(permissions=Permissions(allow_data_loss=True)), lake.entity)
     assert lossy is not None
-    assert (lossy.treatment.changed, lossy.treatment.removed, lossy.treatment.left) == (0, 1, ())
+    assert (lossy.changed, lossy.removed, lossy.left) == (0, 1, ())
     repair(lake.context(), lake.entity, lossy, Journal(lake.store), author="ada", reason="twice")
 
     assert lake.rows() == whole
@@ -155,7 +156,7 @@ def test_a_repair_writes_only_what_it_showed(tmp_path: Path, spark: SparkSession
     assert lake.broken() == {"key_twice": 2, "key_missing": 1, "key_wrong": 1, "hash_missing": 1}
     planned = plan_repair(lake.context(), lake.entity)
     assert planned is not None
-    assert (planned.treatment.changed, planned.treatment.left) == (2, ())
+    assert (planned.changed, planned.left) == (2, ())
 
     lake.sql("UPDATE {table} SET v = 'changed' WHERE id = 4")
     journal = Journal(lake.store)

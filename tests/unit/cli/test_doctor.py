@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.doctor.diagnosis import Finding
-from lakewright.doctor.examination import Diagnosis
+from lakewright.doctor.examine import Diagnosis
+from lakewright.doctor.rules import Finding
 from lakewright.errors import NotInstalled
 from lakewright.lake.commit import Commit
 from lakewright.slices.reconcile import Mismatch
@@ -24,9 +24,9 @@ BROKEN = Diagnosis(4, (OVERLAP,), {"overlap": BY_HAND}, (LOST,), (BY_HAND,))
 
 def repairable(**changes: Any) -> Any:
     row = {"key": {"id": "1"}, "valid_from": "2024-01-01", "changes": {"dlf_ValidTo": [None, "2024-02-01"]}}
-    treatment = {"changed": 1, "removed": 0, "doubled": 0, "shown": (row,), "left": (), **changes}
-    as_json = {"changed": treatment["changed"]}
-    return SimpleNamespace(address="/lake/t", treatment=SimpleNamespace(**treatment, as_json=lambda: as_json))
+    plan = {"changed": 1, "removed": 0, "doubled": 0, "shown": (row,), "left": (), **changes}
+    as_json = {"changed": plan["changed"]}
+    return SimpleNamespace(address="/lake/t", **plan, as_json=lambda: as_json)
 
 
 def test_what_is_broken_is_told_with_samples_since_when_and_what_to_do() -> None:

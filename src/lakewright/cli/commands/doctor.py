@@ -18,7 +18,7 @@ from lakewright.errors import LakewrightError, UsageError
 from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
-    from lakewright.doctor.examination import Repair
+    from lakewright.doctor.plan_repair import RepairPlan
     from lakewright.usecases.diagnose import Check
 
 __all__ = ["doctor"]
@@ -86,8 +86,7 @@ def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author
             {"repair": None, "version": None}, [line("Every rule holds: there is nothing to repair.")]
         )
         return 0
-    treatment = planned.treatment
-    can = bool(treatment.changed or treatment.removed)
+    can = bool(planned.changed or planned.removed)
     version = None
     if not call.output.is_json:
         call.output.result({}, _repair_page(planned))
@@ -96,8 +95,8 @@ def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author
             version = repair_table(call.app, entity, planned, author=author, reason=reason)
         call.output.note(line(f"Repaired in version {version}; see `lakewright history`."))
     if call.output.is_json:
-        call.output.result({"repair": treatment.as_json(), "version": version}, [])
-    return 1 if treatment.left or (can and version is None) else 0
+        call.output.result({"repair": planned.as_json(), "version": version}, [])
+    return 1 if planned.left or (can and version is None) else 0
 
 
 def _is_confirmed(call: Call) -> bool:
@@ -107,11 +106,10 @@ def _is_confirmed(call: Call) -> bool:
     return click.confirm("Repair?", err=True)
 
 
-def _repair_page(planned: Repair) -> Iterator[Block]:
-    treatment = planned.treatment
-    goes = f", {treatment.removed:,} would go" if treatment.removed else ""
-    yield line(Span(f"{counted(treatment.changed, 'row')} of {planned.address} would change{goes}", "bold"))
-    for row in treatment.shown:
+def _repair_page(planned: RepairPlan) -> Iterator[Block]:
+    goes = f", {planned.removed:,} would go" if planned.removed else ""
+    yield line(Span(f"{counted(planned.changed, 'row')} of {planned.address} would change{goes}", "bold"))
+    for row in planned.shown:
         key = ", ".join(f"{name}={value}" for name, value in row["key"].items())
         begin = f" from {row['valid_from']}" if "valid_from" in row else ""
         changes = tuple(
@@ -119,13 +117,13 @@ def _repair_page(planned: Repair) -> Iterator[Block]:
             for name, (before, after) in row["changes"].items()
         )
         yield Branch(line(key, Span(begin, "dim")), changes)
-    if treatment.changed > len(treatment.shown):
-        yield line(f"… and {treatment.changed - len(treatment.shown):,} more")
-    for finding in treatment.left:
+    if planned.changed > len(planned.shown):
+        yield line(f"… and {planned.changed - len(planned.shown):,} more")
+    for finding in planned.left:
         yield line(Span("stays: ", "yellow"), f"{finding.count:,} {finding.words}")
-    if treatment.doubled:
+    if planned.doubled:
         yield line(
-            f"{counted(treatment.doubled, 'row')} could only be repaired by removing them: --allow-data-loss"
+            f"{counted(planned.doubled, 'row')} could only be repaired by removing them: --allow-data-loss"
         )
 
 

@@ -1,7 +1,7 @@
-"""What can be wrong with the rows of a silver table, and which rows it is wrong with.
+"""Rules that the rows of a silver table keep, and the rows that break them.
 
-Source: `processing-strategies.md`, "Merge Strategy" (one row a key) and "Version Lifecycle" (a version ends
-where the next one begins).
+Source: `processing-strategies.md`, "Merge Strategy" (one row for each key) and "Version Lifecycle" (a version
+ends where the next one begins).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system import SystemColumns
 
-__all__ = ["FORMER", "NEXT", "OWN_KEY", "Finding", "Patient", "Rule", "diagnose", "has_rules"]
+__all__ = ["OWN_KEY", "ExaminedTable", "Finding", "Rule", "find_violations", "has_rules"]
 
 _P = "_lakewright_"
 OWN_KEY, NEXT, FORMER, SAME = (f"{_P}{name}" for name in ("own_key", "next", "former_end", "same"))
@@ -31,12 +31,12 @@ OWN_KEY, NEXT, FORMER, SAME = (f"{_P}{name}" for name in ("own_key", "next", "fo
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What rows may not be.
+    """A rule, given by the condition of the rows that break it.
 
     Attributes:
-        name: Stable.
-        words: What to say of the rows of which the condition holds.
-        condition: Over the table's columns and those about neighbours.
+        name: Stable name.
+        words: What is wrong with the rows that meet the condition; follows their number.
+        condition: SQL over the columns of `ExaminedTable.annotated`.
     """
 
     name: str
@@ -46,11 +46,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that doesn't hold.
+    """A broken rule.
 
     Attributes:
-        count: Rows of which it doesn't.
-        samples: Business keys, or else primary keys, of the first and the last of them.
+        rule: Name of the rule.
+        words: What is wrong with the rows that break it.
+        count: Number of rows that break it.
+        samples: The least and the greatest business key, or primary key, of these rows.
     """
 
     rule: str
@@ -64,11 +66,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """A table's rows, and by which names and rules they are looked at.
+class ExaminedTable:
+    """The rows of a table in one version, with what is needed to examine them.
 
     Attributes:
-        properties: Of the table.
+        frame: The rows.
+        entity: The entity of the table.
+        system: Names of the system columns.
+        properties: Properties of the table.
     """
 
     frame: DataFrame
@@ -78,18 +83,21 @@ class Patient:
 
     @property
     def is_historic(self) -> bool:
-        """Whether rows are versions."""
+        """Whether rows are versions of records."""
         return self.entity.strategy is Strategy.HISTORIC
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """Columns of the business key that the table has, in silver's names; else the primary key."""
+        """The silver columns of the business key that the table has; the primary key if it has none."""
         names = (c.silver for c in self.entity.columns if c.is_business_key)
         found = tuple(n for name in names if (n := find(self.frame.columns, name)) is not None)
         return found or (self.system.key,)
 
     def own_key(self) -> str | None:
-        """Return the SQL of the primary key that a row's values give; None where they alone don't tell."""
+        """Return SQL that computes the primary key from a row's values; None if they do not suffice.
+
+        They do not if a key column is missing, or has another type than in the source.
+        """
         fields = {field.name.lower(): field for field in self.frame.schema.fields}
         classes = json.loads(self.properties.get(KEY_PROPERTY, "{}"))
         columns = {c.source.lower(): fields.get(c.silver.lower()) for c in self.entity.columns}
@@ -102,7 +110,7 @@ class Patient:
         return hash_of(values) if values else None
 
     def annotated(self) -> DataFrame:
-        """Return the rows with what rules ask of their neighbours under the same key."""
+        """Return the rows with columns about their neighbours under the same key, which rules refer to."""
         from pyspark.sql import functions
 
         key = name_sql(self.system.key)
@@ -115,16 +123,18 @@ class Patient:
         return found.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
 
     def rules(self) -> Sequence[Rule]:
-        """Return what holds of such a table."""
+        """Return the rules of the entity's strategy."""
         system = self.system
         key, hash_, deleted = (name_sql(n) for n in (system.key, system.hash, system.deleted))
         common = [
             Rule("key_missing", "rows have no primary key", f"{key} is null"),
             Rule(
-                "key_wrong", "rows have a primary key that isn't that of their values", f"{key} <> {OWN_KEY}"
+                "key_wrong",
+                "rows have a primary key that differs from that of their values",
+                f"{key} <> {OWN_KEY}",
             ),
             Rule("hash_missing", "rows have no source hash", f"not coalesce(length({hash_}) = 64, false)"),
-            Rule("deleted_missing", "rows don't say whether they are deleted", f"{deleted} is null"),
+            Rule("deleted_missing", "rows have no deleted flag", f"{deleted} is null"),
         ]
         if not self.is_historic:
             return [Rule("key_twice", "rows share their key", f"{SAME} > 1 and {key} is not null"), *common]
@@ -132,20 +142,22 @@ class Patient:
         return [
             Rule(
                 "current_twice",
-                "versions are current though another one of their key follows",
+                "versions are current although a later one has the same key",
                 f"{end} is null and {NEXT} is not null",
             ),
-            Rule("begins_twice", "versions begin when the next one of their key does", f"{NEXT} = {start}"),
+            Rule(
+                "begins_twice",
+                "versions begin when the next one of their key begins",
+                f"{NEXT} = {start}",
+            ),
             Rule("overlap", "versions begin before the one before them ends", f"{FORMER} > {start}"),
             Rule("backward", "versions end before they begin", f"{end} < {start}"),
             Rule(
                 "gap",
-                "versions end before the next one begins, and no delete says why",
+                "versions end before the next one begins, without a delete",
                 f"{end} < {NEXT} and {end} >= {start} and not coalesce({deleted}, false)",
             ),
-            Rule(
-                "mark_wrong", "versions are marked as current wrongly", f"not {current} <=> ({end} is null)"
-            ),
+            Rule("mark_wrong", "versions have a wrong current flag", f"not {current} <=> ({end} is null)"),
             Rule("deleted_current", "versions are current and deleted", f"{end} is null and {deleted}"),
             Rule("start_missing", "versions have no beginning", f"{start} is null"),
             *common,
@@ -153,7 +165,7 @@ class Patient:
 
 
 def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bool:
-    """Return whether a table has the columns that its entity's rules ask for."""
+    """Return whether a table has the columns that the rules of its entity refer to."""
     if entity.strategy is Strategy.FULL:
         return False
     wanted = [system.key, system.hash, system.deleted]
@@ -161,19 +173,24 @@ def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bo
     return all(find(names, name) is not None for name in wanted)
 
 
-def diagnose(patient: Patient, rules: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
-    """Return the rules that don't hold of a table's rows, by one query."""
+def find_violations(table: ExaminedTable, rules: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
+    """Return the rules that a table's rows break, found by one query.
+
+    Args:
+        table: The table.
+        rules: The rules to check; all rules of the entity's strategy unless given.
+    """
     from pyspark.sql import functions
 
-    asked = patient.rules() if rules is None else rules
-    columns = patient.key_columns
+    asked = table.rules() if rules is None else rules
+    columns = table.key_columns
     key = f"struct({', '.join(f'cast({name_sql(name)} as string)' for name in columns)})"
     wanted = {}
     for rule in asked:
         wanted[rule.name] = f"count_if(coalesce({rule.condition}, false))"
         for end in ("min", "max"):
             wanted[f"{rule.name} {end}"] = f"{end}(case when {rule.condition} then {key} end)"
-    found = patient.annotated().agg(*(functions.expr(sql).alias(name) for name, sql in wanted.items()))
+    found = table.annotated().agg(*(functions.expr(sql).alias(name) for name, sql in wanted.items()))
     row = found.first()
     values: dict[str, Any] = {} if row is None else row.asDict()
     return tuple(
@@ -184,7 +201,7 @@ def diagnose(patient: Patient, rules: Sequence[Rule] | None = None) -> tuple[Fin
 
 
 def _samples(columns: Sequence[str], values: Mapping[str, Any], rule: Rule) -> tuple[Mapping[str, Any], ...]:
-    """The least and the greatest key of rows that a rule doesn't hold of."""
+    """Return the least and the greatest key of the rows that break a rule."""
     ends = dict.fromkeys(tuple(values[f"{rule.name} {end}"]) for end in ("min", "max"))
     return tuple(dict(zip(columns, end, strict=True)) for end in ends)
 

@@ -1,0 +1,179 @@
+"""Examination of an entity's silver table: broken rules, since when, and disagreement with the manifest.
+
+Source: `processing-strategies.md`, "Version Lifecycle"; `processing-manifest.md`, "State"; Delta's
+documentation, "Query an older snapshot of a table (time travel)".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lakewright.doctor.rules import ExaminedTable, Finding, find_violations, has_rules
+from lakewright.lake.commit import Commit, read_commits, strict_session
+from lakewright.lake.observation import last_commit_number, observe_table, read_table
+from lakewright.manifest.store import Query
+from lakewright.slices.application import application_of
+from lakewright.slices.reconcile import Mismatch, foreign_commits, mismatches
+from lakewright.spec.models.places import Address
+from lakewright.transform.system import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.lake.table_state import TableState
+    from lakewright.spec.models.entity import Entity
+    from lakewright.targets.context import Context
+
+__all__ = ["Diagnosis", "examine", "examined_table", "first_broken", "system_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong with an entity's table.
+
+    Attributes:
+        version: The version that was examined; None if there is no table, or its rows have no rules.
+        findings: The broken rules.
+        since: Rule to the first commit from which on it is broken; None if that is not known.
+        mismatches: Slices on which manifest and table disagree.
+        foreign_commits: Commits of other writers that changed rows.
+    """
+
+    version: int | None
+    findings: tuple[Finding, ...] = ()
+    since: Mapping[str, Commit | None] = field(default_factory=dict)
+    mismatches: tuple[Mismatch, ...] = ()
+    foreign_commits: tuple[Commit, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong; commits of other writers alone are not wrong."""
+        return not self.findings and not self.mismatches
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the diagnosis as `doctor -o json` prints it."""
+        return {
+            "version": self.version,
+            "findings": [
+                {**finding.as_json(), "since": _commit_json(self.since.get(finding.rule))}
+                for finding in self.findings
+            ],
+            "mismatches": [each.as_json() for each in self.mismatches],
+            "written_by_others": [_commit_json(commit) for commit in self.foreign_commits],
+        }
+
+
+def examine(context: Context, entity: Entity) -> Diagnosis:
+    """Return what is wrong with an entity's table; nothing is written."""
+    lake = context.workspace.lake
+    address = entity.places(lake.settings).silver
+    state = observe_table(lake, address)
+    if not state.exists:
+        return Diagnosis(None)
+    log = read_commits(lake, address)
+    application = application_of(context.workspace.project.name, entity)
+    items = context.ledger.store.select(Query(application=application))
+    last = last_commit_number(lake, address, str(application))
+    found = tuple(mismatches(items, application, log, last))
+    system = system_columns(context, entity)
+    if not has_rules(entity, state.names, system):
+        return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))
+    session = strict_session(lake)
+    table = examined_table(context, entity, session, state)
+    findings = find_violations(table)
+    since = _since(session, table, address, findings, log) if findings else {}
+    return Diagnosis(state.version, findings, since, found, foreign_commits(log))
+
+
+def _since(
+    session: SparkSession,
+    table: ExaminedTable,
+    address: Address,
+    findings: tuple[Finding, ...],
+    log: tuple[Commit, ...],
+) -> dict[str, Commit | None]:
+    """Return the first commit from which on each rule is broken, by examining earlier versions."""
+    from pyspark.errors import PySparkException
+
+    broken = {finding.rule for finding in findings}
+    rules = [rule for rule in table.rules() if rule.name in broken]
+
+    def count_at(version: int) -> Mapping[str, int] | None:
+        try:
+            frame = read_table(session, address, version)
+            if not has_rules(table.entity, frame.columns, table.system):
+                return {}
+            earlier = ExaminedTable(frame, table.entity, table.system, table.properties)
+            return {finding.rule: finding.count for finding in find_violations(earlier, rules)}
+        except PySparkException:
+            return None
+
+    by_version = {commit.version: commit for commit in log}
+    found = first_broken([rule.name for rule in rules], sorted(by_version), count_at)
+    return {rule: None if version is None else by_version[version] for rule, version in found.items()}
+
+
+def first_broken(
+    rules: Iterable[str], versions: Sequence[int], count_at: Callable[[int], Mapping[str, int] | None]
+) -> dict[str, int | None]:
+    """Return the first version from which on each rule is broken; None if that is not known.
+
+    A bisection finds it, which assumes that a broken rule stays broken. Each version is examined at most
+    once.
+
+    Args:
+        rules: Rules that are broken in the last version.
+        versions: Versions of the table, in order.
+        count_at: Returns the number of rows that break each rule in a version; None if the version can no
+            longer be read.
+
+    Example:
+        >>> first_broken(["gap"], [0, 1, 2, 3, 4], lambda version: {"gap": int(version >= 3)})
+        {'gap': 3}
+    """
+    seen = cache(count_at)
+
+    def first(rule: str) -> int | None:
+        low, high = 0, len(versions) - 1
+        while low < high:
+            middle = (low + high) // 2
+            counts = seen(versions[middle])
+            if counts is not None and counts.get(rule):
+                high = middle
+            else:
+                low = middle + 1
+        before = seen(versions[high - 1]) if high else None
+        return versions[high] if high == 0 or before is not None else None
+
+    return {rule: first(rule) for rule in rules}
+
+
+def examined_table(
+    context: Context, entity: Entity, session: SparkSession, state: TableState
+) -> ExaminedTable:
+    """Return the rows of an entity's table in the observed version, ready to be examined."""
+    address = entity.places(context.workspace.lake.settings).silver
+    frame = read_table(session, address, state.version)
+    return ExaminedTable(frame, entity, system_columns(context, entity), state.properties)
+
+
+def system_columns(context: Context, entity: Entity) -> SystemColumns:
+    """Return the names of an entity's system columns."""
+    return SystemColumns(context.workspace.lake.settings.systemfield_prefix, entity.destination)
+
+
+def _commit_json(commit: Commit | None) -> dict[str, Any] | None:
+    if commit is None:
+        return None
+    item = commit.content.get("item")
+    return {
+        "version": commit.version,
+        "at": commit.at.isoformat() if commit.at else None,
+        "operation": commit.operation,
+        "item": item,
+        "run": commit.content.get("run"),
+        "is_own": "app" in commit.content,
+    }
