@@ -1,1 +1,1 @@
-"""The processing manifest: records, items folded from them, and the interface of its back ends. Pure."""
+"""The processing manifest: records, the items they fold to, and the interface of its back ends. Pure."""

@@ -45,7 +45,7 @@ def choose_token(
 
 
 def raise_counter(store: Store, counter: str, last: int) -> None:
-    """Raise a counter to `last` unless it is there already, so that it gives only greater numbers.
+    """Raise a counter to at least `last`, so that it gives only greater numbers.
 
     Raises:
         SequenceConflict: Other processes changed the counter `MOST_RACES` times meanwhile.

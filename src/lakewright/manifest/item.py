@@ -122,7 +122,7 @@ class Item:
         return {application: self.verdict(application) for application in self.concerned or (ANYONE,)}
 
     def verdict(self, application: Application) -> Verdict:
-        """Return what `application` may do with the item; a lock or failure counts for everyone."""
+        """Return what `application` may do with the item; a lock or failure applies to every application."""
         if self.sequence == 0:
             return Verdict.UNKNOWN
         if self.problem is not None:

@@ -161,7 +161,10 @@ class Journal:
         self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
 
     def hide_secrets(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters as they are saved, with secrets hidden; secrets do not tell instances apart."""
+        """Return parameters as they are saved, with secrets hidden.
+
+        Instances that differ only in secrets have the same saved parameters.
+        """
         return self.redactor.entries(parameters)
 
     def _taint(self, put: Put) -> Put:

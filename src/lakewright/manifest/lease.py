@@ -1,4 +1,4 @@
-"""Leases: who may write something, until when, and how another process takes over.
+"""Leases: which process may write something, until when, and how another one takes over.
 
 A lease is a document beside the records; its key is what it covers: an item id or another resource. Its times
 are the store's. The holder renews it at a third of its duration; a holder that cannot renew it must stop
@@ -48,8 +48,8 @@ class Holder:
     """A process that holds leases.
 
     Attributes:
-        started: When the process started, as its operating system reports it. It tells the holder from a
-            later process with the same id.
+        started: When the process started, as its operating system reports it. It distinguishes the holder
+            from a later process with the same id.
     """
 
     host: str
@@ -73,7 +73,7 @@ def assume_alive(_holder: Holder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A key that one holder has until `expires`; `token` tells this acquisition from every other."""
+    """A key that one holder has until `expires`; `token` identifies this acquisition."""
 
     key: str
     holder: Holder

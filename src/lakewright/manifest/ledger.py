@@ -128,7 +128,7 @@ class Ledger(OperatorActions):
 
         def all_puts() -> tuple[Put, ...]:
             recorded = content.get("watermarks") or {}
-            return (*self.watermarks.advances(claim.application, claim.item_id, recorded), *puts)
+            return (*self.watermarks.puts_for_item(claim.application, claim.item_id, recorded), *puts)
 
         return self._finish(claim, State.PROCESSED, claim.processed_id, content, all_puts)
 
@@ -217,7 +217,7 @@ class Ledger(OperatorActions):
         append = Append(item.item_id, (processing, processed), item.sequence)
         recorded = content.get("watermarks") or {}
         for _ in range(MOST_RACES):
-            puts = self.watermarks.advances(application, item.item_id, recorded)
+            puts = self.watermarks.puts_for_item(application, item.item_id, recorded)
             try:
                 return self.store.write(Write((append,), puts)).items[0]
             except SequenceConflict:

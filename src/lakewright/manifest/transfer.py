@@ -226,7 +226,7 @@ class _Import:
                 self.documents += present is None and stored is not None
                 continue
             if key in recorded:
-                self.store.write(Write(puts=watermarks.moves([recorded[key]])))
+                self.store.write(Write(puts=watermarks.puts_for([recorded[key]])))
 
 
 def _order(record: Record) -> tuple[int, datetime]:

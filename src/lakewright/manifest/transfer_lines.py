@@ -115,7 +115,7 @@ def _line(content: Mapping[str, Any], location: Location) -> Line:
 
 
 def _ended(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a run with an end: elsewhere no one can tell whether a running one has ended."""
+    """Return a run; a running one becomes `ABORTED`, as its process cannot be checked elsewhere."""
     return {**run, "status": ABORTED} if run["status"] == RUNNING else run
 
 

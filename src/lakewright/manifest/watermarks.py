@@ -1,4 +1,4 @@
-"""The watermarks in a store: the largest value of a column that slices have brought, by application.
+"""The watermarks in a store: by application the largest value of a column in the slices processed.
 
 The PROCESSED records' payloads are the truth. A document beside them, saved in the same write, makes the
 current watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded
@@ -32,10 +32,10 @@ class StoredWatermark:
     """The current watermark of one column of an application.
 
     Attributes:
-        item_id: The item that brought it; None if an operator set it.
-        author: Who set it; None if an item brought it.
-        reason: Why it was set; None if an item brought it.
-        at: When it was set; None if an item brought it.
+        item_id: The item it came from; None if an operator set it.
+        author: Who set it; None if it came from an item.
+        reason: Why it was set; None if it came from an item.
+        at: When it was set; None if it came from an item.
     """
 
     application: Application
@@ -197,7 +197,7 @@ class Watermarks:
         Args:
             application: Whose watermark it is.
             column: The column.
-            watermark: The value, or None for the state before any slice brought one.
+            watermark: The value; None for the state before the first slice.
             author: Who changes it.
             reason: Why.
             change_id: An id that no other change has.
@@ -212,24 +212,24 @@ class Watermarks:
         self.store.write(Write(puts=change.puts(change_id, expected=version)))
         return change
 
-    def advances(
+    def puts_for_item(
         self, application: Application, item_id: str, recorded: Mapping[str, Mapping[str, Any]]
     ) -> tuple[Put, ...]:
         """Return the puts that advance the watermarks to those of an item; smaller ones are ignored.
 
         Args:
             application: Whose watermarks they are.
-            item_id: The item that brought them.
+            item_id: The item they came from.
             recorded: Column to `{"type", "value"}`, as a PROCESSED payload holds them.
         """
-        return self.moves(
+        return self.puts_for(
             [
                 StoredWatermark(application, column, Watermark.from_json(document), item_id)
                 for column, document in recorded.items()
             ]
         )
 
-    def moves(self, watermarks: Sequence[StoredWatermark]) -> tuple[Put, ...]:
+    def puts_for(self, watermarks: Sequence[StoredWatermark]) -> tuple[Put, ...]:
         """Return the puts that advance the watermarks to those greater than the current ones."""
         if not watermarks:
             return ()

@@ -1,1 +1,1 @@
-"""The manifest's back ends, one module each, and what keeps a process's leases alive."""
+"""The manifest's back ends, one module or package each, and the heartbeat that renews a process's leases."""

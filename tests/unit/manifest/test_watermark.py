@@ -129,7 +129,9 @@ class Overtaken(MemoryStore):
 
     def document(self, kind: str, key: str) -> Document | None:
         seen = super().document(kind, key)
-        self.write(Write(puts=Watermarks(self).advances(REGIONS, "item", {"day": Watermark.of(9).as_json()})))
+        self.write(
+            Write(puts=Watermarks(self).puts_for_item(REGIONS, "item", {"day": Watermark.of(9).as_json()}))
+        )
         return seen
 
 
@@ -155,7 +157,7 @@ def test_advances_only_what_lies_after_the_last() -> None:
     watermarks = Watermarks(store)
     change(watermarks, REGIONS, 5)
     for brought, last in ((4, 5), (5, 5), (6, 6)):
-        puts = watermarks.advances(REGIONS, "item", {"day": Watermark.of(brought).as_json()})
+        puts = watermarks.puts_for_item(REGIONS, "item", {"day": Watermark.of(brought).as_json()})
         assert len(puts) == (1 if brought > 5 else 0)
         store.write(Write(puts=puts))
         assert watermarks.last(REGIONS)["day"].value == last

@@ -1,1 +1,1 @@
-"""The manifest in a Delta table, by the `deltalake` package: for those who have only object storage."""
+"""The manifest in a Delta table, through the `deltalake` package and without Spark."""

@@ -37,6 +37,8 @@ KEPT_HOURS = 24
 ROW_GROUP = 5_000
 """Rows that are read or skipped together."""
 
+# Each write is a version. Frequent checkpoints keep opening the table cheap; no process reads versions older
+# than a day; statistics are kept only for the columns that queries filter by.
 CONFIGURATION = {
     "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 1 days",

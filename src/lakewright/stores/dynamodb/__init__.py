@@ -1,1 +1,1 @@
-"""The manifest in Amazon DynamoDB: one table, conditional writes, no scan of it anywhere."""
+"""The manifest in a table of Amazon DynamoDB."""

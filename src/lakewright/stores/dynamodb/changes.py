@@ -1,4 +1,4 @@
-"""The changes of rows, in one transaction, that a batch of writes makes.
+"""The row changes of a batch of writes, which one transaction applies.
 
 Items and documents change only if they are still as they were read. The lists by verdict and their counts,
 which are derived from them, change in the same transaction.

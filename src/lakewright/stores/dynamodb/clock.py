@@ -43,8 +43,8 @@ class ServerClock:
             asked: The counter when the request was sent.
             answered: The counter when the answer arrived.
         """
-        told = parsedate_to_datetime(date).timestamp()
-        low, high = told - answered, told + 1 - asked
+        dated = parsedate_to_datetime(date).timestamp()
+        low, high = dated - answered, dated + 1 - asked
         with self._lock:
             if self._bounds is not None and low < self._bounds[1] and high > self._bounds[0]:
                 low, high = max(low, self._bounds[0]), min(high, self._bounds[1])
@@ -63,6 +63,6 @@ class ServerClock:
                 raise StoreUnavailable(
                     "the time of the manifest's server is unknown: its answers have no Date header"
                 )
-            told = datetime.fromtimestamp(self.counter() + sum(self._bounds) / 2, UTC)
-            self._last = max(self._last + TICK, told)
+            estimate = datetime.fromtimestamp(self.counter() + sum(self._bounds) / 2, UTC)
+            self._last = max(self._last + TICK, estimate)
             return self._last

@@ -11,7 +11,16 @@ from heapq import merge
 from itertools import groupby
 from typing import TypeVar
 
-__all__ = ["SHARDS", "in_order", "merged", "place", "place_of_record", "place_prefix", "shard", "whole_key"]
+__all__ = [
+    "SHARDS",
+    "in_order",
+    "merged",
+    "record_sort_key",
+    "shard",
+    "sort_key",
+    "sort_key_prefix",
+    "whole_key",
+]
 
 SHARDS = 8
 """Partitions that items and their records are spread over; DynamoDB limits the rate of each one."""
@@ -38,17 +47,17 @@ def whole_key(text: str) -> str:
     return text if len(text.encode()) <= LONGEST else f"{_cut(text, LONGEST)}\x01{_digest(text)}"
 
 
-def place(text: str) -> str:
+def sort_key(text: str) -> str:
     """Return the sort key of a text, which is never empty and differs for different texts."""
     return f"={whole_key(_escaped(text))}"
 
 
-def place_of_record(item_id: str, sequence: int | None = None) -> str:
+def record_sort_key(item_id: str, sequence: int | None = None) -> str:
     """Return the sort key of a record, or the common prefix of an item's records without a sequence."""
-    return f"{place(item_id)}{SEPARATOR}{'' if sequence is None else format(sequence, '010d')}"
+    return f"{sort_key(item_id)}{SEPARATOR}{'' if sequence is None else format(sequence, '010d')}"
 
 
-def place_prefix(prefix: str) -> str:
+def sort_key_prefix(prefix: str) -> str:
     """Return the common prefix of the sort keys of texts with a prefix; a few other keys may share it."""
     return f"={_cut(_escaped(prefix), STEM)}"
 

@@ -12,7 +12,7 @@ from lakewright.errors import ManifestCorrupt, UsageError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Damage, Document
-from lakewright.stores.dynamodb.keys import place, place_of_record, shard
+from lakewright.stores.dynamodb.keys import record_sort_key, shard, sort_key
 
 __all__ = [
     "LARGEST_ROW",
@@ -68,7 +68,7 @@ def key_of(row: Row) -> Key:
 
 def item_key(item_id: str) -> Key:
     """Return the key of an item's row."""
-    return f"item/{shard(item_id)}", place(item_id)
+    return f"item/{shard(item_id)}", sort_key(item_id)
 
 
 def item_row(item: Item) -> Row:
@@ -105,7 +105,7 @@ def record_row(record: Record) -> Row:
     """Return the row of a record."""
     return {
         "pk": text(f"record/{shard(record.item_id)}"),
-        "sk": text(place_of_record(record.item_id, record.sequence)),
+        "sk": text(record_sort_key(record.item_id, record.sequence)),
         "item": text(record.item_id),
         "sequence": number(record.sequence),
         "state": text(record.state),
@@ -140,7 +140,7 @@ def verdicts_of(item: Item | None) -> set[tuple[Application, Verdict]]:
 def verdict_row(application: Application, verdict: Verdict, item_id: str) -> Row:
     """Return the row that lists an item under a verdict."""
     pk = f"verdict/{_application_key(application)}/{verdict}"
-    return {"pk": text(pk), "sk": text(place(item_id)), "item": text(item_id)}
+    return {"pk": text(pk), "sk": text(sort_key(item_id)), "item": text(item_id)}
 
 
 def tally_key(application: Application, verdict: Verdict, slot: int) -> Key:
@@ -156,7 +156,7 @@ def application_of(row: Row) -> Application:
 
 def document_key(kind: str, key: str) -> Key:
     """Return the key of a document's row."""
-    return f"document/{kind}", place(key)
+    return f"document/{kind}", sort_key(key)
 
 
 def document_row(document: Document) -> Row:

@@ -19,7 +19,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.dynamodb.cache import Cache
-from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, place_of_record, place_prefix, shard
+from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
 from lakewright.stores.dynamodb.large_write import PENDING, finish, finish_all
 from lakewright.stores.dynamodb.rebuild import all_records, rebuild
 from lakewright.stores.dynamodb.rows import (
@@ -111,7 +111,7 @@ class DynamoDbStore(Store):
 
     def _candidates(self, query: Query) -> Iterator[str]:
         """Yield item ids, sorted and distinct, that include every item the query asks for."""
-        prefix = place_prefix(query.prefix)
+        prefix = sort_key_prefix(query.prefix)
         if query.application is not None or query.verdicts:
             sources = [
                 self._table.query(verdict_row(application, verdict, "")["pk"]["S"], prefix)
@@ -142,12 +142,12 @@ class DynamoDbStore(Store):
         finish_all(self._table)
         if item_id is None:
             return all_records(self._table)
-        return map(record_of, self._table.query(f"record/{shard(item_id)}", place_of_record(item_id)))
+        return map(record_of, self._table.query(f"record/{shard(item_id)}", record_sort_key(item_id)))
 
     def documents(
         self, kind: str, *, prefix: str = "", is_newest_first: bool = False, limit: int | None = None
     ) -> Iterator[Document]:
-        rows = self._table.query(f"document/{kind}", place_prefix(prefix), is_descending=is_newest_first)
+        rows = self._table.query(f"document/{kind}", sort_key_prefix(prefix), is_descending=is_newest_first)
         found = in_order(((row["key"]["S"], row) for row in rows), is_descending=is_newest_first)
         return islice((document_of(row) for key, row in found if key.startswith(prefix)), limit)
 

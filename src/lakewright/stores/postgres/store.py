@@ -64,10 +64,13 @@ def _database(address: str) -> Database:
     where = f"the manifest in PostgreSQL at {url.host or 'localhost'}, database {url.database or 'default'},"
     engine = create_engine(
         url,
+        # Rows that are read for writing are locked, so a stricter level would only add failures to retry.
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 5, "application_name": "lakewright"},
         hide_parameters=True,
+        # Unlimited, so that a heartbeat never waits for a connection that a worker holds.
         max_overflow=-1,
+        # A restart of the server leaves dead connections in the pool.
         pool_pre_ping=True,
     )
     return Database(

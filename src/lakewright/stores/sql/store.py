@@ -94,7 +94,7 @@ class SqlStore(Store):
         present = tables.load_documents(connection, document_keys(writes), is_locking=True)
         batch = Batch(items=items, documents=dict(present), now=self._database.now(connection))
         outcomes = [batch.attempt(write) for write in writes]
-        # Items go first: the triggers on records tell the tool's own writes by them.
+        # Items go first: the triggers take a record without its item for an edit by hand.
         tables.save_items(connection, items, batch.items.values())
         tables.save_records(connection, batch.records)
         tables.save_documents(connection, present, batch.documents)

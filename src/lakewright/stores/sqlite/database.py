@@ -47,6 +47,7 @@ def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> D
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": busy, "check_same_thread": False},
         hide_parameters=True,
+        # Unlimited, so that a heartbeat never waits for a connection that a worker holds.
         max_overflow=-1,
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))

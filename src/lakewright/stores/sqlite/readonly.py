@@ -89,7 +89,7 @@ def is_writable(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _ReadOnlyDatabase(Database):
-    """A file that is opened anew for reading whenever another process has written to it."""
+    """A file that is reopened for reading whenever another process has written to it."""
 
     _open: list[tuple[object, ExitStack, Database]] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
