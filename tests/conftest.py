@@ -11,8 +11,9 @@ from hypothesis import settings
 from tests.durations import Durations, load_kept, longest_first
 from tests.stores.cluster import programs, running_cluster
 
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.session import build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,8 @@ from tests.sessions import no_session
 
 from lakewright.lake.lake import Lake
 from lakewright.run.kinds import registry
-from lakewright.spark.session import Sessions, SessionSettings
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import Sessions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.workspace.workspace import Workspace

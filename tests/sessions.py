@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

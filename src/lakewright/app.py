@@ -33,8 +33,9 @@ from lakewright.run.execute import Interruption
 from lakewright.run.job import JobRun
 from lakewright.run.kinds import registry
 from lakewright.run.request import JobRequest
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.metastore import CATALOG
-from lakewright.spark.session import OwnSession, Sessions, SessionSettings
+from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project

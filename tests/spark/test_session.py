@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakewright.spark.session import SessionSettings, SharedSession, build_session
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import SharedSession, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
-from lakewright.spark.session import OwnSession, Sessions, SessionSettings
+from lakewright.spark.session import OwnSession, Sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

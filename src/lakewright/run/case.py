@@ -26,7 +26,7 @@ from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import CaseSetup
 from lakewright.spec.models.job import Job
 from lakewright.targets.assertions.assertion import Assertion

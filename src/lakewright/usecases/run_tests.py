@@ -18,7 +18,7 @@ from lakewright.plan.step import Plan
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.case_result import CaseResult
 from lakewright.run.execute import Interruption, Listener
-from lakewright.spark.session import SessionSettings, throw_away_conf
+from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
@@ -91,7 +91,7 @@ def rehearsal(
         session = SessionSettings(
             Path(folder) / "session",
             app_name="lakewright test",
-            conf=throw_away_conf(app.project.config),
+            conf=temporary_session_conf(app.project.config),
             drivers=driver_jars(app.project),
         )
         shared = Lake(app.project.lake, session, sessions=app.sessions)

@@ -17,7 +17,8 @@ from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, find_cycle
 from lakewright.plan.phase import Phase
 from lakewright.run.observe import node_of
-from lakewright.spark.session import NoSession, SessionSettings
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import NoSession
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target

@@ -18,7 +18,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.plan.status import Status
 from lakewright.run.case import CaseRun, moved_lake, moves_of
 from lakewright.run.case_result import CaseResult
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.testing import MemoryStore
 

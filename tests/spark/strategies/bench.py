@@ -20,7 +20,7 @@ from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.process import process_pending
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.stores.memory import MemoryStore

@@ -19,7 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.spark.strategies.machine import APPLIED, StrategyMachine
 from tests.stores.test_machine import LikeMemory, sqlite_places
 
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import build_session
 
 MACHINES = 4
 """Of slices, for one seed; of the manifest there are ten times as many."""

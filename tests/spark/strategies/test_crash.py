@@ -470,7 +470,8 @@ def test_what_is_already_processed_starts_no_query(lake: SmallLake) -> None:
 RUN = """
 import sys
 from pathlib import Path
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import build_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 root = Path(sys.argv[1])
 lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)

@@ -106,7 +106,8 @@ COMPACT = """
 import sys
 from pathlib import Path
 from uuid import uuid4
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.session import build_session
 from lakewright.manifest.lease import Leases
 from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake

@@ -31,7 +31,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.lake import LakeSettings

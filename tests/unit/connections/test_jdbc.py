@@ -17,8 +17,8 @@ from lakewright.errors import DatabaseUnavailable, SpecError
 from lakewright.relations.jdbc_migration import has_place
 from lakewright.relations.jdbc_write import staging_name
 from lakewright.relations.relation import Relation
+from lakewright.spark.conf import SessionSettings, session_conf
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.session import SessionSettings, session_conf
 from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
 

@@ -10,8 +10,8 @@ from tests.sessions import no_session
 
 from lakewright.lake.catalog import find_entry, needs_catalog
 from lakewright.lake.lake import Lake
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.metastore import CATALOG
-from lakewright.spark.session import SessionSettings
 
 ENTITY = """
 connections: {web: {}}

@@ -14,7 +14,7 @@ from tests.sessions import no_session
 from lakewright.errors import CommitTooLate
 from lakewright.lake.commit import find_commit, is_superseded
 from lakewright.lake.lake import Lake
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address
 

@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from lakewright.errors import SpecError
 from lakewright.lake.compaction import TableShape, observe_shape
 from lakewright.lake.lake import Lake
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.maintenance import Maintenance

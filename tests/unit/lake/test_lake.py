@@ -10,7 +10,7 @@ from tests.projects import make_project
 from tests.sessions import Started
 
 from lakewright.lake.lake import Lake
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

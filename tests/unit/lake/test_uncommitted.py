@@ -10,7 +10,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import observe_table
 from lakewright.lake.table import remove_uncommitted
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address
 

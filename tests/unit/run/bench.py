@@ -30,7 +30,7 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run import hooks
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.base import Texts

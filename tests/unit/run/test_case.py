@@ -13,7 +13,7 @@ from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.run.case import moved_lake, moves_of
 from lakewright.run.case_result import AssertionResult, CaseResult
-from lakewright.spark.session import SessionSettings, throw_away_conf
+from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.workspace.workspace import Workspace
 
@@ -97,7 +97,7 @@ def test_a_session_of_tests_has_a_catalog_of_its_own() -> None:
         "spark.remote": "sc://prod",
         "lakewright.x": "y",
     }
-    assert throw_away_conf(conf) == {"spark.sql.shuffle.partitions": "3"}
+    assert temporary_session_conf(conf) == {"spark.sql.shuffle.partitions": "3"}
 
 
 @pytest.mark.parametrize(

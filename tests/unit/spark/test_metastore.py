@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import LeaseHeld
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.metastore import embedded_metastore, refuse_metastore_in_use
-from lakewright.spark.session import SessionSettings, build_session
+from lakewright.spark.session import build_session
 
 HIVE = {"spark.sql.catalogImplementation": "hive"}
 # Locks the file as Derby does, until its input ends.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.projects import make_project
 
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.usecases.validate_project import find_cycles
 
 MODEL = """

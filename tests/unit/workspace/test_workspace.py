@@ -10,7 +10,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
-from lakewright.spark.session import SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.workspace.workspace import Workspace

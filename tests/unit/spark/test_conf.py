@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.spark.session import (
-    GIB,
-    SessionSettings,
-    driver_memory_gib,
-    local_cores,
-    session_conf,
-)
+from lakewright.spark.conf import GIB, SessionSettings, driver_memory_gib, local_cores, session_conf
 
 STATE = Path("/var/lib/a lake")
 JARS = [Path("/jars/delta.jar"), Path("/jars/storage.jar")]

@@ -1,0 +1,203 @@
+"""The configuration of a Spark session: settings that make local runs quick, and results repeatable.
+
+What decides results (time zone, ANSI mode) holds in all sessions. Tuning applies to local sessions only. A
+`spark.*` key of the user's always wins.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakewright.spark.jars import Jar
+
+__all__ = [
+    "SessionSettings",
+    "driver_memory_gib",
+    "local_cores",
+    "machine_memory",
+    "master_of",
+    "results_conf",
+    "runtime_conf",
+    "session_conf",
+    "temporary_session_conf",
+]
+
+GIB = 1 << 30
+LOGGING = Path(__file__).with_name("log4j2.properties")
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+# Keys that bind a session to a master, a server, a catalog or a warehouse.
+_BINDING = re.compile(
+    r"spark\.(master|remote|connect|submit\.deployMode|sql\.catalog|sql\.catalogImplementation|"
+    r"sql\.defaultCatalog|sql\.hive|sql\.warehouse\.dir|hadoop\.(hive|javax)|hive)(\.|$)"
+)
+
+# Lists that the user's values are appended to: the jar of a JDBC driver must not displace Delta's.
+LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """The settings of a session.
+
+    Attributes:
+        state_folder: Folder of the warehouse and, with Hive, of the metastore; created if missing.
+        app_name: The name that Spark shows.
+        master: Spark's master URL; the key `spark.master` of `conf` wins.
+        conf: The user's `spark.*` keys.
+        drivers: Jars of JDBC drivers to load.
+    """
+
+    state_folder: Path
+    app_name: str = "lakewright"
+    master: str = "local[*]"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    drivers: tuple[Jar, ...] = ()
+
+
+def session_conf(
+    settings: SessionSettings,
+    *,
+    jars: Sequence[Path],
+    drivers: Sequence[Path] = (),
+    jvm_options: Sequence[str] = (),
+) -> dict[str, str]:
+    """Return all keys for a session that starts a JVM."""
+    master = master_of(settings)
+    cores = local_cores(master)
+    options = [*java_options(settings.state_folder, is_local=cores is not None), *jvm_options]
+    # Local: Delta's jars are on the class path, because the class archive only holds classes from there.
+    # Elsewhere: executors don't share this class path, so that Spark must send them the jars.
+    on_path, sent = ([], [*jars, *drivers]) if cores is None else (jars, drivers)
+    ours = {
+        "spark.app.name": settings.app_name,
+        "spark.master": master,
+        **({"spark.driver.extraClassPath": os.pathsep.join(map(str, on_path))} if on_path else {}),
+        **({"spark.jars": ",".join(map(str, sent))} if sent else {}),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.warehouse.dir": str(settings.state_folder.absolute() / "spark-warehouse"),
+        "spark.driver.defaultJavaOptions": shlex.join(options),
+        "spark.ui.showConsoleProgress": "false",
+        # Targets that run in parallel share the session; by Spark's default the first one's jobs go first.
+        "spark.scheduler.mode": "FAIR",
+        **results_conf(),
+        **(local_conf(cores) if cores is not None else {}),
+    }
+    return _with_users(ours, settings.conf)
+
+
+def results_conf() -> dict[str, str]:
+    """Return the keys that decide the results of queries, for sessions of every kind."""
+    return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
+
+
+def runtime_conf(settings: SessionSettings) -> dict[str, str]:
+    """Return the keys for a session that shares the JVM of another one."""
+    cores = local_cores(master_of(settings))
+    return _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
+
+
+def temporary_session_conf(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys for a session on this machine with a temporary catalog of its own.
+
+    Keys that name a master, a server, a catalog or a warehouse are left out.
+    """
+    return {
+        key: value for key, value in config.items() if key.startswith("spark.") and not _BINDING.match(key)
+    }
+
+
+def local_conf(cores: int) -> dict[str, str]:
+    """Return the keys that make small work on one machine fast.
+
+    Spark's and Delta's defaults are for clusters. With them, a MERGE of 20 rows took 9.2 s instead of 2.5 s.
+    """
+    return {
+        # A run of a minute needs no web page, and several runs would compete for its port.
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's default, 1 GiB, doesn't depend on the machine. Benchmarks run with this heap too.
+        "spark.driver.memory": f"{driver_memory_gib(machine_memory())}g",
+        # Spark's default is 200. With two tasks for each core, one that finishes early has more work.
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
+        # Spark's default is 10 MiB, for broadcasts over a network. In one JVM they cost only memory.
+        "spark.sql.autoBroadcastJoinThreshold": "64m",
+        # Partitions below this are joined by a hash table: sorting long keys takes longer than the join.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+        # Delta's default is 50 tasks to read the log of any table, however small.
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+
+
+def java_options(state_folder: Path, *, is_local: bool) -> list[str]:
+    """Return the options of the driver's JVM; the user's `spark.driver.extraJavaOptions` come after them."""
+    options = [
+        f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        f"-Dderby.system.home={state_folder.absolute()}",
+    ]
+    if is_local:
+        # The parallel collector aims at throughput; the short pauses of Java's default matter to servers.
+        options += ["-Duser.timezone=UTC", "-XX:+UseParallelGC"]
+        # Only Java's first compiler: a run of a minute ends before the second one pays off. The second makes
+        # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
+        # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). Users
+        # enable it with -XX:TieredStopAtLevel=4.
+        options += ["-XX:TieredStopAtLevel=1"]
+        # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
+        # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
+        options += ["-XX:ReservedCodeCacheSize=240m"]
+    return options
+
+
+def local_cores(master: str) -> int | None:
+    """Return how many tasks a local master runs at once, or None if the master isn't local.
+
+    Example:
+        >>> local_cores("local[3, 2]"), local_cores("local"), local_cores("spark://host:7077")
+        (3, 1, None)
+    """
+    match = re.fullmatch(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?", master)
+    if match is None:
+        return None
+    if match[1] == "*":
+        return os.cpu_count() or 1
+    return int(match[1] or 1)
+
+
+def driver_memory_gib(machine: int) -> int:
+    """Return the heap of a local session in GiB: a quarter of the machine's memory in bytes, at least 1.
+
+    The rest is for memory that the JVM uses outside its heap, Python, and the file system's cache.
+    """
+    return max(1, machine // 4 // GIB)
+
+
+def machine_memory() -> int:
+    """Return the memory in bytes that this process may use: the machine's, or its container's if less."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = CGROUP_LIMIT.read_text().strip()
+    except OSError:
+        return physical
+    return min(physical, int(limit)) if limit.isdigit() else physical
+
+
+def master_of(settings: SessionSettings) -> str:
+    """Return the URL of the session's master; the user's key wins."""
+    return settings.conf.get("spark.master", settings.master)
+
+
+def _with_users(ours: Mapping[str, str], users: Mapping[str, str]) -> dict[str, str]:
+    conf = {**ours, **users}
+    for key in LISTS.keys() & ours.keys() & users.keys():
+        separator = LISTS[key]
+        conf[key] = separator.join(dict.fromkeys([*ours[key].split(separator), *users[key].split(separator)]))
+    return conf
