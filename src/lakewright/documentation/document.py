@@ -169,8 +169,8 @@ class Item:
     @property
     def last_status(self) -> str | None:
         """The status of the last phase that was not skipped; SKIPPED if all were, None if there was none."""
-        told = [ending.status for ending in self.endings if ending.status != "SKIPPED"]
-        return told[-1] if told else (self.endings[-1].status if self.endings else None)
+        done = [ending.status for ending in self.endings if ending.status != "SKIPPED"]
+        return done[-1] if done else (self.endings[-1].status if self.endings else None)
 
     @property
     def is_bad(self) -> bool:
@@ -248,13 +248,13 @@ class Document:
 
     def redacted(self, hide: Callable[[str], str]) -> Document:
         """Return the document with `hide` applied to every text in it."""
-        made: Document = _each_text(self, hide)
-        return made
+        redacted: Document = _each_text(self, hide)
+        return redacted
 
     def as_json(self) -> dict[str, Any]:
         """Return the document as JSON."""
-        made: dict[str, Any] = _plain(self)
-        return made
+        plain: dict[str, Any] = _plain(self)
+        return plain
 
 
 def _visible(

@@ -25,6 +25,7 @@ __all__ = ["CheckRequest", "check_not_run", "run_checks"]
 SHOWN_ROWS = 5
 SHOWN_COLUMNS = 8
 LONGEST_VALUE = 80
+"""Rows, columns and characters of each value that a page shows of failing rows."""
 
 Rows: TypeAlias = "Callable[[], DataFrame]"
 """Returns the frame of the rows that fail."""
@@ -38,24 +39,24 @@ class CheckRequest:
     column: str | None = None
 
 
-def check_not_run(asked: CheckRequest, message: str | None = None) -> CheckResult:
+def check_not_run(request: CheckRequest, message: str | None = None) -> CheckResult:
     """Return the result of a check that did not run; with a message, of one that cannot run."""
     try:
-        label = asked.check.label(asked.column)
+        label = request.check.label(request.column)
     except LakewrightError as error:
-        label, message = asked.check.kind, error.message
+        label, message = request.check.kind, error.message
     return CheckResult(
-        kind=asked.check.kind,
+        kind=request.check.kind,
         label=label,
-        column=asked.column,
-        description=asked.check.description,
+        column=request.column,
+        description=request.check.description,
         status=CheckStatus.NOT_RUN if message is None else CheckStatus.ERROR,
         message=message,
     )
 
 
 def run_checks(
-    workspace: Workspace, read: Callable[[], DataFrame], asked: Sequence[CheckRequest]
+    workspace: Workspace, read: Callable[[], DataFrame], requests: Sequence[CheckRequest]
 ) -> list[CheckResult]:
     """Run checks, and return their results in the same order.
 
@@ -64,104 +65,107 @@ def run_checks(
     Args:
         workspace: The workspace of the mappings that queries and filters name.
         read: Returns the rows, in the session of the workspace.
-        asked: The checks.
+        requests: The checks, each with its column.
     """
     try:
         frame = read()
     except Exception as error:  # the page shows any error of Spark
-        return [check_not_run(each, _message(error)) for each in asked]
-    return list(_CheckRun(workspace, frame).results(asked))
+        return [check_not_run(each, _message(error)) for each in requests]
+    return list(_CheckRun(workspace, frame).results(requests))
 
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
     """A check that is counted together with others, as two aggregates."""
 
-    asked: CheckRequest
+    request: CheckRequest
     frame: DataFrame
     columns: tuple[Column, Column]
     rows: Rows
 
     def result(self, first: int, second: int) -> CheckResult:
         """Return the result: of two counts, passed and failed rows; for a key, distinct keys and rows."""
-        is_key = isinstance(self.asked.check, KeyCheck)
+        is_key = isinstance(self.request.check, KeyCheck)
         failed = second - first if is_key else second
-        return _counted(self.asked, first, failed, self.rows)
+        return _counted_result(self.request, first, failed, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _CheckRun:
+    """Runs the checks of one frame."""
+
     workspace: Workspace
     frame: DataFrame
 
-    def results(self, asked: Sequence[CheckRequest]) -> Iterable[CheckResult]:
+    def results(self, requests: Sequence[CheckRequest]) -> Iterable[CheckResult]:
         found: dict[int, CheckResult] = {}
         tallies: dict[int, _Tally] = {}
-        for index, each in enumerate(asked):
+        for index, each in enumerate(requests):
             try:
-                prepared = self._prepared(each)
+                result = self._prepare(each)
             except Exception as error:  # such as an unknown column; the page shows it
-                prepared = check_not_run(each, _message(error))
-            if isinstance(prepared, _Tally):
-                tallies[index] = prepared
+                result = check_not_run(each, _message(error))
+            if isinstance(result, _Tally):
+                tallies[index] = result
             else:
-                found[index] = prepared
+                found[index] = result
         found |= _count_together(tallies)
-        return [found[index] for index in range(len(asked))]
+        return [found[index] for index in range(len(requests))]
 
-    def _prepared(self, asked: CheckRequest) -> _Tally | CheckResult:
-        check = asked.check
+    def _prepare(self, request: CheckRequest) -> _Tally | CheckResult:
+        check = request.check
         if isinstance(check, RowCheck | KeyCheck):
             tally = (
-                self._row_tally(asked, check)
+                self._row_tally(request, check)
                 if isinstance(check, RowCheck)
-                else self._key_tally(asked, check)
+                else self._key_tally(request, check)
             )
-            _ = tally.frame.agg(
-                *tally.columns
-            ).schema  # analysed alone, so that an error is this check's only
+            # Spark analyses each check alone first, so that an error is the error of one check.
+            _ = tally.frame.agg(*tally.columns).schema
             return tally
         if not isinstance(check, QueryCheck):
-            return check_not_run(asked, f"checks of kind {check.kind} cannot run")
-        count = check.count(asked.column, self._filtered(check.filter), self.workspace)
+            return check_not_run(request, f"checks of kind {check.kind} cannot run")
+        count = check.count(request.column, self._filtered(check.filter), self.workspace)
         if count.holds is not None:
             status = CheckStatus.SUCCESS if count.holds else CheckStatus.FAILED
-            return replace(check_not_run(asked), status=status, message=count.message)
+            return replace(check_not_run(request), status=status, message=count.message)
         failing = count.failing
         rows = None if failing is None else lambda: failing
-        return _counted(asked, count.passed or 0, count.failed or 0, rows)
+        return _counted_result(request, count.passed or 0, count.failed or 0, rows)
 
-    def _row_tally(self, asked: CheckRequest, check: RowCheck) -> _Tally:
+    def _row_tally(self, request: CheckRequest, check: RowCheck) -> _Tally:
         from pyspark.sql import functions
 
-        frame, among = self._subject(check)
-        rows = check.rows(asked.column, frame)
-        among = among if rows is None else among & rows
-        holds = functions.coalesce(check.condition(asked.column, frame), functions.lit(False))
-        counts = (functions.count_if(among & holds), functions.count_if(among & ~holds))
-        return _Tally(asked, frame, counts, lambda: _leading(frame.where(among & ~holds), asked.column))
+        frame, selected = self._subject(check)
+        rows = check.rows(request.column, frame)
+        selected = selected if rows is None else selected & rows
+        holds = functions.coalesce(check.condition(request.column, frame), functions.lit(False))
+        counts = (functions.count_if(selected & holds), functions.count_if(selected & ~holds))
+        return _Tally(
+            request, frame, counts, lambda: _with_column_first(frame.where(selected & ~holds), request.column)
+        )
 
-    def _key_tally(self, asked: CheckRequest, check: KeyCheck) -> _Tally:
+    def _key_tally(self, request: CheckRequest, check: KeyCheck) -> _Tally:
         from pyspark.sql import functions
 
-        frame, among = self._subject(check)
-        names = check.key(asked.column)
+        frame, selected = self._subject(check)
+        names = check.key(request.column)
         is_there = functions.lit(False)
         for name in names:
             is_there |= column_of(name).isNotNull()
-        among &= is_there
+        selected &= is_there
         key = functions.struct(*(column_of(name).alias(f"k{n}") for n, name in enumerate(names)))
-        counts = (functions.count_distinct(functions.when(among, key)), functions.count_if(among))
+        counts = (functions.count_distinct(functions.when(selected, key)), functions.count_if(selected))
 
         def repeated() -> DataFrame:
-            grouped = frame.where(among).groupBy(*map(column_of, names))
+            grouped = frame.where(selected).groupBy(*map(column_of, names))
             return (
                 grouped.agg(functions.count("*").alias("rows"))
                 .where("rows > 1")
                 .orderBy(functions.desc("rows"))
             )
 
-        return _Tally(asked, frame, counts, repeated)
+        return _Tally(request, frame, counts, repeated)
 
     def _subject(self, check: Check) -> tuple[DataFrame, Column]:
         """Return the frame and the condition of the rows to count.
@@ -195,17 +199,17 @@ def _count_together(tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
     for key, frame in frames.items():
         group = {index: tally for index, tally in tallies.items() if id(tally.frame) == key}
         try:
-            found |= _counted_in(frame, group)
+            found |= _count(frame, group)
         except Exception:  # one check fails on some row; each runs alone to find out which
             for index, tally in group.items():
                 try:
-                    found |= _counted_in(frame, {index: tally})
+                    found |= _count(frame, {index: tally})
                 except Exception as error:  # the page shows it
-                    found[index] = check_not_run(tally.asked, _message(error))
+                    found[index] = check_not_run(tally.request, _message(error))
     return found
 
 
-def _counted_in(frame: DataFrame, tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
+def _count(frame: DataFrame, tallies: dict[int, _Tally]) -> dict[int, CheckResult]:
     (row,) = frame.agg(*(column for tally in tallies.values() for column in tally.columns)).collect()
     numbers = list(row)
     return {
@@ -214,10 +218,10 @@ def _counted_in(frame: DataFrame, tallies: dict[int, _Tally]) -> dict[int, Check
     }
 
 
-def _counted(asked: CheckRequest, passed: int, failed: int, rows: Rows | None) -> CheckResult:
+def _counted_result(request: CheckRequest, passed: int, failed: int, rows: Rows | None) -> CheckResult:
     is_shown = failed > 0 and rows is not None
     return replace(
-        check_not_run(asked),
+        check_not_run(request),
         status=CheckStatus.FAILED if failed else CheckStatus.SUCCESS,
         passed=passed,
         failed=failed,
@@ -225,7 +229,7 @@ def _counted(asked: CheckRequest, passed: int, failed: int, rows: Rows | None) -
     )
 
 
-def _leading(frame: DataFrame, column: str | None) -> DataFrame:
+def _with_column_first(frame: DataFrame, column: str | None) -> DataFrame:
     """Return the frame with the checked column first."""
     names = (
         [column, *(name for name in frame.columns if name.lower() != column.lower())]

@@ -78,9 +78,9 @@ def _one_row(found: DataFrame, position: int) -> Count:
         raise SpecError.of(
             "the query of the check does not return exactly one row", remedy="Aggregate without GROUP BY."
         )
-    told = [
+    values = [
         f"{name}={value}"
         for index, (name, value) in enumerate(zip(found.columns, rows[0], strict=True))
         if index != position
     ]
-    return Count(message=", ".join(told) or None, holds=bool(rows[0][position]))
+    return Count(message=", ".join(values) or None, holds=bool(rows[0][position]))

@@ -28,7 +28,7 @@ __all__ = ["entity_item"]
 def entity_item(context: Context, name: str) -> Item:
     """Return an entity with the columns of its silver table; without a table, with its declared columns."""
     entity = context.workspace.entity(name)
-    present, note = _present(context, entity)
+    present, note = _silver_columns(context, entity)
     return Item(
         Ref("entity", name),
         entity.strategy.value,
@@ -40,7 +40,7 @@ def entity_item(context: Context, name: str) -> Item:
     )
 
 
-def _present(context: Context, entity: Entity) -> tuple[tuple[Field, ...], str | None]:
+def _silver_columns(context: Context, entity: Entity) -> tuple[tuple[Field, ...], str | None]:
     lake = context.workspace.lake
     try:
         state = observe_table(lake, entity.places(lake.settings).silver)
@@ -96,8 +96,10 @@ def _facts(context: Context, entity: Entity) -> Iterable[tuple[str, str]]:
         yield "missing records", f"are soft-deleted ({entity.settings.delete_scope})"
     items = context.ledger.store.select(Query(application=application))
     counts = Counter(item.verdict(application) for item in items)
-    told = ", ".join(f"{counts[verdict]} {verdict.value.lower()}" for verdict in Verdict if counts[verdict])
-    yield "slices", told or "none seen yet"
+    summary = ", ".join(
+        f"{counts[verdict]} {verdict.value.lower()}" for verdict in Verdict if counts[verdict]
+    )
+    yield "slices", summary or "none seen yet"
     if not entity.enabled:
         yield "enabled", "no"
 

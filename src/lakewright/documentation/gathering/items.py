@@ -23,14 +23,14 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["described", "mapping_item", "relation_item", "target_item"]
+__all__ = ["mapping_item", "relation_item", "target_item", "with_documentation"]
 
 _NOTHING = Documentation()
 
 
 def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool) -> Item:
     """Return a relation with its columns, which are declared or read from its storage."""
-    fields, note = _known(lambda: relation.fields(workspace))
+    fields, note = _try(lambda: relation.fields(workspace))
     partitions = {each.name.lower() for each in relation.partitions}
     columns = [
         replace(_column(each), marks=("partition",) if each.name.lower() in partitions else ())
@@ -50,10 +50,10 @@ def relation_item(workspace: Workspace, relation: Relation, *, is_checked: bool)
             if each.path[:1] != ("schema",) and each.category in ("relation", "mapping", "entity")
         ),
     )
-    results = _results(
+    results = _check_results(
         workspace, relation.documentation, lambda: relation.read(workspace), is_checked=is_checked
     )
-    return described(item, relation.documentation, results)
+    return with_documentation(item, relation.documentation, results)
 
 
 def mapping_item(
@@ -62,7 +62,7 @@ def mapping_item(
     """Return a mapping with the columns of its frame, which is built over inputs without rows."""
     mapping = workspace.mapping(name)
     assert isinstance(mapping, MappingModel)  # noqa: S101 - as is every registered kind
-    fields, note = _known(lambda: outline.fields(name))
+    fields, note = _try(lambda: outline.fields(name))
     columns = [_column(each) for each in fields]
     if fields and is_traced:
         columns = [
@@ -71,19 +71,21 @@ def mapping_item(
             for column in columns
         ]
     relations = [Ref("relation", each.name) for each in mapping.references() if each.category == "relation"]
-    inputs, _ = _known(lambda: mapping.inputs(workspace))
+    inputs, _ = _try(lambda: mapping.inputs(workspace))
     item = Item(
         Ref("mapping", name),
         mapping.kind,
         description=mapping.description,
-        facts=tuple(_told({"filter": mapping.filter, "condition": getattr(mapping, "condition", None)})),
+        facts=tuple(_nonempty({"filter": mapping.filter, "condition": getattr(mapping, "condition", None)})),
         code=getattr(mapping, "sql", None),
         note=note,
         columns=tuple(columns),
         reads=tuple(dict.fromkeys([*relations, *(Ref("mapping", each) for each in inputs)])),
     )
-    results = _results(workspace, mapping.documentation, lambda: workspace.frame(name), is_checked=is_checked)
-    return described(item, mapping.documentation, results)
+    results = _check_results(
+        workspace, mapping.documentation, lambda: workspace.frame(name), is_checked=is_checked
+    )
+    return with_documentation(item, mapping.documentation, results)
 
 
 def _sources(
@@ -91,7 +93,7 @@ def _sources(
 ) -> Mapping[str, tuple[Source, ...]]:
     relations = [each.name for each in mapping.references() if each.category == "relation"]
     if relations and mapping.kind == "relation":
-        known, _ = _known(lambda: workspace.relation(relations[0]).fields(workspace))
+        known, _ = _try(lambda: workspace.relation(relations[0]).fields(workspace))
         ref = Ref("relation", relations[0])
         return {each.name: (Source(ref, each.name),) for each in known}
     try:
@@ -119,22 +121,24 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
             remedy="Declare the checks with the relation or mapping.",
         )
 
-    results = _results(workspace, documentation, read, is_checked=is_checked)
-    return described(item, documentation, results)
+    results = _check_results(workspace, documentation, read, is_checked=is_checked)
+    return with_documentation(item, documentation, results)
 
 
-def described(item: Item, documentation: Documentation | None, results: Sequence[CheckResult]) -> Item:
+def with_documentation(
+    item: Item, documentation: Documentation | None, results: Sequence[CheckResult]
+) -> Item:
     """Return an item with the descriptions of its documentation block and the results of its checks."""
     if documentation is None:
         return item
-    told = {each.name.lower(): each for each in documentation.columns}
+    documented = {each.name.lower(): each for each in documentation.columns}
     columns = [
         replace(
             column,
-            description=told[column.name.lower()].description or column.description,
+            description=documented[column.name.lower()].description or column.description,
             checks=tuple(each for each in results if (each.column or "").lower() == column.name.lower()),
         )
-        if column.name.lower() in told
+        if column.name.lower() in documented
         else column
         for column in item.columns
     ]
@@ -149,31 +153,31 @@ def described(item: Item, documentation: Documentation | None, results: Sequence
     )
 
 
-def _results(
+def _check_results(
     workspace: Workspace,
     documentation: Documentation | None,
     read: Callable[[], DataFrame],
     *,
     is_checked: bool,
 ) -> Sequence[CheckResult]:
-    asked = [
+    requests = [
         CheckRequest(check, column)
-        for column, checks in _written(documentation or _NOTHING)
+        for column, checks in _declared_checks(documentation or _NOTHING)
         for check in checks
         if isinstance(check, Check)
     ]
-    if not asked:
+    if not requests:
         return []
-    return run_checks(workspace, read, asked) if is_checked else [check_not_run(each) for each in asked]
+    return run_checks(workspace, read, requests) if is_checked else [check_not_run(each) for each in requests]
 
 
-def _written(documentation: Documentation) -> Iterable[tuple[str | None, Iterable[Any]]]:
+def _declared_checks(documentation: Documentation) -> Iterable[tuple[str | None, Iterable[Any]]]:
     yield None, documentation.checks
     for column in documentation.columns:
         yield column.name, column.checks
 
 
-def _known(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
+def _try(find: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], str | None]:
     """Return what `find` returns, or nothing and the error message."""
     try:
         return find(), None
@@ -191,10 +195,10 @@ def _column(declared: Field) -> Column:
 
 def _relation_facts(workspace: Workspace, relation: Relation) -> Iterable[tuple[str, str]]:
     names = [getattr(relation, key, None) for key in ("database", "table")]
-    yield from _told(
+    yield from _nonempty(
         {
             "stored in": ", ".join(
-                sorted(each.name for each in _known(lambda: tuple(relation.resources(workspace)))[0])
+                sorted(each.name for each in _try(lambda: tuple(relation.resources(workspace)))[0])
             ),
             "table": ".".join(filter(None, names)) if names[1] else None,
             "view": getattr(relation, "view", None),
@@ -208,7 +212,7 @@ def _relation_facts(workspace: Workspace, relation: Relation) -> Iterable[tuple[
 def _target_facts(target: Target) -> Iterable[tuple[str, str]]:
     mode = getattr(target, "mode", None)
     partition = getattr(target, "partition", None) or {}
-    yield from _told(
+    yield from _nonempty(
         {
             "phases": ", ".join(phase.value for phase in Phase if phase in target.phases()),
             "mode": getattr(mode, "value", mode),
@@ -221,5 +225,5 @@ def _target_facts(target: Target) -> Iterable[tuple[str, str]]:
     )
 
 
-def _told(facts: Mapping[str, object]) -> Iterable[tuple[str, str]]:
+def _nonempty(facts: Mapping[str, object]) -> Iterable[tuple[str, str]]:
     return ((name, " ".join(str(value).split())) for name, value in facts.items() if value not in (None, ""))

@@ -69,7 +69,7 @@ def _item(item: Item) -> Iterator[str]:
     yield f"- kind: {_text(item.kind)}"
     for name, value in item.facts:
         yield f"- {_text(name)}: {_text(value)}"
-    for title, refs in (("reads", item.reads), ("read by", item.read_by)):
+    for title, refs in (("upstream", item.reads), ("downstream", item.read_by)):
         if refs:
             yield f"- {title}: {', '.join(map(_link, refs))}"
     for ending in item.endings:
