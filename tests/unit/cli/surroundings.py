@@ -218,7 +218,7 @@ def call_with(
         for place, method in USE_CASES.items():
             if hasattr(app, method):
                 stack.enter_context(mock.patch(place, _asked_of(app, method)))
-        stack.enter_context(mock.patch("lakewright.doctor.examination.examine", app.examine))
+        stack.enter_context(mock.patch("lakewright.usecases.diagnose.examine", app.examine))
         code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
 
