@@ -1,0 +1,24 @@
+"""`make nightly` runs all of its parts, and says which of them found something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.nightly import main
+
+
+def test_a_part_that_finds_something_keeps_no_other_from_running(capsys: pytest.CaptureFixture[str]) -> None:
+    commands: list[str] = []
+
+    def find_something(command: Sequence[str]) -> bool:
+        commands.append(" ".join(command[1:]))
+        return False
+
+    assert main(["--minutes", "10"], find_something) == 1
+    marked, properties, fuzz, chaos = commands
+    assert "-m nightly" in marked
+    assert "--hypothesis-profile=nightly --hypothesis-seed=" in properties
+    assert "tests.spark.strategies.fuzz --minutes 3.0" in fuzz
+    assert "tests.chaos --points 100000 --minutes 6.0" in chaos
+    assert "Found something: tests, properties, fuzz, chaos." in capsys.readouterr().out
