@@ -16,6 +16,7 @@ import pytest
 from tests.unit.run.bench import Bench, FakeTarget, Listening, ended
 
 from lakewright.errors import CommitConflict, Fault, LeaseHeld, SpecError, StoreUnavailable, TargetError
+from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -140,15 +141,15 @@ class CancelledError(Exception):
     """What Spark raises where its jobs are cancelled."""
 
 
-class Engine:
+class BusyLake(Lake):
     """A lake whose Spark jobs end when they are cancelled."""
 
-    def __init__(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, lake: Lake) -> None:
+        super().__init__(lake.settings, lake.session)
         self.ends = threading.Event()
         self.tags: list[str | None] = []
-        monkeypatch.setattr(type(bench.lake), "cancel_jobs", self.cancel)
 
-    def cancel(self, tag: str | None = None) -> None:
+    def cancel_jobs(self, tag: str | None = None) -> None:
         self.tags.append(tag)
         self.ends.set()
 
@@ -157,12 +158,10 @@ class Engine:
         raise CancelledError("the job was cancelled")
 
 
-def test_what_takes_longer_than_allowed_is_cancelled_and_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_longer_than_allowed_is_cancelled_and_fails(tmp_path: Path) -> None:
     bench = bench_of(tmp_path, retries=3, timeout="PT0.05S")
-    engine = Engine(bench, monkeypatch)
-    bench.world.act = engine.work
+    bench.lake = lake = BusyLake(bench.lake)
+    bench.world.act = lake.work
 
     result = bench.run(Phase.BUILD)
 
@@ -170,8 +169,8 @@ def test_what_takes_longer_than_allowed_is_cancelled_and_fails(
     assert only(result).error.code == "timeout"
     assert "BUILD took longer than PT0.05S" in only(result).error.message
     assert len(bench.world.performed) == 1
-    assert engine.tags[0] is not None
-    assert engine.tags[0].endswith("BUILD a")
+    assert lake.tags[0] is not None
+    assert lake.tags[0].endswith("BUILD a")
 
 
 def test_a_target_that_stops_between_two_commits_for_its_time_fails_with_what_it_did(tmp_path: Path) -> None:
