@@ -1,4 +1,4 @@
-"""Where what is fetched or made once per machine is kept."""
+"""The folder for files that are fetched or created once per machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["cache_folder"]
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder for jars and launchers; it need not exist yet.
 
-    `LAKEWRIGHT_CACHE` names it, else it is `lakewright` below `XDG_CACHE_HOME`, else below `~/.cache`.
+    It is `LAKEWRIGHT_CACHE` if that is set, otherwise `lakewright` below `XDG_CACHE_HOME` or `~/.cache`.
 
     Example:
         >>> cache_folder({"XDG_CACHE_HOME": "/var/cache"}).as_posix()

