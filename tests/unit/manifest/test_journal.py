@@ -69,7 +69,7 @@ def test_runs_come_newest_first_and_filtered() -> None:
     assert journal.run("run-9") is None
 
 
-def test_a_run_whose_process_has_ended_without_a_word_is_aborted() -> None:
+def test_a_run_whose_process_has_ended_is_aborted() -> None:
     journal = Journal(MemoryStore(), is_dead=lambda who: who.pid == 1)
     journal.start_run(run(1))
     journal.start_run(run(2))
@@ -80,7 +80,7 @@ def test_a_run_whose_process_has_ended_without_a_word_is_aborted() -> None:
     assert ended.status == "SUCCESS"
 
 
-def test_secrets_and_size_are_kept_out() -> None:
+def test_secrets_are_hidden_and_size_is_bounded() -> None:
     journal = Journal(MemoryStore(), Redactor(frozenset({"hunter22"})))
     begun = journal.start_run(
         run(1, parameters={"db_password": "x", "day": "1"}, facts={"url": "s3://a:b@c"})
@@ -103,7 +103,7 @@ def test_parameters_with_secrets_are_still_found() -> None:
 PLACE = TargetPhase("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
 
 
-def test_a_taint_stays_until_it_is_lifted() -> None:
+def test_a_taint_stays_until_it_is_removed() -> None:
     store = Counting(Clock())
     journal = Journal(store)
     begun = journal.start_run(run(1))

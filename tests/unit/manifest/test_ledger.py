@@ -83,7 +83,7 @@ class Meddling(MemoryStore):
 
 
 class TestDiscovery:
-    def test_records_unknown_slices_and_leaves_known_ones(self) -> None:
+    def test_records_unknown_slices_and_leaves_known_ones_unchanged(self) -> None:
         stage = Stage()
         discovery = stage.ledger.discover(
             [found(), found("2022-02-01.csv"), found("2022-02-01.csv")], run_id="r"
@@ -101,12 +101,12 @@ class TestDiscovery:
             },
         }
 
-    def test_of_many_slices_takes_them_in_batches(self) -> None:
+    def test_records_many_slices_in_batches(self) -> None:
         stage = Stage()
         discovery = stage.ledger.discover(found(f"{number:04}.csv") for number in range(1_203))
         assert len(discovery.new) == 1_203
 
-    def test_that_comes_second_takes_the_item_for_known(self) -> None:
+    def test_returns_an_item_as_known_if_another_process_recorded_it_first(self) -> None:
         class Overtaken(MemoryStore):
             is_overtaken = False
 
@@ -134,7 +134,7 @@ class TestClaim:
         assert lease == claimed.lease
         assert lease.expires == stage.clock() + timedelta(seconds=60)
 
-    def test_by_a_second_writes_nothing_and_tells_who_holds_it(self) -> None:
+    def test_of_a_locked_item_writes_nothing_and_names_the_holder(self) -> None:
         stage = Stage()
         claim(stage.ledger)
         with pytest.raises(ItemLocked, match=r"locked by ann@here \(process 1, run run-1\)") as caught:
@@ -156,7 +156,7 @@ class TestClaim:
         with pytest.raises(ItemLocked):
             claim(stage.another(), application=COUNTRIES, holder=holder("run-2"))
 
-    def test_overtaken_between_look_and_write_loses_to_the_other(self) -> None:
+    def test_loses_if_another_claim_is_written_between_read_and_write(self) -> None:
         store = Meddling(Clock())
         ids = numbered()
         ledger = ledger_of(store, ids=ids)
@@ -166,7 +166,7 @@ class TestClaim:
             claim(ledger)
         assert len(store.records(ITEM)) == 2
 
-    def test_goes_on_when_only_the_counter_was_taken_meanwhile(self) -> None:
+    def test_is_retried_if_only_the_counter_changed_meanwhile(self) -> None:
         store = Meddling(Clock())
         ids = numbered()
         ledger = ledger_of(store, ids=ids)
@@ -184,7 +184,7 @@ class TestClaim:
         assert [record.record_id for record in store.records(ITEM)][1:] == [claimed.record_id]
 
     @pytest.mark.parametrize("verdict", ["unknown", "processed", "skipped"])
-    def test_of_what_is_not_ready_says_what_it_is(self, verdict: str) -> None:
+    def test_of_an_item_that_is_not_ready_names_its_verdict(self, verdict: str) -> None:
         stage = Stage()
         if verdict == "processed":
             stage.ledger.processed(claim(stage.ledger), {})
@@ -197,7 +197,7 @@ class TestClaim:
         assert caught.value.details["verdict"] == verdict
         assert stage.states(item_id) == before
 
-    def test_of_a_failed_item_shows_the_error_and_what_to_type(self) -> None:
+    def test_of_a_failed_item_shows_the_error_and_the_command_to_use(self) -> None:
         stage = Stage()
         stage.ledger.failed(claim(stage.ledger), failure(ValueError("no column id")))
         with pytest.raises(ItemFailed, match="no column id") as caught:
@@ -235,7 +235,7 @@ class TestToken:
         third = claim(stage.ledger)
         assert third.token == 2
 
-    def test_that_the_table_refuses_for_ever_gives_way_to_a_new_one(self) -> None:
+    def test_is_replaced_if_the_table_will_never_take_it(self) -> None:
         stage = Stage()
         first = claim(stage.ledger)
         stage.ledger.failed(first, failure(ValueError("no")))
@@ -246,21 +246,21 @@ class TestToken:
         stage.ledger.resolve(ITEM, "mended")
         assert claim(stage.ledger, token_floor=9, refused=first.token).token == 8
 
-    def test_lies_above_what_the_table_holds(self) -> None:
+    def test_is_greater_than_the_one_the_table_holds(self) -> None:
         stage = Stage()
         assert claim(stage.ledger, token_floor=41).token == 42
         counter = stage.store.document(COUNTER, "silver/regions")
         assert counter is not None
         assert counter.value == {"last": 42}
 
-    def test_of_two_applications_is_each_its_own(self) -> None:
+    def test_differs_between_applications(self) -> None:
         stage = Stage()
         stage.ledger.processed(claim(stage.ledger), {})
         claimed = claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
         assert claimed.token == 1
 
 
-class TestRecall:
+class TestRecovery:
     def recalled(self, ledger: Ledger, seen: Item) -> Item:
         content = {"watermarks": {"id": {"type": "long", "value": 9}}}
         return ledger.recover_processed(seen, REGIONS, token=4, content=content, run_id="run-1")
@@ -273,7 +273,7 @@ class TestRecall:
         assert find_lease(stage.store, ITEM) is None
         assert stage.ledger.watermarks.last(REGIONS)["id"].value == 9
 
-    def test_leaves_alone_what_another_run_began_meanwhile(self) -> None:
+    def test_writes_nothing_if_another_run_recorded_something_meanwhile(self) -> None:
         store = Meddling(Clock())
         ledger = ledger_of(store)
         ledger.discover([found()])
@@ -282,7 +282,7 @@ class TestRecall:
         assert self.recalled(ledger, seen).verdict(REGIONS) is Verdict.LOCKED
         assert ledger.watermarks.last(REGIONS) == {}
 
-    def test_is_tried_again_where_only_a_watermark_moved(self) -> None:
+    def test_is_retried_if_only_a_watermark_changed_meanwhile(self) -> None:
         store = Meddling(Clock())
         ledger = ledger_of(store)
         ledger.discover([found()])
@@ -292,7 +292,7 @@ class TestRecall:
         assert self.recalled(ledger, seen).verdict(REGIONS) is Verdict.PROCESSED
         assert ledger.watermarks.last(REGIONS)["id"].value == 9
 
-    def test_counting_goes_on_above_the_table_and_never_back(self) -> None:
+    def test_raises_the_counter_and_never_lowers_it(self) -> None:
         store = Meddling(Clock())
         ledger = ledger_of(store)
         ledger.discover([found("a"), found("b")])
@@ -303,7 +303,7 @@ class TestRecall:
 
 
 class TestTakeover:
-    def test_of_a_lease_that_ran_out_resolves_and_locks_in_one_write(self) -> None:
+    def test_of_an_expired_lease_resolves_and_locks_in_one_write(self) -> None:
         stage = Stage()
         first = claim(stage.ledger)
         stage.clock.advance(60)
@@ -318,20 +318,20 @@ class TestTakeover:
         assert processing.previous_record_id == resolved.record_id
         assert second.token == first.token
 
-    def test_needs_no_waiting_where_the_holder_is_dead(self) -> None:
+    def test_happens_at_once_if_the_holder_is_dead(self) -> None:
         stage = Stage()
         claim(stage.ledger, holder=holder(pid=13))
         second = claim(stage.another(is_dead=lambda who: who.pid == 13), holder=holder("run-2", pid=2))
         assert second.run_id == "run-2"
 
-    def test_of_a_living_lease_does_not_happen(self) -> None:
+    def test_of_a_live_lease_is_refused(self) -> None:
         stage = Stage()
         claim(stage.ledger)
         stage.clock.advance(59.9)
         with pytest.raises(ItemLocked):
             claim(stage.another(), holder=holder("run-2", pid=2))
 
-    def test_waits_for_an_operator_where_the_project_says_so(self) -> None:
+    def test_waits_for_an_operator_if_the_project_says_so(self) -> None:
         stage = Stage()
         claim(stage.ledger)
         stage.clock.advance(3_600)
@@ -340,13 +340,13 @@ class TestTakeover:
         assert caught.value.details["is_stale"] is True
         assert caught.value.remedy == f"Free it with `lakewright manifest release {ITEM}`."
 
-    def test_of_an_imported_lock_without_lease_happens(self) -> None:
+    def test_of_an_imported_lock_without_lease_is_allowed(self) -> None:
         stage = Stage()
         put_down(stage.store, draft("old", "PROCESSING", run=None))
         assert claim(stage.ledger).token == 1
         assert stage.states()[-2:] == ["RESOLVED", "PROCESSING"]
 
-    def test_stops_when_the_holder_comes_back_just_then(self) -> None:
+    def test_fails_if_the_holder_renews_meanwhile(self) -> None:
         store = Meddling(Clock())
         clock = store._clock
         ids = numbered()
@@ -365,7 +365,7 @@ class TestTakeover:
             claim(ledger_of(store, ids=ids), holder=holder("run-2", pid=2))
         assert len(store.records(ITEM)) == 2
 
-    def test_for_another_application_leaves_what_that_one_has_done(self) -> None:
+    def test_for_another_application_keeps_the_first_ones_outcome(self) -> None:
         stage = Stage()
         stage.ledger.processed(claim(stage.ledger), {})
         claim(stage.ledger, application=COUNTRIES, token_counter="silver/countries")
@@ -373,7 +373,7 @@ class TestTakeover:
         with pytest.raises(SequenceConflict, match="processed"):
             claim(stage.another())
 
-    def test_keeps_the_former_holder_from_finishing(self) -> None:
+    def test_prevents_the_former_holder_from_finishing(self) -> None:
         stage = Stage()
         zombie = claim(stage.ledger)
         stage.clock.advance(61)
@@ -387,7 +387,7 @@ class TestTakeover:
 
 
 class TestOutcome:
-    def test_processed_holds_metrics_and_gives_the_lease_back(self) -> None:
+    def test_processed_holds_metrics_and_releases_the_lease(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         item = stage.ledger.processed(claimed, {"metrics": {"inserted": 3}, "delta_version": 7})
@@ -401,7 +401,7 @@ class TestOutcome:
         assert find_lease(stage.store, ITEM) is None
 
     @pytest.mark.parametrize("outcome", ["processed", "failed"])
-    def test_told_twice_is_recorded_once(self, outcome: str) -> None:
+    def test_written_twice_is_recorded_once(self, outcome: str) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         finish = getattr(stage.ledger, outcome)
@@ -410,21 +410,21 @@ class TestOutcome:
         assert again.sequence == 3
         assert stage.states() == ["NEW", "PROCESSING", outcome.upper()]
 
-    def test_told_again_after_something_else_happened_is_still_the_same(self) -> None:
+    def test_written_again_after_another_record_is_recognised(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         put_down(stage.store, draft("skip", "SKIPPED", application=COUNTRIES, run=None))
         stage.ledger.processed(claimed, {})
         assert stage.ledger.processed(claimed, {}).sequence == 4
 
-    def test_a_claim_ends_in_one_way_only(self) -> None:
+    def test_a_claim_ends_only_once(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         stage.ledger.processed(claimed, {})
         with pytest.raises(LeaseLost):
             stage.ledger.failed(claimed, failure(ValueError("no")))
 
-    def test_is_written_although_somebody_skipped_the_item_meanwhile(self) -> None:
+    def test_is_written_even_if_the_item_was_skipped_meanwhile(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         put_down(stage.store, draft("skip", "SKIPPED", application=COUNTRIES, run=None))
@@ -435,7 +435,7 @@ class TestOutcome:
         item = stage.ledger.failed(claim(stage.ledger), failure(ValueError("late")), holds_back=False)
         assert not item.holds_back(REGIONS)
 
-    def test_moves_watermarks_on_but_never_back_in_the_same_write(self) -> None:
+    def test_advances_watermarks_in_the_same_write_and_never_lowers_them(self) -> None:
         stage = Stage()
         stage.ledger.discover([found("b"), found("c")])
         brought = [("2022-03-01", 5), ("2022-02-01", 7)]
@@ -454,7 +454,7 @@ class TestOutcome:
         items = {standing.column: standing.item_id for standing in stage.ledger.watermarks.all()}
         assert items == {"day": found("b").item_id, "id": found("c").item_id}
 
-    def test_puts_further_documents_with_it_or_none(self) -> None:
+    def test_writes_further_documents_with_it_or_nothing(self) -> None:
         stage = Stage()
         claimed = claim(stage.ledger)
         stage.ledger.release(ITEM, "by mistake", is_forced=True)
@@ -462,14 +462,14 @@ class TestOutcome:
             stage.ledger.processed(claimed, {}, puts=(Put("note", "k", {"x": 1}),))
         assert stage.store.document("note", "k") is None
 
-    def test_keeps_secrets_out(self) -> None:
+    def test_contains_no_secrets(self) -> None:
         redactor = Redactor.of({"DB_PASSWORD": "s3cr3t-value"})
         stage = Stage(redactor=redactor)
         stage.ledger.failed(claim(stage.ledger), failure(ValueError("login with s3cr3t-value refused")))
         assert "s3cr3t-value" not in str(stage.store.records(ITEM))
         assert "login with *** refused" in str(stage.store.records(ITEM)[-1].payload)
 
-    def test_keeps_names_that_happen_to_be_somebodys_password(self) -> None:
+    def test_keeps_names_that_happen_to_equal_a_password(self) -> None:
         stage = Stage(redactor=Redactor(frozenset({"regions", "2022-01-01.csv"})))
         note = stage.ledger.item(ITEM).new
         assert note is not None
@@ -494,7 +494,7 @@ class TestOperator:
         assert item.verdict(REGIONS) is Verdict.SKIPPED
         assert [record.state for record in stage.store.records(ITEM)][-2:] == [State.RESOLVED, State.SKIPPED]
 
-    def test_resolve_lets_a_failed_item_be_processed_again(self) -> None:
+    def test_resolve_allows_a_failed_item_to_be_processed_again(self) -> None:
         stage = self.failed()
         item = stage.ledger.resolve(ITEM, "slice was sent anew", fingerprint={"size": 11})
         assert item.verdict(REGIONS) is Verdict.READY
@@ -509,7 +509,7 @@ class TestOperator:
             stage.ledger.resolve(ITEM, "x")
 
     @pytest.mark.parametrize("verb", ["resolve", "release", "skip", "unskip", "requeue"])
-    def test_verbs_for_an_unknown_item_are_refused(self, verb: str) -> None:
+    def test_actions_on_an_unknown_item_are_refused(self, verb: str) -> None:
         with pytest.raises(UsageError, match="no item file:///nowhere"):
             getattr(Stage().ledger, verb)("file:///nowhere", "x")
 
@@ -521,14 +521,14 @@ class TestOperator:
             ("unskip", "isn't skipped for everyone"),
         ],
     )
-    def test_verbs_without_their_occasion_are_refused(self, verb: str, message: str) -> None:
+    def test_actions_that_do_not_fit_the_items_state_are_refused(self, verb: str, message: str) -> None:
         stage = Stage()
         with pytest.raises(UsageError) as caught:
             getattr(stage.ledger, verb)(ITEM, "x")
         assert message in caught.value.message
         assert stage.states() == ["NEW"]
 
-    def test_release_of_a_living_lock_needs_force(self) -> None:
+    def test_release_of_a_live_lock_needs_force(self) -> None:
         stage = self.locked()
         with pytest.raises(ItemLocked, match="locked by") as caught:
             stage.ledger.release(ITEM, "x")
@@ -542,7 +542,7 @@ class TestOperator:
         stage.clock.advance(61)
         assert stage.ledger.release(ITEM, "gone").verdict(REGIONS) is Verdict.READY
 
-    def test_release_stops_when_the_holder_comes_back_just_then(self) -> None:
+    def test_release_fails_if_the_holder_renews_meanwhile(self) -> None:
         store = Meddling(Clock())
         clock = store._clock
         assert isinstance(clock, Clock)
@@ -616,7 +616,7 @@ class TestOperator:
         with pytest.raises(ItemLocked, match="lease expired"):
             stage.ledger.requeue(ITEM, "x")
 
-    def test_requeue_takes_others_along_or_none(self) -> None:
+    def test_requeue_with_cascade_requeues_all_items_or_none(self) -> None:
         stage = Stage()
         later = found("2022-02-01.csv").item_id
         stage.ledger.discover([found("2022-02-01.csv")])
@@ -629,7 +629,7 @@ class TestOperator:
             stage.ledger.requeue(ITEM, "x", cascade=[later])
         assert stage.ledger.item(ITEM).revision == 2
 
-    def test_requeue_leaves_damage_behind(self) -> None:
+    def test_requeue_starts_a_sound_revision_after_damage(self) -> None:
         stage = Stage()
         item = stage.store.read([ITEM])[ITEM]
         stage.store._items[ITEM] = item.damaged(stage.store.records(ITEM)[0], "edited by hand")
@@ -637,7 +637,7 @@ class TestOperator:
         assert mended.verdict(REGIONS) is Verdict.READY
         assert stage.store.records(ITEM)[-1].content["problem"] == "edited by hand"
 
-    def test_verbs_are_records_by_the_operator(self) -> None:
+    def test_actions_are_records_written_by_the_operator(self) -> None:
         stage = Stage()
         stage.ledger.skip(ITEM, "sent twice")
         record = stage.store.records(ITEM)[-1]
@@ -653,7 +653,7 @@ class TestOperator:
         (LateSliceError("older"), False, f"requeue {ITEM} --late"),
     ],
 )
-def test_what_to_type_about_a_failure_is_what_helps(error: Exception, holds_back: bool, typed: str) -> None:
+def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bool, typed: str) -> None:
     stage = Stage()
     failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=holds_back)
     assert recovery_command(failed) == f"lakewright manifest {typed}"
@@ -662,7 +662,7 @@ def test_what_to_type_about_a_failure_is_what_helps(error: Exception, holds_back
     assert f"`{recovery_command(failed)}`" in (raised.value.remedy or "")
 
 
-def test_lock_tells_who_and_whether_anybody_is_there() -> None:
+def test_a_lock_shows_its_holder_and_whether_it_is_stale() -> None:
     stage = Stage()
     assert stage.ledger.lock(stage.ledger.item(ITEM)) is None
     claim(stage.ledger)
@@ -675,7 +675,7 @@ def test_lock_tells_who_and_whether_anybody_is_there() -> None:
     assert (lock.is_stale, lock.holder) == (True, f"{REGIONS} (run run-1)")
 
 
-def test_documents_written_anew_do_not_meet_old_expectations() -> None:
+def test_a_document_written_again_does_not_match_an_old_version() -> None:
     clock = Clock()
     store = MemoryStore(clock)
 

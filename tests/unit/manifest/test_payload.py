@@ -33,13 +33,13 @@ class MuteError(Exception):
         (Fault("said so"), "said so"),
     ],
 )
-def test_any_error_makes_a_payload(error: Exception | Fault, message: str) -> None:
+def test_any_error_gives_a_payload(error: Exception | Fault, message: str) -> None:
     content = failure(error)
     assert content["error"]["message"] == message
     assert json.loads(json.dumps(payload(State.FAILED, content)))["data"] == content
 
 
-def test_an_error_of_ours_brings_its_code_remedy_and_whether_to_retry() -> None:
+def test_a_lakewright_error_gives_its_code_its_remedy_and_whether_to_retry() -> None:
     conflict = failure(CommitConflict("lost a race", remedy="Run again."), stack_trace="Traceback …")
     assert conflict == {
         "error": {
@@ -56,7 +56,7 @@ def test_an_error_of_ours_brings_its_code_remedy_and_whether_to_retry() -> None:
     assert failure(ValueError("x"))["is_retryable"] is False
 
 
-def test_long_texts_lose_their_middle() -> None:
+def test_the_middle_of_long_texts_is_left_out() -> None:
     error = ValueError("a" * 5_000 + "z")
     content = bounded(failure(error, stack_trace="b" * 50_000 + "y", fingerprint={"size": 1}))
     message, trace = content["error"]["message"], content["stack_trace"]
@@ -69,13 +69,13 @@ def test_long_texts_lose_their_middle() -> None:
     assert content["fingerprint"] == {"size": 1}
 
 
-def test_lists_and_objects_are_cut_and_say_so() -> None:
+def test_long_lists_and_objects_are_shortened_with_a_note() -> None:
     cut = bounded({"files": list(range(5_000)), "columns": {str(n): n for n in range(5_000)}})
     assert cut["files"][-1] == "… 4000 more"
     assert cut["columns"]["…"] == "… 4000 more"
 
 
-def test_what_is_still_too_large_is_left_out_but_for_what_later_runs_need() -> None:
+def test_the_largest_entries_are_left_out_except_those_that_later_runs_read() -> None:
     content: dict[str, Any] = {
         "drift": {str(n): "x" * 2_000 for n in range(100)},
         "metrics": {"inserted": 1},
@@ -88,14 +88,14 @@ def test_what_is_still_too_large_is_left_out_but_for_what_later_runs_need() -> N
     assert cut["fingerprint"] == content["fingerprint"]
 
 
-def test_endless_nesting_ends() -> None:
+def test_deep_nesting_is_cut() -> None:
     value: Any = "core"
     for _ in range(5_000):
         value = [value]
     assert len(json.dumps(bounded({"x": value}))) < 200
 
 
-def test_what_json_does_not_know_becomes_text() -> None:
+def test_values_that_json_cannot_hold_become_text() -> None:
     content = {
         "metrics": {"when": date(2022, 1, 1), "ratio": float("nan"), "ids": {1}, 3: Decimal("1.50")},
         "watermarks": {"day": {"type": "date", "value": date(2022, 1, 1)}},
@@ -117,7 +117,7 @@ JSON = st.recursive(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(max_size=20), JSON, max_size=4))
-def test_any_content_becomes_small_json(content: dict[str, Any]) -> None:
+def test_any_content_becomes_json_of_bounded_size(content: dict[str, Any]) -> None:
     text = json.dumps(bounded(content))
     assert len(text) <= LARGEST + 2_000
     assert isinstance(json.loads(text), dict)

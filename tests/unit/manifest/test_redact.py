@@ -35,7 +35,7 @@ from lakewright.spec.expressions.secrets import is_secret_name
         ("keytab_path", False),
     ],
 )
-def test_names_tell_which_entries_are_secret(name: str, is_secret: bool) -> None:
+def test_entries_are_secret_by_their_names(name: str, is_secret: bool) -> None:
     assert is_secret_name(name) is is_secret
 
 
@@ -56,7 +56,7 @@ def test_names_tell_which_entries_are_secret(name: str, is_secret: bool) -> None
         ("no secret here", "no secret here"),
     ],
 )
-def test_credentials_in_urls_and_pairs_are_hidden_whoever_they_are(text: str, expected: str) -> None:
+def test_credentials_in_urls_and_pairs_are_hidden(text: str, expected: str) -> None:
     assert Redactor().text(text) == expected
 
 
@@ -67,12 +67,12 @@ SECRET = "p@ss/w rd+\"1'\\é"
     "spelling",
     [SECRET, quote(SECRET, safe=""), repr(SECRET)[1:-1], SECRET.replace("\\", "\\\\").replace('"', '\\"')],
 )
-def test_known_secrets_are_hidden_however_they_are_written(spelling: str) -> None:
+def test_known_secrets_are_hidden_in_every_spelling(spelling: str) -> None:
     redactor = Redactor.of({"DB_PASSWORD": SECRET, "HOME": "/home/ann"})
     assert redactor.text(f"before {spelling} after /home/ann") == "before *** after /home/ann"
 
 
-def test_what_is_met_later_is_hidden_from_then_on() -> None:
+def test_secrets_added_later_are_hidden_from_then_on() -> None:
     met: set[str] = set()
     redactor = Redactor(frozenset({"hunter22"}), met)
     assert redactor.text("hunter22 correct-horse") == "*** correct-horse"
@@ -80,13 +80,13 @@ def test_what_is_met_later_is_hidden_from_then_on() -> None:
     assert redactor.text("hunter22 correct-horse") == "*** ***"
 
 
-def test_secrets_are_hidden_in_keys_and_depths_of_values() -> None:
+def test_secrets_are_hidden_in_keys_and_nested_values() -> None:
     redactor = Redactor(frozenset({"hunter22"}))
     value = {"a hunter22": [{"b": ("hunter22", 1, None)}, "xhunter22x"]}
     assert redactor.value(value) == {"a ***": [{"b": ["***", 1, None]}, "x***x"]}
 
 
-def test_entries_with_a_secret_name_are_hidden_whole() -> None:
+def test_entries_with_a_secret_name_are_hidden_entirely() -> None:
     entries = {"db.password": "x", "token": "", "day": "2022-01-01", "url": "s3://a:b@c/d"}
     assert Redactor().entries(entries) == {
         "db.password": "***",
@@ -97,16 +97,16 @@ def test_entries_with_a_secret_name_are_hidden_whole() -> None:
 
 
 @pytest.mark.parametrize("secret", ["true", "no", "ab", "", "NULL"])
-def test_values_that_cannot_be_secrets_leave_text_readable(secret: str) -> None:
+def test_values_that_cannot_be_secrets_are_not_hidden(secret: str) -> None:
     text = f"set to {secret} abc true null"
     assert Redactor.of({"some.key": secret}).text(text) == text
 
 
-def test_short_secrets_are_hidden_only_where_they_stand_alone() -> None:
+def test_short_secrets_are_hidden_only_as_whole_words() -> None:
     assert Redactor(frozenset({"cat"})).text("cat, category and cat.") == "***, category and ***."
 
 
-def test_of_two_secrets_the_longer_is_hidden_whole() -> None:
+def test_of_two_overlapping_secrets_the_longer_is_hidden() -> None:
     assert Redactor(frozenset({"abcdefgh", "abcdefgh-ijkl"})).text("abcdefgh-ijkl") == "***"
 
 
@@ -135,7 +135,7 @@ def test_a_long_secret_never_survives(secret: str, before: str, after: str) -> N
         " ",
     ],
 )
-def test_long_texts_take_no_longer_than_their_length_asks_for(unit: str) -> None:
+def test_redacting_takes_time_linear_in_the_length_of_the_text(unit: str) -> None:
     text = "x://" + unit * (200_000 // len(unit)) + "="
     begun = time.process_time()
     Redactor(frozenset({"hunter22", "aab"})).text(text)

@@ -58,7 +58,7 @@ def snowplow(
     }
 
 
-def test_what_is_exported_comes_back_the_same() -> None:
+def test_an_export_is_the_same_after_import() -> None:
     store = lived_in()
     lines = list(export_manifest(store))
     copy = MemoryStore()
@@ -77,7 +77,7 @@ def test_what_is_exported_comes_back_the_same() -> None:
     assert [counter and counter.value for counter in counters] == [{"last": 3}, {"last": 3}]
 
 
-def test_watermarks_that_somebody_set_back_or_forgot_come_as_they_are() -> None:
+def test_watermarks_that_an_operator_lowered_or_deleted_are_imported_as_they_are() -> None:
     store = lived_in()
     watermarks = Watermarks(store)
     back = Watermark("date", "2021-12-31")
@@ -101,7 +101,7 @@ def processed_one_more(store: MemoryStore, name: str, day: str) -> None:
     ledger.processed(claim(ledger, found(name).item_id), content)
 
 
-def test_a_copy_follows_when_it_is_imported_again() -> None:
+def test_a_second_import_updates_a_copy() -> None:
     store, copy = lived_in(), MemoryStore()
     import_manifest(copy, export_manifest(store))
     processed_one_more(store, "x", "2022-05-05")
@@ -114,7 +114,7 @@ def test_a_copy_follows_when_it_is_imported_again() -> None:
     assert Watermarks(copy).last(REGIONS) == {"day": back}
 
 
-def test_what_somebody_did_to_a_copys_watermark_stays() -> None:
+def test_a_change_made_to_a_copys_watermark_is_kept() -> None:
     store, copy = lived_in(), MemoryStore()
     lines = list(export_manifest(store))
     import_manifest(copy, lines)
@@ -123,7 +123,7 @@ def test_what_somebody_did_to_a_copys_watermark_stays() -> None:
     assert Watermarks(copy).last(REGIONS) == {}
 
 
-def test_a_watermark_does_not_come_without_the_item_that_brought_it() -> None:
+def test_a_watermark_is_not_imported_without_its_item() -> None:
     lines = [json.loads(line) for line in export_manifest(lived_in())]
     kept = [
         line
@@ -135,7 +135,7 @@ def test_a_watermark_does_not_come_without_the_item_that_brought_it() -> None:
     assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-01-01")}
 
 
-def test_the_history_of_runs_comes_along_and_leases_stay() -> None:
+def test_the_history_of_runs_is_exported_and_leases_are_not() -> None:
     store = lived_in()
     holder = Holder(host="bench", pid=1, started="", run_id="run-1")
     journal = Journal(store)
@@ -167,7 +167,7 @@ def test_numbers_of_data_commits_only_grow() -> None:
     assert [each and each.value["last"] for each in found_last] == [9, 3]
 
 
-def test_records_are_written_under_the_manifests_own_names() -> None:
+def test_records_are_exported_with_the_manifests_names() -> None:
     record = json.loads(next(export_manifest(lived_in())))
     assert list(record) == [
         "recordId",
@@ -184,7 +184,7 @@ def test_records_are_written_under_the_manifests_own_names() -> None:
     assert Record.from_json(record).as_json() == record
 
 
-def test_import_again_changes_nothing() -> None:
+def test_importing_again_changes_nothing() -> None:
     store = lived_in()
     lines = list(export_manifest(store))
     before = dict(store._items)
@@ -193,7 +193,7 @@ def test_import_again_changes_nothing() -> None:
     assert store._items == before
 
 
-def test_import_goes_on_where_an_item_is_known_already() -> None:
+def test_import_continues_a_known_item() -> None:
     lines = list(export_manifest(lived_in()))
     copy = MemoryStore()
     import_manifest(copy, lines[:3])
@@ -203,7 +203,7 @@ def test_import_goes_on_where_an_item_is_known_already() -> None:
     assert (imported.records, imported.present, imported.faults) == (len(lines) - 2 - 3, 3 + 2, ())
 
 
-def test_records_of_snowplow_come_in_by_their_time() -> None:
+def test_snowplow_records_are_imported_in_the_order_of_their_time() -> None:
     records = [
         snowplow(2, "PROCESSED", 1, second=3),
         snowplow(0, "NEW", None, second=1),
@@ -261,7 +261,7 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
         ('{"document": {"kind": "run_key", "key": "x", "value": {}}}', "has no 'key'"),
     ],
 )
-def test_lines_that_are_no_records_are_named_and_the_others_taken(line: str, message: str) -> None:
+def test_invalid_lines_are_named_and_the_others_imported(line: str, message: str) -> None:
     good = json.dumps(snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/"))
     imported = import_manifest(MemoryStore(), ["", line, good])
     assert imported.records == 1
@@ -269,7 +269,7 @@ def test_lines_that_are_no_records_are_named_and_the_others_taken(line: str, mes
     assert message in imported.faults[0].message
 
 
-def test_many_items_are_taken_in_batches() -> None:
+def test_many_items_are_imported_in_batches() -> None:
     records = [
         snowplow(0, "NEW", None, second=1, itemId=f"s3://acme/{n}/", recordId=f"r{n}") for n in range(1_201)
     ]
@@ -277,7 +277,7 @@ def test_many_items_are_taken_in_batches() -> None:
     assert import_manifest(store, map(json.dumps, records)).records == 1_201
 
 
-def test_watermarks_of_other_tools_are_left_alone() -> None:
+def test_watermarks_of_other_tools_are_ignored() -> None:
     payload = {"schema": "x", "data": {"watermarks": {"day": "yesterday"}}}
     records = [
         snowplow(1, "PROCESSING", None, second=2),
@@ -289,10 +289,10 @@ def test_watermarks_of_other_tools_are_left_alone() -> None:
 
 
 class TestFsck:
-    def test_of_a_sound_store_finds_nothing(self) -> None:
+    def test_finds_nothing_in_a_sound_store(self) -> None:
         assert list(fsck(lived_in())) == []
 
-    def test_tells_what_does_not_follow_from_the_records(self) -> None:
+    def test_reports_derived_data_that_does_not_match_the_records(self) -> None:
         store = lived_in()
         a, b, c, d = (found(name).item_id for name in "abcd")
         store._records[b][1] = draft("odd", "PROCESSED", "x", item=b).recorded(sequence=2, now=Clock().time)

@@ -92,7 +92,7 @@ def is_legal(history: str, state: State, previous: str | None, run: str) -> bool
 @pytest.mark.parametrize("history", HISTORIES)
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("run", [SAME, OTHER])
-def test_a_record_follows_only_where_the_rules_allow(history: str, state: State, run: str) -> None:
+def test_a_record_may_follow_only_as_the_rules_allow(history: str, state: State, run: str) -> None:
     item = item_of(history)
     for previous in (None, "stranger", *(one.record_id for one in HISTORIES[history])):
         record = following(history, draft("next", state, previous, run=run))
@@ -111,12 +111,12 @@ def test_a_record_follows_only_where_the_rules_allow(history: str, state: State,
         (draft("x", State.NEW), 0, "sequence is 0, the next one is 1"),
     ],
 )
-def test_a_record_of_another_item_or_place_is_refused(one: Draft, sequence: int, problem: str) -> None:
+def test_a_record_of_another_item_or_sequence_is_refused(one: Draft, sequence: int, problem: str) -> None:
     with pytest.raises(IllegalTransition, match=problem):
         Item(ITEM).after(one.recorded(sequence=sequence, now=START))
 
 
-def test_outcomes_of_imported_records_without_run_match() -> None:
+def test_imported_records_without_a_run_match_each_other() -> None:
     lock, done = draft("p", State.PROCESSING, run=None), draft("d", State.PROCESSED, "p", run=None)
     assert replay(ITEM, recorded([lock, done]))[0].verdict(REGIONS) is Verdict.PROCESSED
 
@@ -127,7 +127,7 @@ def test_one_lock_has_one_outcome() -> None:
     assert [damage.record_id for damage in damages] == ["again"]
 
 
-def test_a_new_record_starts_a_revision_that_forgets_the_last() -> None:
+def test_a_new_record_starts_a_revision_without_the_last_ones_verdicts() -> None:
     skipped = [NEW, LOCK, DONE, SKIP]
     item = replay(
         ITEM, recorded([*skipped, draft("new-2", State.NEW, content={"fingerprint": {"size": 2}})])
@@ -152,7 +152,7 @@ class TestDamage:
     def item(self) -> Item:
         return replay(ITEM, recorded(self.damaged))[0]
 
-    def test_makes_the_item_invalid_and_tells_the_first_record_only(self) -> None:
+    def test_makes_the_item_invalid_and_names_only_the_first_record(self) -> None:
         item, damages = replay(ITEM, recorded([*self.damaged, LOCK, DONE]))
         assert item.verdict(REGIONS) is Verdict.INVALID
         assert item.sequence == 4
@@ -161,7 +161,7 @@ class TestDamage:
         ]
 
     @pytest.mark.parametrize("state", [s for s in State if s is not State.SKIPPED])
-    def test_is_not_built_upon(self, state: State) -> None:
+    def test_may_not_be_followed_by_other_records(self, state: State) -> None:
         with pytest.raises(IllegalTransition, match="PROCESSED follows the open PROCESSING"):
             self.item().after(draft("x", state).recorded(sequence=3, now=START))
 
@@ -172,16 +172,16 @@ class TestDamage:
         assert skipped.verdict(REGIONS) is Verdict.INVALID
         assert not skipped.holds_back(REGIONS)
 
-    def test_is_left_behind_by_a_new_that_says_so(self) -> None:
+    def test_ends_with_a_new_that_mends_it(self) -> None:
         mended = draft("mend", State.NEW, content={"mends": True}).recorded(sequence=3, now=START)
         assert self.item().after(mended).verdict(REGIONS) is Verdict.READY
 
-    def test_of_a_record_that_cannot_be_read_is_told(self) -> None:
+    def test_of_an_unreadable_record_is_reported(self) -> None:
         unreadable = Damage(ITEM, "odd", "record odd can't be read", sequence=2)
         item, damages = replay(ITEM, [*recorded([NEW]), unreadable])
         assert (item.sequence, item.verdict(REGIONS), damages) == (2, Verdict.INVALID, (unreadable,))
 
-    def test_a_mending_new_frees_no_healthy_lock(self) -> None:
+    def test_a_mending_new_does_not_free_a_valid_lock(self) -> None:
         locked = item_of("locked")
         with pytest.raises(IllegalTransition, match="is locked"):
             locked.after(draft("mend", State.NEW, content={"mends": True}).recorded(sequence=3, now=START))

@@ -111,7 +111,7 @@ def test_verdicts_follow_from_the_records(case: str) -> None:
         ([NEW, *attempt("a", SHREDDER, "PROCESSED"), *attempt("b", LOADER, "FAILED")], LOADER, True),
     ],
 )
-def test_a_blocked_item_holds_back_those_who_have_not_done_it(
+def test_a_blocked_item_holds_back_applications_that_have_not_processed_it(
     drafts: list[Draft], application: Application, holds: bool
 ) -> None:
     assert replay(ITEM, recorded(drafts))[0].holds_back(application) is holds
@@ -124,7 +124,7 @@ def test_a_failed_late_slice_holds_nothing_back() -> None:
     assert not item.holds_back(SHREDDER)
 
 
-def test_the_last_skip_alone_names_nobody() -> None:
+def test_a_skip_for_everyone_concerns_no_application_by_name() -> None:
     item, _ = replay(ITEM, recorded([skip(ANYONE)]))
     assert item.applications == ()
     assert item.verdicts() == {ANYONE: SKIPPED}
@@ -155,7 +155,7 @@ def histories(drawn: st.DrawFn) -> list[Record]:
 
 
 @given(histories())
-def test_folding_one_by_one_through_json_is_folding_all(records: list[Record]) -> None:
+def test_folding_through_json_record_by_record_gives_the_same_item(records: list[Record]) -> None:
     step_by_step = Item(ITEM)
     for record in records:
         try:

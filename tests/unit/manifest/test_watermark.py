@@ -34,7 +34,7 @@ KATHMANDU = timezone(timedelta(hours=5, minutes=45))
         ("0010", {"type": "string", "value": "0010"}),
     ],
 )
-def test_values_are_kept_typed_and_whole(value: Value, json: dict[str, object]) -> None:
+def test_values_keep_their_type_and_precision(value: Value, json: dict[str, object]) -> None:
     watermark = Watermark.of(value)
     assert watermark.as_json() == json
     assert Watermark.from_json(json) == watermark
@@ -53,13 +53,13 @@ def test_values_are_kept_typed_and_whole(value: Value, json: dict[str, object]) 
         (datetime(2022, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_order_is_that_of_the_type(later: Value, earlier: Value) -> None:
+def test_watermarks_compare_by_their_type(later: Value, earlier: Value) -> None:
     assert Watermark.of(later).is_after(Watermark.of(earlier))
     assert not Watermark.of(earlier).is_after(Watermark.of(later))
     assert not Watermark.of(later).is_after(Watermark.of(later))
 
 
-def test_a_day_is_its_first_moment_beside_a_time() -> None:
+def test_a_date_compares_as_its_first_moment() -> None:
     day, noon = Watermark.of(date(2025, 1, 2)), Watermark.of(datetime(2025, 1, 2, 12, tzinfo=UTC))
     assert noon.is_after(day)
     assert not day.is_after(noon)
@@ -67,11 +67,11 @@ def test_a_day_is_its_first_moment_beside_a_time() -> None:
     assert not Watermark.of(datetime(2025, 1, 2, tzinfo=UTC)).is_after(day)
 
 
-def test_of_a_column_that_changed_its_type_counts_the_new_one() -> None:
+def test_after_a_change_of_type_the_new_value_counts() -> None:
     assert Watermark.of("2022-01-01").is_after(Watermark.of(date(2023, 1, 1)))
 
 
-def test_not_a_number_is_after_nothing_and_can_be_stored() -> None:
+def test_nan_is_after_no_value_and_can_be_stored() -> None:
     nan = Watermark.of(float("nan"))
     assert nan.as_json() == {"type": "double", "value": "nan"}
     assert not nan.is_after(Watermark.of(1.0))
@@ -82,7 +82,7 @@ def test_not_a_number_is_after_nothing_and_can_be_stored() -> None:
     "document",
     [{"type": "uuid", "value": "x"}, {"type": "date", "value": "soon"}, {"type": "decimal", "value": "x"}],
 )
-def test_what_cannot_be_read_is_refused(document: dict[str, str]) -> None:
+def test_an_unreadable_watermark_is_refused(document: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="a watermark of type"):
         Watermark.from_json(document)
 
@@ -95,7 +95,7 @@ def change(watermarks: Watermarks, application: Application, value: Value | None
     )
 
 
-def test_an_operator_sets_back_and_resets() -> None:
+def test_an_operator_lowers_and_deletes_a_watermark() -> None:
     watermarks = Watermarks(MemoryStore())
     change(watermarks, REGIONS, date(2022, 3, 1))
     change(watermarks, REGIONS, date(2022, 1, 1))
@@ -110,7 +110,7 @@ def test_an_operator_sets_back_and_resets() -> None:
     change(watermarks, REGIONS, None)
 
 
-def test_what_an_operator_did_stays_told_with_who_when_why_and_what_was_before() -> None:
+def test_an_operators_change_is_recorded_with_author_time_reason_and_value_before() -> None:
     watermarks = Watermarks(MemoryStore())
     done = [change(watermarks, REGIONS, value) for value in (3, 1, None, None)]
     told = [(c.before and c.before.value, c.watermark and c.watermark.value, c.reason) for c in done]
@@ -136,7 +136,7 @@ class Overtaken(MemoryStore):
 
 
 @pytest.mark.parametrize("value", [1, None])
-def test_an_operator_overwrites_nothing_that_he_has_not_seen(value: int | None) -> None:
+def test_an_operator_overwrites_no_unseen_watermark(value: int | None) -> None:
     watermarks = Watermarks(Overtaken())
     with pytest.raises(SequenceConflict):
         change(watermarks, REGIONS, value)
@@ -144,7 +144,7 @@ def test_an_operator_overwrites_nothing_that_he_has_not_seen(value: int | None) 
     assert list(watermarks.changes()) == []
 
 
-def test_last_of_one_application_holds_nothing_of_one_below_it() -> None:
+def test_watermarks_of_an_application_exclude_those_of_names_that_extend_it() -> None:
     watermarks = Watermarks(MemoryStore())
     outer, inner = Application.named("a"), Application.named("a/b")
     change(watermarks, inner, 1)
@@ -152,7 +152,7 @@ def test_last_of_one_application_holds_nothing_of_one_below_it() -> None:
     assert watermarks.last(inner) == {"day": Watermark("long", 1)}
 
 
-def test_advances_only_what_lies_after_the_last() -> None:
+def test_only_greater_watermarks_are_saved() -> None:
     store = MemoryStore()
     watermarks = Watermarks(store)
     change(watermarks, REGIONS, 5)

@@ -34,7 +34,7 @@ def overlaps(key: str) -> bool:
     return key.startswith(TABLE)
 
 
-def test_a_claimed_key_is_refused_to_others_until_it_is_given_back() -> None:
+def test_a_leased_key_is_refused_to_others_until_it_is_released() -> None:
     stage = Stage()
     lease = stage.leases(1).acquire(TABLE)
     with pytest.raises(LeaseHeld, match=r"being written by ann@here \(process 1, run run-1\)") as caught:
@@ -61,7 +61,7 @@ def test_renewing_keeps_a_lease_alive() -> None:
 
 
 @pytest.mark.parametrize("cause", ["expiry", "death"])
-def test_a_lease_without_anybody_behind_it_is_taken_over_and_lost_to_its_holder(cause: str) -> None:
+def test_an_expired_or_abandoned_lease_is_taken_over_and_lost_to_its_holder(cause: str) -> None:
     stage = Stage()
     first = stage.leases(1).acquire(TABLE)
     if cause == "expiry":
@@ -75,7 +75,7 @@ def test_a_lease_without_anybody_behind_it_is_taken_over_and_lost_to_its_holder(
     assert confirm(stage.store, second) == second
 
 
-def test_a_lease_that_was_removed_is_lost() -> None:
+def test_a_released_lease_is_lost() -> None:
     stage = Stage()
     lease = stage.leases(1).acquire(TABLE)
     stage.leases(1).release(lease)
@@ -94,7 +94,7 @@ def test_keys_that_clash_exclude_each_other(first: str, second: str) -> None:
     assert stage.leases(2).acquire(second, clashes=overlaps).key == second
 
 
-def test_a_clashing_claim_between_look_and_write_is_seen() -> None:
+def test_a_clashing_lease_between_read_and_write_is_detected() -> None:
     class Meddling(MemoryStore):
         rival: Leases | None = None
 
@@ -113,7 +113,7 @@ def test_a_clashing_claim_between_look_and_write_is_seen() -> None:
 
 
 @pytest.mark.parametrize("act", ["claim", "renew"])
-def test_a_lost_acknowledgement_is_no_lost_lease(act: str) -> None:
+def test_a_lost_acknowledgement_does_not_lose_the_lease(act: str) -> None:
     class Forgetful(MemoryStore):
         forgets = False
 
@@ -133,7 +133,7 @@ def test_a_lost_acknowledgement_is_no_lost_lease(act: str) -> None:
     assert (renewed.token, renewed.holder) == (lease.token, holder())
 
 
-def test_a_lease_survives_its_document() -> None:
+def test_a_lease_is_the_same_after_a_round_trip_through_its_document() -> None:
     lease = Lease(TABLE, holder(), "t", Clock().time, Clock().time + timedelta(seconds=1, microseconds=1))
     written = MemoryStore(Clock()).write(Write(puts=(lease.put(expected=0),)))
     document = written.documents[0]

@@ -31,7 +31,7 @@ def states(records: Sequence[Record]) -> list[str]:
     return [record.state.value for record in records]
 
 
-def test_each_record_is_told_once_in_its_order() -> None:
+def test_each_record_is_returned_once_in_order() -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
     ledger.discover([found("old")])
@@ -51,7 +51,7 @@ def test_each_record_is_told_once_in_its_order() -> None:
     assert watch.new_records() == []
 
 
-def test_what_came_and_closed_between_two_looks_is_told_too() -> None:
+def test_items_that_opened_and_closed_between_two_calls_are_returned() -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
     watch = RecordFeed(ledger.store)
@@ -69,7 +69,7 @@ def test_what_came_and_closed_between_two_looks_is_told_too() -> None:
     assert watch.new_records() == []
 
 
-def test_a_look_lists_only_what_is_open() -> None:
+def test_a_call_lists_only_open_items() -> None:
     clock = Clock()
     store = Counting(clock)
     ledger = ledger_of(store)
@@ -88,7 +88,7 @@ def test_a_look_lists_only_what_is_open() -> None:
     assert store.listed - before <= 2
 
 
-def test_others_are_left_out() -> None:
+def test_records_of_other_applications_are_left_out() -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
     watch = RecordFeed(ledger.store, COUNTRIES)
@@ -103,7 +103,7 @@ ACTS = st.lists(
 
 
 @given(ACTS)
-def test_whatever_happens_between_looks_all_is_told_once(acts: list[tuple[str, int]]) -> None:
+def test_every_record_between_calls_is_returned_once(acts: list[tuple[str, int]]) -> None:
     clock = Clock()
     ledger = ledger_of(MemoryStore(clock))
     watch = RecordFeed(ledger.store)
