@@ -1,4 +1,4 @@
-"""What users import in tests of their own projects."""
+"""Helpers for tests of users' own projects: a manifest in memory."""
 
 from lakewright.stores.memory import MemoryStore
 

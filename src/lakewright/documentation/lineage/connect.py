@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -38,6 +38,7 @@ def connect_items(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_neighbours(items: Sequence[Item]) -> list[Item]:
+    """Return the items with `reads` and `read_by` completed, so that each edge is in both of its items."""
     reads = {item.ref: dict.fromkeys(item.reads) for item in items}
     for item in items:
         for written in item.read_by:
@@ -54,38 +55,35 @@ def _with_neighbours(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_column_sources(items: Sequence[Item]) -> list[Item]:
-    """Return the items with sources for the columns of relations and entities that a target or entity writes.
-
-    The source of such a column is the column of the same name, in any case, of what the target reads.
-    """
+    """Return the items with sources for the columns of relations and entities, which targets write."""
     by_ref = {item.ref: item for item in items}
-
-    def sources(item: Item, column: Column) -> Iterable[Source]:
-        for ref in item.reads:
-            givers = by_ref[ref].reads if ref.category == "target" and ref in by_ref else (ref,)
-            for giver in givers:
-                name = _silver_source(column) if giver.category == "relation" else column.name
-                found = _column_named(by_ref.get(giver), name)
-                if found is not None:
-                    yield Source(giver, found.name)
-
     return [
-        item
-        if item.ref.category not in ("relation", "entity")
-        else replace(
-            item,
-            columns=tuple(
-                column
-                if column.sources or column.made
-                else replace(column, sources=tuple(sources(item, column)))
-                for column in item.columns
-            ),
-        )
+        replace(item, columns=tuple(_with_sources(item, column, by_ref) for column in item.columns))
+        if item.ref.category in ("relation", "entity")
+        else item
         for item in items
     ]
 
 
-def _silver_source(column: Column) -> str:
+def _with_sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Column:
+    if column.sources or column.made:
+        return column
+    return replace(column, sources=tuple(_sources(item, column, by_ref)))
+
+
+def _sources(item: Item, column: Column, by_ref: Mapping[Ref, Item]) -> Iterator[Source]:
+    """Yield the column of the same name, in any case, of each item that the column's rows come from."""
+    for ref in item.reads:
+        is_target = ref.category == "target" and ref in by_ref
+        for origin in by_ref[ref].reads if is_target else (ref,):
+            name = _source_name(column) if origin.category == "relation" else column.name
+            found = _column_named(by_ref.get(origin), name)
+            if found is not None:
+                yield Source(origin, found.name)
+
+
+def _source_name(column: Column) -> str:
+    """Return the column's name in bronze, which an entity may have renamed."""
     renamed = next((mark for mark in column.marks if mark.startswith("from ")), None)
     return renamed.removeprefix("from ") if renamed else column.name
 

@@ -36,12 +36,12 @@ class _PlanReader:
     Attributes:
         made_of: The ids of the columns that each column is computed from, by its id.
         leaves: The origins of leaf columns, by their ids.
-        shared: The columns of common table expressions, by the expression's id.
+        cte_columns: The columns of common table expressions, by the expression's id.
     """
 
     made_of: dict[int, dict[int, None]] = field(default_factory=dict)
     leaves: dict[int, Origin] = field(default_factory=dict)
-    shared: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    cte_columns: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
 
     def origins(self, key: int) -> Iterator[Origin]:
         """Yield the origins of a column, each once."""
@@ -80,12 +80,12 @@ class _PlanReader:
         if known is not None:
             return known(self, node, children)
         if isinstance(node.get("output"), list):
-            return self._opaque(node, children)
+            return self._leaf_or_unknown(node, children)
         return children[0] if children else []
 
-    def _opaque(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _leaf_or_unknown(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         """Return the columns of a leaf or of an unknown node, whose columns depend on all its inputs."""
-        columns = _named(node["output"])
+        columns = _id_and_name(node["output"])
         if not children:
             for key, name in columns:
                 origin, is_marked, column = name.partition(MARK)
@@ -93,55 +93,55 @@ class _PlanReader:
                     self.leaves[key] = (origin, column)
         given = [key for child in children for key, _ in child]
         for key, _ in columns:
-            self._note(key, (each for each in given if each != key))
+            self._add_dependencies(key, (each for each in given if each != key))
         return columns
 
-    def _projected(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _project(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         del children
-        return _named(node.get("projectList") or node.get("aggregateExpressions") or [])
+        return _id_and_name(node.get("projectList") or node.get("aggregateExpressions") or [])
 
-    def _joined(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _join(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         kind = str(node.get("joinType"))
         is_filter = "LeftSemi" in kind or "LeftAnti" in kind
         return children[0] if is_filter else [column for child in children for column in child]
 
-    def _windowed(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        return [*children[0], *_named(node.get("windowExpressions", []))]
+    def _window(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        return [*children[0], *_id_and_name(node.get("windowExpressions", []))]
 
-    def _generated(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        made = _named(node["generatorOutput"])
+    def _generate(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        made = _id_and_name(node["generatorOutput"])
         for key, _ in made:
-            self._note(key, _attributes(node["generator"]))
+            self._add_dependencies(key, _attributes(node["generator"]))
         return [*children[0], *made]
 
-    def _expanded(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        columns = _named(node["output"])
+    def _expand(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        columns = _id_and_name(node["output"])
         for projection in node["projections"]:
             for (key, _), expression in zip(columns, projection, strict=True):
-                self._note(key, (each for each in _attributes(expression) if each != key))
+                self._add_dependencies(key, (each for each in _attributes(expression) if each != key))
         del children
         return columns
 
-    def _united(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _union(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         del node
         first, *others = children
         for other in others:
             for (key, _), (same, _) in zip(first, other, strict=False):
-                self._note(key, [same] if same != key else [])
+                self._add_dependencies(key, [same] if same != key else [])
         return first
 
-    def _with_shared(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _with_ctes(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         return children[int(node["plan"])]
 
-    def _share(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        self.shared[int(node["id"])] = children[0]
+    def _cte_definition(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+        self.cte_columns[int(node["id"])] = children[0]
         return children[0]
 
-    def _use_shared(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    def _cte_reference(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
         del children
-        columns = _named(node["output"])
-        for (key, _), (same, _) in zip(columns, self.shared.get(int(node["cteId"]), []), strict=False):
-            self._note(key, [same] if same != key else [])
+        columns = _id_and_name(node["output"])
+        for (key, _), (same, _) in zip(columns, self.cte_columns.get(int(node["cteId"]), []), strict=False):
+            self._add_dependencies(key, [same] if same != key else [])
         return columns
 
     def _expression(self, tree: Tree) -> None:
@@ -155,27 +155,27 @@ class _PlanReader:
             key = _key(node)
             if node["num-children"]:
                 end = _end(tree, index)
-                self._note(key, _attributes(tree[index + 1 : end]))
+                self._add_dependencies(key, _attributes(tree[index + 1 : end]))
                 for at, columns in inner.items():
                     if index < at < end:
-                        self._note(key, (each for each, _ in columns))
+                        self._add_dependencies(key, (each for each, _ in columns))
 
-    def _note(self, key: int, made_of: Iterable[int]) -> None:
+    def _add_dependencies(self, key: int, made_of: Iterable[int]) -> None:
         self.made_of.setdefault(key, {}).update(dict.fromkeys(made_of))
 
 
 _NODES: Mapping[str, Callable[[_PlanReader, Node, list[list[tuple[int, str]]]], list[tuple[int, str]]]] = {
-    "Project": _PlanReader._projected,
-    "Aggregate": _PlanReader._projected,
-    "Join": _PlanReader._joined,
-    "Window": _PlanReader._windowed,
-    "Generate": _PlanReader._generated,
-    "Expand": _PlanReader._expanded,
-    "Union": _PlanReader._united,
-    "Intersect": _PlanReader._united,
-    "WithCTE": _PlanReader._with_shared,
-    "CTERelationDef": _PlanReader._share,
-    "CTERelationRef": _PlanReader._use_shared,
+    "Project": _PlanReader._project,
+    "Aggregate": _PlanReader._project,
+    "Join": _PlanReader._join,
+    "Window": _PlanReader._window,
+    "Generate": _PlanReader._generate,
+    "Expand": _PlanReader._expand,
+    "Union": _PlanReader._union,
+    "Intersect": _PlanReader._union,
+    "WithCTE": _PlanReader._with_ctes,
+    "CTERelationDef": _PlanReader._cte_definition,
+    "CTERelationRef": _PlanReader._cte_reference,
 }
 
 
@@ -199,7 +199,7 @@ def _is_plan(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _named(expressions: Sequence[Tree]) -> list[tuple[int, str]]:
+def _id_and_name(expressions: Sequence[Tree]) -> list[tuple[int, str]]:
     """Return the id and name of each expression that is a column."""
     return [(_key(tree[0]), str(tree[0].get("name", ""))) for tree in expressions if "exprId" in tree[0]]
 
