@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -249,17 +250,26 @@ def check(places: Places, examples: int, steps: int = 30) -> None:
     )
 
 
-def test_sqlite_is_like_the_memory() -> None:
-    check(sqlite_places, 15)
+def histories(few: int, many: int) -> pytest.MarkDecorator:
+    """Have a test try a few histories, and many of them at night."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.nightly)])
 
 
-def test_postgres_is_like_the_memory(postgres_server: str) -> None:
-    check(partial(postgres_places, postgres_server), 10)
+@histories(6, 60)
+def test_sqlite_is_like_the_memory(examples: int) -> None:
+    check(sqlite_places, examples)
 
 
-def test_dynamodb_is_like_the_memory(dynamodb_server: str) -> None:
-    check(partial(dynamodb_places, dynamodb_server), 3, 15)
+@histories(4, 40)
+def test_postgres_is_like_the_memory(postgres_server: str, examples: int) -> None:
+    check(partial(postgres_places, postgres_server), examples)
 
 
-def test_delta_is_like_the_memory() -> None:
-    check(delta_places, 5, 15)
+@histories(2, 10)
+def test_dynamodb_is_like_the_memory(dynamodb_server: str, examples: int) -> None:
+    check(partial(dynamodb_places, dynamodb_server), examples, 15)
+
+
+@histories(2, 20)
+def test_delta_is_like_the_memory(examples: int) -> None:
+    check(delta_places, examples, 15)

@@ -78,14 +78,14 @@ def original(number: int, state: str, previous: int | None) -> str:
 
 def test_records_of_the_original_come_in(store: Store) -> None:
     lines = []
-    for first in range(0, 2_001, 3):
+    for first in range(0, 1_002, 3):
         lines += [original(first, "NEW", None), original(first + 1, "PROCESSING", None)]
         lines.append(original(first + 2, "PROCESSED", first + 1))
     imported = import_manifest(store, lines)
-    assert (imported.records, imported.faults) == (2_001, ())
+    assert (imported.records, imported.faults) == (1_002, ())
     items = list(store.select(Query()))
-    assert len(items) == 667
+    assert len(items) == 334
     assert {(item.sequence, item.state) for item in items} == {(3, State.PROCESSED)}
-    assert store.counts() == {(Application.named("rdb-shredder"), Verdict.PROCESSED): 667}
+    assert store.counts() == {(Application.named("rdb-shredder"), Verdict.PROCESSED): 334}
     assert [record.state for record in store.records(items[-1].item_id)] == ["NEW", "PROCESSING", "PROCESSED"]
     assert list(store.select(Query(REGIONS))) == []
