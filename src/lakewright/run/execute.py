@@ -1,8 +1,8 @@
-"""Executing a plan, and saying of every step how it ended.
+"""Execute a plan and return the result of every step.
 
-What a step does is a function passed in, called in a thread of its own; this module decides when. One after
-the other it is the plan's order; with several jobs all steps run side by side, of one instance or of many,
-that nothing orders (`lakewright.plan.dependencies`).
+The work of a step is a function passed in and called in a worker thread; this module decides when. With one
+job, steps run in the order of the plan. With several, all steps run at once that do not depend on each other
+(`lakewright.plan.dependencies`), across instances, too.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -23,43 +23,42 @@ from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
-from lakewright.run.progress import Progress, Turn
+from lakewright.run.progress import Progress, ScheduledStep
 from lakewright.run.result import RunResult, TargetResult
-from lakewright.run.scheduler import Agenda, InOrder, SideBySide
-from lakewright.run.workers import Workers
+from lakewright.run.scheduler import ParallelSchedule, Schedule, SequentialSchedule, Workers
 from lakewright.spec.models.job import Execution
 
-__all__ = ["Interruption", "Listener", "Runner", "execute"]
+__all__ = ["ExecutionOptions", "Interruption", "Listener", "execute"]
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds that work which was cut off is given to end; its process ends then."""
+"""Seconds that cancelled work has to end; after that the process ends anyway."""
 
-BREATH = 0.2
-"""Seconds between two attempts at cutting it off."""
+CANCEL_INTERVAL = 0.2
+"""Seconds between two attempts to cancel work: it may have started another Spark job meanwhile."""
 
 _INTERRUPTED = Outcome(Status.ABORTED, reasons=("interrupted",))
 
 
 class Interruption(Protocol):
-    """Tells whether somebody asked the run to stop, and by which signal."""
+    """Tells whether a signal has asked the run to stop."""
 
     @property
     def signal(self) -> int | None:
-        """The signal's number, or None while nobody asked."""
+        """The number of the signal, or None."""
         ...
 
 
 class Listener(Protocol):
-    """Is told how a run goes on, by one thread; must not raise."""
+    """Receives the progress of a run, from one thread; must not raise."""
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Take note that a step begins."""
+        """Receive that a step starts."""
         ...
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Take note of how a step ended, also one that never began."""
+        """Receive the result of a step, also of one that never started."""
         ...
 
 
@@ -68,16 +67,16 @@ def _nothing(*_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
-    """What execution needs of the outside.
+class ExecutionOptions:
+    """How a plan is executed.
 
     Attributes:
-        perform: Does one step of the instance with that index; raises what it meets.
-        jobs: How many steps run side by side, where nothing orders them.
-        executions: The job's, for the barriers between instances.
-        isolated_kinds: Kinds whose failure stops nothing but what depends on it.
-        release: Is told of each instance that has ended.
-        cut_off: Makes whatever the steps at hand wait for end at once; it is an interruption, no failure.
+        perform: Runs one step of the instance with this index; its errors fail the step.
+        jobs: The largest number of steps that run at once.
+        executions: The job's executions, which define barriers between instances.
+        isolated_kinds: Kinds of targets whose failure stops only what depends on them.
+        release: Called with the index of each instance that has finished.
+        cut_off: Cancels what the running steps wait for; they end as interrupted, not as failed.
     """
 
     run_id: str
@@ -93,51 +92,51 @@ class Runner:
     cut_off: Callable[[], None] = _nothing
 
 
-def execute(plan: Plan, runner: Runner) -> RunResult:
-    """Return how each step of the plan ended, after doing those that would run."""
-    started = runner.clock()
-    execution = _Execution(plan, runner)
+def execute(plan: Plan, options: ExecutionOptions) -> RunResult:
+    """Run the steps of a plan that are not clean, and return the result of every step."""
+    started = options.clock()
+    execution = _Execution(plan, options)
     execution.run()
     return RunResult(
-        run_id=runner.run_id,
+        run_id=options.run_id,
         project=plan.project,
         job=plan.job,
         phase=plan.phase,
         started=started,
-        finished=runner.clock(),
+        finished=options.clock(),
         instances=execution.progress.results(),
         interrupted_by=execution.interrupted_by,
     )
 
 
 class _Execution:
-    """A run while it goes on; all but the work itself is done by the thread that called `execute`."""
+    """The execution of a plan; everything but the work of steps happens in the thread of the caller."""
 
-    def __init__(self, plan: Plan, runner: Runner) -> None:
-        self.runner = runner
+    def __init__(self, plan: Plan, options: ExecutionOptions) -> None:
+        self.options = options
         self.progress = Progress(
             plan,
-            keep_going=runner.keep_going,
-            isolated_kinds=runner.isolated_kinds,
+            keep_going=options.keep_going,
+            isolated_kinds=options.isolated_kinds,
             is_interrupted=lambda: self.interrupted_by is not None,
         )
-        self.workers: Workers[Turn, TargetResult] = Workers(runner.jobs)
-        self.agenda: Agenda = (
-            InOrder(self.progress.turns())
-            if runner.jobs == 1
-            else SideBySide(self.progress.turns(), step_dependencies(plan, runner.executions))
+        self.workers: Workers[ScheduledStep, TargetResult] = Workers(options.jobs)
+        self.schedule: Schedule = (
+            SequentialSchedule(self.progress.steps())
+            if options.jobs == 1
+            else ParallelSchedule(self.progress.steps(), step_dependencies(plan, options.executions))
         )
         self.is_cut_off = False
-        self.untold: tuple[Turn, TargetResult] | None = None
+        self.untold: tuple[ScheduledStep, TargetResult] | None = None
 
     @property
     def interrupted_by(self) -> int | None:
-        """The signal by which the run was asked to stop, or None."""
-        return self.runner.interruption.signal or (SIGINT if self.is_cut_off else None)
+        """The signal that asked the run to stop, or None."""
+        return self.options.interruption.signal or (SIGINT if self.is_cut_off else None)
 
     def run(self) -> None:
         try:
-            while self.agenda or self.workers.running:
+            while self.schedule or self.workers.running:
                 self._begin_next()
                 if self.workers.running and (done := self.workers.next_done()):
                     self._settle(*done)
@@ -147,74 +146,74 @@ class _Execution:
             self.workers.close()
 
     def _begin_next(self) -> None:
-        while (turn := self.agenda.next()) is not None:
-            refusal = self.progress.refusal(turn)
+        while (scheduled := self.schedule.next()) is not None:
+            refusal = self.progress.refusal(scheduled)
             if refusal is not None:
-                self._settle(turn, refusal)
+                self._settle(scheduled, refusal)
             elif self.workers.has_room:
-                self._begin(turn)
+                self._begin(scheduled)
             else:
-                self.agenda.put_back(turn)
+                self.schedule.put_back(scheduled)
                 return
 
-    def _begin(self, turn: Turn) -> None:
-        self.progress.begin(turn)
-        self.runner.listener.step_started(turn.instance, turn.step)
-        self.workers.begin(turn, partial(self._work, turn))
+    def _begin(self, scheduled: ScheduledStep) -> None:
+        self.progress.begin(scheduled)
+        self.options.listener.step_started(scheduled.instance, scheduled.step)
+        self.workers.begin(scheduled, partial(self._work, scheduled))
 
-    def _settle(self, turn: Turn, result: TargetResult) -> None:
-        self.progress.settle(turn, result)
-        self.untold = (turn, result)
-        self.agenda.done(turn)
+    def _settle(self, scheduled: ScheduledStep, result: TargetResult) -> None:
+        self.progress.settle(scheduled, result)
+        self.untold = (scheduled, result)
+        self.schedule.done(scheduled)
         self._tell()
-        if self.progress.is_complete(turn.instance):
-            self.runner.release(turn.instance)
+        if self.progress.is_complete(scheduled.instance):
+            self.options.release(scheduled.instance)
 
     def _tell(self) -> None:
         if self.untold is not None:
-            turn, result = self.untold
-            self.runner.listener.step_finished(turn.instance, turn.step, result)
+            scheduled, result = self.untold
+            self.options.listener.step_finished(scheduled.instance, scheduled.step, result)
             self.untold = None
 
     def _cut_off(self) -> None:
-        """End what is being done at once, and refuse the rest."""
-        self.is_cut_off, self.agenda = True, InOrder(())
+        """Cancel the running steps at once, and refuse the rest."""
+        self.is_cut_off, self.schedule = True, SequentialSchedule(())
         self._tell()
         deadline = monotonic() + PATIENCE
         while self.workers.running and monotonic() < deadline:
-            # Again and again: what was waited for may have been only a part of the work.
+            # Repeated, because a cancelled Spark job may have been only a part of the work.
             self._cancel()
-            if done := self.workers.next_done(BREATH):
+            if done := self.workers.next_done(CANCEL_INTERVAL):
                 self._settle(*done)
-        at_hand = {turn.key for turn in self.workers.running}
-        for turn in self.progress.turns():
-            if not self.progress.is_settled(turn):
-                refusal = None if turn.key in at_hand else self.progress.refusal(turn)
-                self._settle(turn, refusal or _ended(turn.step, _INTERRUPTED, PATIENCE))
+        running_keys = {scheduled.key for scheduled in self.workers.running}
+        for scheduled in self.progress.steps():
+            if not self.progress.is_settled(scheduled):
+                refusal = None if scheduled.key in running_keys else self.progress.refusal(scheduled)
+                self._settle(scheduled, refusal or _ended(scheduled.step, _INTERRUPTED, PATIENCE))
 
     def _cancel(self) -> None:
         try:
-            self.runner.cut_off()
-        except Exception as error:  # the run ends all the same, after some patience
-            log.warning("what is being done could not be cut off: %s", error)
+            self.options.cut_off()
+        except Exception as error:  # the run ends anyway, after PATIENCE
+            log.warning("running steps could not be cancelled: %s", error)
 
-    def _work(self, turn: Turn) -> TargetResult:
+    def _work(self, scheduled: ScheduledStep) -> TargetResult:
         begin = monotonic()
-        outcome = self._outcome(turn)
-        return _ended(turn.step, outcome, monotonic() - begin)
+        outcome = self._outcome(scheduled)
+        return _ended(scheduled.step, outcome, monotonic() - begin)
 
-    def _outcome(self, turn: Turn) -> Outcome:
+    def _outcome(self, scheduled: ScheduledStep) -> Outcome:
         try:
-            outcome = self.runner.perform(turn.instance, turn.step)
+            outcome = self.options.perform(scheduled.instance, scheduled.step)
             return _INTERRUPTED if self.is_cut_off and outcome.status is Status.FAILED else outcome
-        except BaseException as error:  # a target's failure is recorded here, whatever it is: sys.exit() too
+        except BaseException as error:  # every failure of a target is recorded here, even sys.exit()
             if self.is_cut_off or isinstance(error, KeyboardInterrupt):
                 return _INTERRUPTED
             if isinstance(error, OperatorError):
                 return Outcome(Status.BLOCKED, reasons=(error.message,), error=error.as_fault())
             if isinstance(error, LakewrightError):
                 return Outcome(Status.FAILED, error=error.as_fault())
-            log.exception("%s failed in %s", turn.step.target, turn.step.phase)
+            log.exception("%s failed in %s", scheduled.step.target, scheduled.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
 
 

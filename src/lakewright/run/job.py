@@ -1,4 +1,4 @@
-"""One run of a job: planned, executed, recorded, told to others.
+"""Run a job: plan it, execute the plan, record the run, publish its metrics and call its hooks.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -18,17 +18,15 @@ from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
-from lakewright.run.attempts import Attempts
-from lakewright.run.contexts import Contexts
-from lakewright.run.execute import Interruption, Listener, Runner, execute
+from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.metrics import Published
-from lakewright.run.planning import Planning
-from lakewright.run.publish import Publisher
-from lakewright.run.recorder import Recorder, notes
+from lakewright.run.metrics import Published, Publisher
+from lakewright.run.planning import Contexts, Planning
+from lakewright.run.recorder import Recorder, initial_taints
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.run.step_runner import StepRunner
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
@@ -42,12 +40,12 @@ _PARALLELISM = "lakewright.execution.executor.parallelism"
 
 @dataclass(slots=True)
 class JobRun:
-    """A job as one request asks for it: planned, and then perhaps executed.
+    """A run of a job, to be planned or executed.
 
     Attributes:
         context: Makes the context of an instance's targets from its workspace.
-        clock: Tells the present instant, in UTC.
-        environ: The process's environment, which hooks' commands get.
+        clock: Returns the current time, in UTC.
+        environ: The environment variables that commands of hooks get.
     """
 
     project: Project
@@ -59,7 +57,7 @@ class JobRun:
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        """Return what a run would do; nothing is written by asking.
+        """Return what the run would do; nothing is written.
 
         Raises:
             SpecError: The job or its arguments are wrong, a definition is, or targets form a cycle.
@@ -67,7 +65,7 @@ class JobRun:
         return self._planned()[0]
 
     def nodes(self) -> dict[str, Node]:
-        """Return what each target needs and gives in the phase that was asked for, in the first instance."""
+        """Return what each target of the first instance requires and provides in the requested phase."""
         planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
         return planning.nodes(self.project.job(self.request.job))
 
@@ -80,7 +78,7 @@ class JobRun:
         interruption: Interruption,
         facts: Mapping[str, Any],
     ) -> RunResult:
-        """Return how the run ended; it is in the history from its start on."""
+        """Run the job and return how it ended; the history has the run from its start on."""
         started = self.clock()
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)
@@ -96,28 +94,30 @@ class JobRun:
             holder=holder,
             facts={**facts, **asked},
         )
-        run = self.journal.start_run(run, tuple(notes(run, plan)))
-        announcer = self._notifier(job, plan, contexts, run)
-        recorder = Recorder(self.journal, run, plan, [listener, *([announcer] if announcer else [])])
-        runner = self._runner(run, contexts, recorder, interruption)
-        with announcer or nullcontext():
-            result = replace(execute(plan, replace(runner, jobs=jobs)), started=run.started)
+        run = self.journal.start_run(run, tuple(initial_taints(run, plan)))
+        notifier = self._notifier(job, plan, contexts, run)
+        recorder = Recorder(self.journal, run, plan, [listener, *([notifier] if notifier else [])])
+        options = self._options(run, contexts, recorder, interruption)
+        with notifier or nullcontext():
+            result = replace(execute(plan, replace(options, jobs=jobs)), started=run.started)
             recorder.flush()
             self._finish(run, result, Publisher(self.project, job, contexts).publish(result))
-            if announcer:
-                announcer.run_finished(result)
+            if notifier:
+                notifier.run_finished(result)
         return result
 
-    def _runner(self, run: Run, contexts: Contexts, recorder: Recorder, interruption: Interruption) -> Runner:
+    def _options(
+        self, run: Run, contexts: Contexts, recorder: Recorder, interruption: Interruption
+    ) -> ExecutionOptions:
         is_over = Event()
 
         def cut_off() -> None:
             is_over.set()
             self.lake.cancel_jobs()
 
-        return Runner(
+        return ExecutionOptions(
             run_id=run.run_id,
-            perform=Attempts(contexts, self.lake, run.run_id, is_over.is_set).perform,
+            perform=StepRunner(contexts, self.lake, run.run_id, is_over.is_set).perform,
             clock=self.clock,
             listener=recorder,
             interruption=interruption,
@@ -161,9 +161,9 @@ class JobRun:
         return HookNotifier(job.hooks, plan, about, CallQueue())
 
     def _jobs(self, job: Job) -> int:
-        """Return how many targets run side by side: as asked for, as the job says, as is configured."""
+        """Return how many targets run at once: as requested, as the job says, or as configured."""
         configured = self.project.config.get(_PARALLELISM, "1")
         try:
             return self.request.jobs or job.parallelism or max(1, int(configured))
         except ValueError as error:
-            raise SpecError.of(f"configuration {_PARALLELISM}: {configured!r} is no number") from error
+            raise SpecError.of(f"configuration {_PARALLELISM}: {configured!r} is not a number") from error

@@ -1,4 +1,4 @@
-"""A run's metrics: what its targets measured, chosen and named by the job's board, and written down.
+"""Metrics of a run: collect what targets report, select and name it by the job's board, write it to files.
 
 | metric | category | kind, name | value |
 |---|---|---|---|
@@ -7,7 +7,15 @@
 | what targets report | `target` | the target's | as reported |
 | what measures report | `measure` | `sql`, the measure's name | as reported, with the labels that it has |
 
-Category, kind and name are labels, and all metrics have the labels `phase`, `project` and `version` too.
+Category, kind and name are labels; all metrics also have the labels `phase`, `project` and `version`.
+
+| configuration | what is written |
+|---|---|
+| `lakewright.metrics.json` | every metric of the run, with the parameters of its instance |
+| `lakewright.metrics.prometheus` | the same in the text format that Prometheus' node exporter reads |
+
+A path that is a folder, or ends with a slash, gets a file for each job; a relative path starts at the
+project's folder. A failure to write metrics is logged and does not make the run fail.
 
 Source: the project files' rules, jobs' `metrics`; names and labels are Flowman's.
 """
@@ -15,6 +23,7 @@ Source: the project files' rules, jobs' `metrics`; names and labels are Flowman'
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -23,24 +32,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lakewright.errors import SpecError
 from lakewright.plan.status import Status
-from lakewright.run.result import InstanceResult, TargetResult
+from lakewright.run.planning import Contexts
+from lakewright.run.result import InstanceResult, RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.models.job import Metric, MetricBoard, MetricSelector
+from lakewright.spec.models.job import Job, Metric, MetricBoard, MetricSelector
+from lakewright.spec.project import Project
 
-__all__ = ["Published", "as_prometheus", "measured", "published", "write_whole"]
+__all__ = ["Published", "Publisher", "as_prometheus", "measured", "published", "write_whole"]
 
+log = logging.getLogger(__name__)
+
+_JSON, _PROMETHEUS = "lakewright.metrics.json", "lakewright.metrics.prometheus"
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_:]")
 _NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One number, with the labels that tell it from others of its name.
+    """One metric with its labels.
 
     Attributes:
-        status: How the phase ended in which it was taken.
-        parameters: Of the instance.
+        status: The status of the phase in which it was measured.
+        parameters: The parameters of the instance.
     """
 
     name: str
@@ -50,7 +65,7 @@ class Published:
     parameters: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the metric as JSON holds it."""
+        """Return the metric as a JSON object."""
         return {
             "name": self.name,
             "labels": dict(self.labels),
@@ -60,11 +75,11 @@ class Published:
 
 
 def measured(instance: InstanceResult, common: Mapping[str, str], job: str) -> Iterator[Published]:
-    """Yield every metric of an instance, in order of its phases and targets.
+    """Yield every metric of an instance, in the order of its phases and targets.
 
     Args:
-        instance: As it ended.
-        common: Labels of all.
+        instance: The result of the instance.
+        common: Labels of every metric.
         job: Name of the job.
     """
     for phase in instance.phases:
@@ -99,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def published(board: MetricBoard | None, found: Iterable[Published], scope: Scope) -> Iterator[Published]:
-    """Yield what a board makes of an instance's metrics; without a board they are as they are.
+    """Yield the metrics that a board selects, with its names and labels; without a board, all as they are.
 
     Raises:
         SpecError: An expression in a label is wrong.
@@ -128,7 +143,7 @@ def _labelled(board: MetricBoard, chosen: Metric, metric: Published, scope: Scop
 
 
 def as_prometheus(metrics: Iterable[Published]) -> str:
-    """Return metrics in Prometheus' text format; of several with the same name and labels the last one.
+    """Return metrics in Prometheus' text format; of several with the same name and labels, the last one.
 
     Example:
         >>> print(as_prometheus([Published("rows", {"name": "a"}, 3, Status.SUCCESS, {})]), end="")
@@ -164,7 +179,7 @@ def _number_text(value: int | float) -> str:
 
 
 def as_json(about: Mapping[str, Any], metrics: Sequence[Published]) -> str:
-    """Return metrics as a JSON document, with what the run was; numbers that JSON lacks are null."""
+    """Return the run and its metrics as a JSON document; numbers that JSON does not have are null."""
     listed = [metric.as_json() for metric in metrics]
     for entry in listed:
         if not math.isfinite(entry["value"]):
@@ -173,10 +188,10 @@ def as_json(about: Mapping[str, Any], metrics: Sequence[Published]) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the former content or this, and nothing between.
+    """Write a file atomically: a reader sees either the previous content or this one.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -185,3 +200,48 @@ def write_whole(path: Path, text: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Publishes the metrics of a job's runs."""
+
+    project: Project
+    job: Job
+    contexts: Contexts
+
+    def publish(self, result: RunResult) -> tuple[Published, ...]:
+        """Write the metrics that the job's board selects to the configured files, and return them."""
+        config = self.project.config
+        if self.job.metrics is None and not {_JSON, _PROMETHEUS} & config.keys():
+            return ()
+        try:
+            metrics = self._metrics(result)
+        except SpecError as error:
+            log.warning("the metrics of job %s: %s", self.job.name, error)
+            return ()
+        about = {"run_id": result.run_id, "project": result.project, "job": result.job}
+        status = {"phase": result.phase.value, "status": result.status.value}
+        self._write(_JSON, "json", as_json({**about, **status}, metrics))
+        self._write(_PROMETHEUS, "prom", as_prometheus(metrics))
+        return metrics
+
+    def _metrics(self, result: RunResult) -> tuple[Published, ...]:
+        common = {"project": self.project.name, "version": self.project.version or ""}
+        found: list[Published] = []
+        for index, instance in enumerate(result.instances):
+            scope = self.contexts.of(index).workspace.scope
+            found += published(self.job.metrics, measured(instance, common, self.job.name), scope)
+            self.contexts.release(index)
+        return tuple(found)
+
+    def _write(self, key: str, ending: str, text: str) -> None:
+        if not (place := self.project.config.get(key)):
+            return
+        path = self.project.basedir / place
+        if place.endswith("/") or path.is_dir():
+            path /= f"{self.project.name}-{self.job.name}.{ending}"
+        try:
+            write_whole(path, text)
+        except OSError as error:
+            log.warning("%s: %s can't be written: %s", key, path, error)

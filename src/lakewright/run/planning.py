@@ -1,4 +1,4 @@
-"""Planning a job: arguments to instances, these to observations, and those to a plan. Nothing is written.
+"""Plan a job: expand its arguments to instances, observe their targets, build the plan. Nothing is written.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -6,41 +6,43 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
 
-from lakewright.errors import UsageError
+from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.arguments import expand_arguments
-from lakewright.plan.candidate import selectables
+from lakewright.plan.candidate import Candidate, Instance, selectables
 from lakewright.plan.graph import Node
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Plan
-from lakewright.run.contexts import Contexts
-from lakewright.run.observe import Observer
 from lakewright.run.request import JobRequest
 from lakewright.run.resume import Leftovers, is_entry_undone
-from lakewright.run.shared import naming_other_jobs
+from lakewright.run.shared_targets import name_other_jobs
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
+from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Planning"]
+__all__ = ["Contexts", "Planning", "node_of"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What a plan is made from.
+    """The inputs of a plan.
 
     Attributes:
-        journal: What earlier runs left.
+        journal: The history of earlier runs.
         context: Makes the context of an instance's targets from its workspace.
     """
 
@@ -51,7 +53,7 @@ class Planning:
     context: Callable[[Workspace], Context]
 
     def plan(self, job: Job) -> tuple[Plan, Contexts]:
-        """Return what a run of a job would do, and the contexts in which it would.
+        """Return the plan of a run of a job, and the contexts to execute it in.
 
         Raises:
             SpecError: Its arguments are wrong, a definition is, or targets form a cycle.
@@ -59,28 +61,28 @@ class Planning:
         """
         contexts = self._contexts(job)
         if not contexts.parameters:
-            log.warning("the arguments of %s come to no instance, so there is nothing to run", job.name)
+            log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.scope.instance(job.environment))
-        observer = Observer(contexts, names, self._leftovers())
+        observer = _Observer(contexts, names, self._leftovers())
         selection = self._selection(job, observer)
         with self.lake.observing():
             plan = build_plan(
                 self.project.name, job.name, observer.instances(), selection, count=len(contexts)
             )
-        observer.refuse_faults()
-        return naming_other_jobs(plan, self.project), contexts
+        observer.check_faults()
+        return name_other_jobs(plan, self.project), contexts
 
     def nodes(self, job: Job) -> dict[str, Node]:
-        """Return what the targets of a job need and give in the request's phase, in its first instance.
+        """Return what the targets of the first instance require and provide in the request's phase.
 
         Raises:
             SpecError: Its arguments are wrong, or a definition is.
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.scope.instance(job.environment))
-        observer = Observer(contexts, names, lambda *_: {})
+        observer = _Observer(contexts, names, lambda *_: {})
         found = observer.instance(0).candidates if contexts.parameters else ()
-        observer.refuse_faults()
+        observer.check_faults()
         phase = self.request.phase
         return {each.name: each.nodes[phase] for each in found if phase in each.nodes}
 
@@ -109,7 +111,7 @@ class Planning:
 
         return leftovers
 
-    def _selection(self, job: Job, observer: Observer) -> PlanRequest:
+    def _selection(self, job: Job, observer: _Observer) -> PlanRequest:
         request = self.request
         texts, only = request.targets, None
         if request.resume:
@@ -125,7 +127,7 @@ class Planning:
             keep_going=request.keep_going,
         )
 
-    def _chosen(self, texts: Sequence[str], observer: Observer) -> frozenset[str]:
+    def _chosen(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
         last = next(self.journal.runs(1, project=self.project.name, job=self.request.job), None)
         entries = self.journal.targets(last.run_id) if last is not None else iter(())
         undone = frozenset(entry["name"] for entry in entries if is_entry_undone(entry))
@@ -135,7 +137,7 @@ class Planning:
         return chosen
 
     def _left(self, contexts: Contexts) -> tuple[Run, Leftovers]:
-        """Return the last run with the same arguments, and what it left undone."""
+        """Return the last run with the same arguments, and the steps that it left undone."""
         runs = self.journal.runs(
             project=self.project.name, job=self.request.job, parameters=self.request.given
         )
@@ -143,7 +145,7 @@ class Planning:
         if last is None:
             raise UsageError(
                 f"there is no run of {self.request.job} with these arguments to resume",
-                remedy="Run it without --resume; `lakewright history` lists the runs there were.",
+                remedy="Run it without --resume; `lakewright history` lists the runs.",
             )
         entries = self.journal.targets(last.run_id)
         instances = list(map(self.journal.hide_secrets, contexts.parameters))
@@ -151,3 +153,129 @@ class Planning:
 
     def _is_of_lifecycle(self, run: Run) -> bool:
         return phases_until(Phase(run.phase))[0] is phases_until(self.request.phase)[0]
+
+
+@dataclass(slots=True)
+class Contexts:
+    """The contexts of a job's instances, created on first use and closed when the instance has finished.
+
+    However many instances a run has, only those in progress are kept in memory.
+
+    Attributes:
+        parameters: The parameters of each instance, as text.
+        make: Creates the context of an instance by its index, with definitions resolved for it alone.
+    """
+
+    parameters: Sequence[Mapping[str, str]]
+    make: Callable[[int], Context]
+    _made: dict[int, Context] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def __len__(self) -> int:
+        """Return the number of instances."""
+        return len(self.parameters)
+
+    def of(self, index: int) -> Context:
+        """Return the context of an instance; it is the same one until it is released."""
+        with self._lock:
+            if index not in self._made:
+                self._made[index] = self.make(index)
+            return self._made[index]
+
+    def release(self, index: int) -> None:
+        """Close the context of an instance."""
+        with self._lock:
+            context = self._made.pop(index, None)
+        if context is not None:
+            context.workspace.close()
+
+
+@dataclass(slots=True)
+class _Observer:
+    """Observes the targets of instances and collects the faults of their definitions.
+
+    Attributes:
+        targets: Names of the targets, in the order written.
+        leftover: For a target and parameters, the phases in which an earlier run left it undone, and why.
+        faults: Faults that show only when expressions are evaluated.
+    """
+
+    contexts: Contexts
+    targets: Sequence[str]
+    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, str]]
+    faults: dict[Fault, None] = field(default_factory=dict)
+
+    def instances(self) -> Iterator[Instance]:
+        """Yield each instance; its context is closed when the next one is requested.
+
+        Targets are observed when the planner asks for it.
+        """
+        for index in range(len(self.contexts)):
+            yield self.instance(index)
+            if len(self.contexts) > 1:
+                self.contexts.release(index)
+
+    def instance(self, index: int) -> Instance:
+        """Return one instance."""
+        parameters = self.contexts.parameters[index]
+        context = self.contexts.of(index)
+        found = (self._candidate(name, context, parameters) for name in self.targets)
+        return Instance(parameters, tuple(each for each in found if each is not None))
+
+    def check_faults(self) -> None:
+        """Raise the collected faults.
+
+        Raises:
+            SpecError: Definitions are wrong; the error has every fault.
+        """
+        if self.faults:
+            raise SpecError(self.faults)
+
+    def _candidate(self, name: str, context: Context, parameters: Mapping[str, str]) -> Candidate | None:
+        try:
+            target = Target.named(context.workspace, name)
+            if not target.enabled:
+                return None
+            phases = sorted(target.phases_in(context.workspace))
+            nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
+        except SpecError as error:
+            self.faults.update(dict.fromkeys(error.faults))
+            return None
+        return Candidate(
+            name=name,
+            kind=target.kind,
+            nodes=nodes,
+            observe=partial(self._look, target, context),
+            dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
+            unfinished=self.leftover(name, parameters),
+            labels=target.labels(context.workspace),
+        )
+
+    def _look(self, target: Target, context: Context) -> Observation:
+        try:
+            return target.observe(context)
+        except SpecError as error:
+            self.faults.update(dict.fromkeys(error.faults))
+            return Observation(f"target:{target.name}", error=error.message)
+        except LakewrightError as error:
+            return Observation(f"target:{target.name}", error=error.message)
+        except (
+            Exception
+        ) as error:  # a failed observation must not break a plan: the target runs, with the error as reason
+            log.warning("%s could not be observed: %s", target.name, error)
+            return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
+
+
+def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
+    """Return what a target requires and provides in a phase, and what it must run before and after.
+
+    Raises:
+        SpecError: Its definition, or one that it uses, is wrong.
+    """
+    return Node(
+        target.name,
+        before=target.before,
+        after=target.after,
+        requires=target.requires(workspace, phase),
+        provides=target.provides(workspace, phase),
+    )

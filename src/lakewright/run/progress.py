@@ -1,7 +1,7 @@
-"""How far a run is: which steps have ended how, and what that means for those to come.
+"""The progress of a run: the results of finished steps, and which later steps they block.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; that what depends on a failure is blocked, and not
-tried, is Lakewright's own.
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Lakewright adds that steps which depend on a failed
+one are blocked.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lakewright.plan.status import NOT_REACHED, Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.run.result import InstanceResult, PhaseResult, TargetResult, is_undone
 
-__all__ = ["Progress", "Turn"]
+__all__ = ["Progress", "ScheduledStep"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turn:
-    """One step of a plan, with where it stands."""
+class ScheduledStep:
+    """A step of a plan with its instance and phase."""
 
     instance: int
     phase: PhasePlan
@@ -28,7 +28,7 @@ class Turn:
 
     @property
     def key(self) -> tuple[int, Phase, str]:
-        """What tells it from all other steps of the plan."""
+        """The key that identifies it within the plan."""
         return (self.instance, self.step.phase, self.step.target)
 
 
@@ -47,11 +47,11 @@ class _PhaseState:
 
 @dataclass(slots=True)
 class _InstanceState:
-    """An instance while it runs.
+    """The progress of one instance.
 
     Attributes:
-        failed: Targets that failed or were blocked, with the first phase in which they did.
-        stopped: The phase whose rest is left out, and why.
+        failed: Targets that failed or were blocked, each with the first phase in which that happened.
+        stopped: The phase whose remaining steps are not reached, and why.
     """
 
     phases: dict[Phase, _PhaseState] = field(default_factory=dict)
@@ -60,13 +60,13 @@ class _InstanceState:
 
 
 class Progress:
-    """Results of a run while it goes on; only one thread changes them.
+    """The results of a run so far; only one thread changes them.
 
     Args:
-        plan: What is done.
-        keep_going: Whether what doesn't depend on a failure goes on after it.
-        isolated_kinds: Kinds whose failure stops nothing in their phase but what depends on it.
-        is_interrupted: Whether somebody has asked the run to stop.
+        plan: The plan being executed.
+        keep_going: Whether steps that do not depend on a failed one still run.
+        isolated_kinds: Kinds of targets whose failure stops only what depends on them in their phase.
+        is_interrupted: Tells whether a signal has asked the run to stop.
     """
 
     def __init__(
@@ -87,21 +87,21 @@ class Progress:
         ]
         self._first_failed: int | None = None
 
-    def turns(self) -> Iterator[Turn]:
+    def steps(self) -> Iterator[ScheduledStep]:
         """Yield every step of the plan, in its order."""
         for index, instance in enumerate(self.plan.instances):
             for phase in instance.phases:
-                yield from (Turn(index, phase, step) for step in phase.steps)
+                yield from (ScheduledStep(index, phase, step) for step in phase.steps)
 
-    def refusal(self, turn: Turn) -> TargetResult | None:
-        """Return how a step ends without being done, or None if it is to be done."""
-        step = turn.step
-        if failed := self._failed_sources(turn):
+    def refusal(self, scheduled: ScheduledStep) -> TargetResult | None:
+        """Return the result of a step that must not run, or None if it is to run."""
+        step = scheduled.step
+        if failed := self._failed_sources(scheduled):
             return _result(step, Status.BLOCKED, failed)
         if step.status is Planned.BLOCKED and is_undone(Status.SKIPPED, step.reasons):
             return _result(step, Status.SKIPPED, step.reasons)
-        obstacle = self._obstacle(turn)
-        if obstacle is None and (failed := self._failed_before(turn)):
+        obstacle = self._obstacle(scheduled)
+        if obstacle is None and (failed := self._failed_before(scheduled)):
             return _result(step, Status.BLOCKED, failed)
         if obstacle is None and step.status is Planned.BLOCKED:
             error = step.hold.error if step.hold else None
@@ -111,78 +111,80 @@ class Progress:
         return None if obstacle is None else _result(step, Status.SKIPPED, (obstacle,))
 
     def _is_in_doubt(self, step: Step) -> bool:
-        """Return whether a clean step is so only by an earlier one that wasn't done."""
+        """Return whether a step is clean only because of an earlier step that did not succeed."""
         return step.relies_on is not None and not self._result_of(step.relies_on).status.is_success
 
     def _result_of(self, key: StepKey) -> TargetResult:
         number, phase, name = key
         return self._instances[number].phases[phase].results[name]
 
-    def begin(self, turn: Turn) -> None:
-        """Note that a step is being done."""
-        phase = self._instances[turn.instance].phases[turn.step.phase]
+    def begin(self, scheduled: ScheduledStep) -> None:
+        """Record that a step has started."""
+        phase = self._instances[scheduled.instance].phases[scheduled.step.phase]
         phase.begun = monotonic() if phase.begun is None else phase.begun
 
-    def settle(self, turn: Turn, result: TargetResult) -> None:
-        """Note how a step ended."""
-        instance = self._instances[turn.instance]
-        phase = instance.phases[turn.step.phase]
-        phase.results[turn.step.target] = result
+    def settle(self, scheduled: ScheduledStep, result: TargetResult) -> None:
+        """Record the result of a step."""
+        instance = self._instances[scheduled.instance]
+        phase = instance.phases[scheduled.step.phase]
+        phase.results[scheduled.step.target] = result
         phase.ended = monotonic()
         if not result.status.is_failure:
             return
         phase.failed.append(result)
         instance.failed.setdefault(result.name, result.phase)
-        earlier = turn.instance if self._first_failed is None else self._first_failed
-        self._first_failed = min(turn.instance, earlier)
+        earlier = scheduled.instance if self._first_failed is None else self._first_failed
+        self._first_failed = min(scheduled.instance, earlier)
         is_isolated = result.kind in self._isolated_kinds or result.status is Status.BLOCKED
         if not is_isolated and instance.stopped is None:
             instance.stopped = (result.phase, f"{NOT_REACHED}: {result.name} failed")
 
-    def is_settled(self, turn: Turn) -> bool:
-        """Return whether it is known how a step ended."""
-        return turn.step.target in self._instances[turn.instance].phases[turn.step.phase].results
+    def is_settled(self, scheduled: ScheduledStep) -> bool:
+        """Return whether a step has a result."""
+        return (
+            scheduled.step.target in self._instances[scheduled.instance].phases[scheduled.step.phase].results
+        )
 
     def is_complete(self, index: int) -> bool:
-        """Return whether every step of an instance has ended."""
+        """Return whether every step of an instance has a result."""
         state, plan = self._instances[index], self.plan.instances[index]
         return all(len(state.phases[phase.phase].results) == len(phase.steps) for phase in plan.phases)
 
     def results(self) -> tuple[InstanceResult, ...]:
-        """Return how each instance ended, once every step has."""
+        """Return the result of each instance, once every step has one."""
         return tuple(
             InstanceResult(plan.parameters, _phase_results(plan, state))
             for plan, state in zip(self.plan.instances, self._instances, strict=True)
         )
 
-    def _obstacle(self, turn: Turn) -> str | None:
-        """Return why a step isn't reached, whatever it depends on."""
+    def _obstacle(self, scheduled: ScheduledStep) -> str | None:
+        """Return why a step is not reached, apart from what it depends on; None if it is."""
         if self._is_interrupted():
             return f"{NOT_REACHED}: the run was interrupted"
         if self._keep_going:
             return None
-        if self._first_failed is not None and self._first_failed < turn.instance:
+        if self._first_failed is not None and self._first_failed < scheduled.instance:
             return f"{NOT_REACHED}: the instance {_named(self.plan.instances[self._first_failed])} failed"
-        instance = self._instances[turn.instance]
+        instance = self._instances[scheduled.instance]
         for phase, state in instance.phases.items():
-            if phase is turn.step.phase:
+            if phase is scheduled.step.phase:
                 break
             if state.failed:
                 return f"{NOT_REACHED}: {phase} failed"
-        is_stopped = instance.stopped is not None and instance.stopped[0] is turn.step.phase
+        is_stopped = instance.stopped is not None and instance.stopped[0] is scheduled.step.phase
         return instance.stopped[1] if instance.stopped and is_stopped else None
 
-    def _failed_sources(self, turn: Turn) -> tuple[str, ...]:
-        """Return which of those that a step depends on failed in its phase."""
-        sources = turn.phase.sources.get(turn.step.target, frozenset())
-        failed = self._instances[turn.instance].phases[turn.step.phase].failed
+    def _failed_sources(self, scheduled: ScheduledStep) -> tuple[str, ...]:
+        """Return a reason for each target that the step depends on and that failed in the same phase."""
+        sources = scheduled.phase.sources.get(scheduled.step.target, frozenset())
+        failed = self._instances[scheduled.instance].phases[scheduled.step.phase].failed
         return tuple(
             f"depends on {each.name}, which {_ended(each)}" for each in failed if each.name in sources
         )
 
-    def _failed_before(self, turn: Turn) -> tuple[str, ...]:
-        """Return what a step can't do without and failed in an earlier phase or instance."""
-        instance, step = self._instances[turn.instance], turn.step
+    def _failed_before(self, scheduled: ScheduledStep) -> tuple[str, ...]:
+        """Return a reason for each failed step of an earlier phase or instance that this one needs."""
+        instance, step = self._instances[scheduled.instance], scheduled.step
         reasons: list[str] = []
         if (phase := instance.failed.get(step.target)) is not None:
             reasons.append(f"its {phase} {_ended(instance.phases[phase].results[step.target])}")

@@ -1,4 +1,4 @@
-"""Recording a run while it goes on: each target's end, and what stays dirty because of it.
+"""Record a run in the history: the result of each step, and which targets stay dirty because of it.
 
 Source: `lifecycles-and-phases.md`, "Dirtiness"; that a failed target stays dirty is Lakewright's own.
 """
@@ -17,33 +17,33 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import Listener
 from lakewright.run.result import TargetResult
 
-__all__ = ["Recorder", "notes"]
+__all__ = ["Recorder", "initial_taints"]
 
 _STAYS_DIRTY = (Phase.CREATE, Phase.BUILD)
 _KEPT_ELSEWHERE = frozenset({"entity"})
-"""Kinds whose dirtiness the manifest keeps."""
+"""Kinds whose dirtiness follows from the manifest."""
 
 MOST_WAITING = 500
-"""Entries that wait for the next write, at most."""
+"""The largest number of results that wait for the next write: one write each would slow down clean runs."""
 
 
-def notes(run: Run, plan: Plan) -> Iterator[Put]:
-    """Yield the taints with which a run begins.
+def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
+    """Yield the taints to record when a run starts.
 
-    A step that nothing to be found in the lake tells to be dirty must not be forgotten if the run is killed.
+    They remember steps whose dirtiness the lake alone cannot show, in case the run is killed.
     """
     for index, instance in enumerate(plan.instances):
         for phase in instance.phases:
             for step in phase.steps:
-                if step.is_remembered and _is_kept_here(step):
+                if step.is_remembered and _is_taintable(step):
                     yield _place(run, plan, index, step).tainted(f"was left undone in run {run.run_id}")
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Writes a run into the journal as its steps end, and passes the news on.
+    """Records the results of steps in the journal as they finish, and passes them to listeners.
 
-    What had nothing to do is written with what comes next, or by `flush`.
+    Results of clean steps are written together with the next other result, or by `flush`.
     """
 
     journal: Journal
@@ -61,23 +61,23 @@ class Recorder:
                 number += len(phase.steps)
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Pass on that a step begins."""
+        """Tell the listeners that a step starts."""
         for listener in self.listeners:
             listener.step_started(instance, step)
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Record how a step ended, with what the next run must know, in one write."""
+        """Record the result of a step, and whether its target stays dirty, in one write."""
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
         self._waiting[number] = {**result.as_json(), "phase": step.phase.value, "instance": parameters}
-        consequences = self._consequences(instance, step, result)
-        if consequences or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
-            self.flush(consequences)
+        puts = self._taint(instance, step, result)
+        if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
+            self.flush(puts)
         for listener in self.listeners:
             listener.step_finished(instance, step, result)
 
     def flush(self, puts: Sequence[Put] = ()) -> None:
-        """Write down what waits."""
+        """Write the results that wait."""
         if self._waiting:
             self.journal.record_targets(self.run, self._waiting, puts)
             self._waiting.clear()
@@ -86,14 +86,14 @@ class Recorder:
         phase = next(each for each in self.plan.instances[instance].phases if each.phase is step.phase)
         return self._numbers[instance, step.phase] + phase.steps.index(step)
 
-    def _consequences(self, instance: int, step: Step, result: TargetResult) -> tuple[Put, ...]:
-        if step.status is Planned.CLEAN or not _is_kept_here(step):
+    def _taint(self, instance: int, step: Step, result: TargetResult) -> tuple[Put, ...]:
+        if step.status is Planned.CLEAN or not _is_taintable(step):
             return ()
         place = _place(self.run, self.plan, instance, step)
         return (place.tainted(_reason(self.run, result)) if result.is_undone else place.untainted(),)
 
 
-def _is_kept_here(step: Step) -> bool:
+def _is_taintable(step: Step) -> bool:
     return step.phase in _STAYS_DIRTY and step.kind not in _KEPT_ELSEWHERE
 
 

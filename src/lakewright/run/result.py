@@ -1,4 +1,4 @@
-"""What a run came to: the values that are printed, recorded and turned into an exit code."""
+"""The result of a run: printed, recorded, and turned into an exit code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
 
 
 def is_undone(status: Status, reasons: Iterable[str]) -> bool:
-    """Return whether a target that ended so failed, was blocked, interrupted or not reached."""
+    """Return whether a target with this status and these reasons failed, was blocked or was not reached."""
     is_unreached = any(reason.startswith(NOT_REACHED) for reason in reasons)
     return status.is_failure or (status is Status.SKIPPED and is_unreached)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
-    """How one target in one phase of one instance ended, after `seconds`."""
+    """The result of one target in one phase of one instance."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class TargetResult:
 
     @property
     def is_held(self) -> bool:
-        """Whether it didn't run because something is locked or fail-locked."""
+        """Whether it did not run because something is locked, or waits for an operator after a failure."""
         return self.status is Status.BLOCKED and self.error is not None and self.error.code in _HELD
 
     def as_json(self) -> dict[str, Any]:
@@ -63,11 +63,11 @@ class TargetResult:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """How a phase of one instance ended.
+    """The result of one phase of one instance.
 
     Attributes:
         note: Why it has no targets.
-        seconds: From its first step's start to its last one's end; 0 where none was done.
+        seconds: From the start of its first step to the end of its last one; 0 if none ran.
     """
 
     phase: Phase
@@ -77,26 +77,26 @@ class PhaseResult:
 
     @property
     def status(self) -> Status:
-        """What the statuses of its targets come to; a phase without targets is skipped."""
+        """The overall status of its targets; a phase without targets is skipped."""
         return overall(target.status for target in self.targets) if self.targets else Status.SKIPPED
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceResult:
-    """How one instance ended."""
+    """The result of one instance."""
 
     parameters: Mapping[str, str]
     phases: tuple[PhaseResult, ...]
 
     @property
     def status(self) -> Status:
-        """What the statuses of its phases' targets come to."""
+        """The overall status of its targets in all phases."""
         return overall(target.status for phase in self.phases for target in phase.targets)
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run of a job ended."""
+    """The result of a run of a job."""
 
     run_id: str
     project: str
@@ -108,21 +108,21 @@ class RunResult:
     interrupted_by: int | None = None
 
     def targets(self) -> Iterator[TargetResult]:
-        """Yield every target's result, in the order of execution."""
+        """Yield the result of every target, in the order of the plan."""
         for instance in self.instances:
             for phase in instance.phases:
                 yield from phase.targets
 
     @property
     def status(self) -> Status:
-        """What the statuses of all targets come to; a run that was stopped before its end has failed."""
+        """The overall status of all targets; an interrupted run with steps left has failed."""
         if self.interrupted_by is not None and any(t.is_undone for t in self.targets()):
             return Status.FAILED
         return overall(target.status for target in self.targets())
 
     @property
     def exit_code(self) -> int:
-        """0 done · 1 failed · 4 held by others or by a failure · 5 only VERIFY failed · 128 + signal."""
+        """0: done, 1: failed, 4: held by a run or an earlier failure, 5: only VERIFY failed, 128 + signal."""
         if self.interrupted_by is not None:
             return 128 + self.interrupted_by
         failed = [target for target in self.targets() if target.status is Status.FAILED]
@@ -136,7 +136,7 @@ class RunResult:
 
     @property
     def summary(self) -> str:
-        """The last line on the console, made to be found by grep."""
+        """The last line on the console, easy to find with grep."""
         counts = Counter(target.status for target in self.targets())
         shown = " ".join(
             f"{'WITH_ERRORS' if status is Status.SUCCESS_WITH_ERRORS else status.value}={counts[status]}"

@@ -1,4 +1,4 @@
-"""What a run left undone, for `--resume`.
+"""The steps that a recorded run left undone, for `--resume`.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright's own.
 """
@@ -19,12 +19,12 @@ __all__ = ["Leftovers", "is_entry_undone"]
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Which steps a run to come has to take up again.
+    """The steps that a resumed run has to run; `in` tells whether a step is one of them.
 
     Attributes:
-        done: Steps that the recorded run ended.
+        done: Steps that the recorded run finished.
         undone: Steps that failed, were blocked, interrupted or not reached in it.
-        is_whole: Whether the recorded run told of every step; one that was killed didn't.
+        is_whole: Whether the run recorded every step; a killed run did not.
     """
 
     done: frozenset[StepKey] = field(default=frozenset())
@@ -39,13 +39,12 @@ class Leftovers:
         *,
         is_whole: bool,
     ) -> Leftovers:
-        """Return what a run left, by the numbers of these instances.
+        """Return what a recorded run left undone, by the indexes of these instances.
 
         Args:
-            entries: The run's targets as they were recorded.
-            instances: Parameters of the instances of the run to come; what the recorded run had besides is
-                left out.
-            is_whole: Whether that run came to its end.
+            entries: The recorded targets of the run.
+            instances: Parameters of the instances of the resumed run; other recorded instances are left out.
+            is_whole: Whether the recorded run finished.
         """
         index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
         found: dict[bool, set[StepKey]] = {True: set(), False: set()}
@@ -56,7 +55,7 @@ class Leftovers:
         return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
 
     def __contains__(self, step: object) -> bool:
-        """Return whether a step is to be taken up again."""
+        """Return whether a step has to run again."""
         return step in self.undone or (not self.is_whole and step not in self.done)
 
 

@@ -1,97 +1,107 @@
-"""What of a run is next: one step after the other, or all that nothing keeps back."""
+"""Decide which step of a run is next, and run steps in threads.
+
+A schedule hands out steps one after the other, or every step whose dependencies have finished.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Generic, Protocol, TypeVar
 
 from lakewright.plan.dependencies import PhaseEnd
 from lakewright.plan.step import StepKey
-from lakewright.run.progress import Turn
+from lakewright.run.progress import ScheduledStep
 
-__all__ = ["Agenda", "InOrder", "SideBySide"]
+__all__ = ["ParallelSchedule", "Schedule", "SequentialSchedule", "Workers"]
 
-
-class Agenda(Protocol):
-    """Steps that are still to be done or refused; true while there are any."""
-
-    def __bool__(self) -> bool:
-        """Return whether a step is left, be it at hand."""
-        ...
-
-    def next(self) -> Turn | None:
-        """Take the first step before which nothing must end any more; None where there is none now."""
-        ...
-
-    def put_back(self, turn: Turn) -> None:
-        """Take back the step that was given last."""
-        ...
-
-    def done(self, turn: Turn) -> None:
-        """Take note that a step has ended."""
-        ...
+K = TypeVar("K")
+R = TypeVar("R")
 
 
-class InOrder:
-    """Steps one after the other, in the order of the plan."""
-
-    def __init__(self, turns: Iterable[Turn]) -> None:
-        self._left = deque(turns)
-        self._at_hand: Turn | None = None
+class Schedule(Protocol):
+    """The steps of a run that have not finished; false once all have."""
 
     def __bool__(self) -> bool:
-        """Return whether a step is left."""
-        return bool(self._left) or self._at_hand is not None
+        """Return whether a step is left or in progress."""
+        ...
 
-    def next(self) -> Turn | None:
-        """Take the next step, once the one before has ended."""
-        if self._at_hand is not None or not self._left:
+    def next(self) -> ScheduledStep | None:
+        """Return the next step whose dependencies have finished, or None if there is none now."""
+        ...
+
+    def put_back(self, step: ScheduledStep) -> None:
+        """Return the step that `next` gave last, so that `next` gives it again."""
+        ...
+
+    def done(self, step: ScheduledStep) -> None:
+        """Mark a step as finished."""
+        ...
+
+
+class SequentialSchedule:
+    """Hands out one step at a time, in the order of the plan."""
+
+    def __init__(self, steps: Iterable[ScheduledStep]) -> None:
+        self._left = deque(steps)
+        self._current: ScheduledStep | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether a step is left or in progress."""
+        return bool(self._left) or self._current is not None
+
+    def next(self) -> ScheduledStep | None:
+        """Return the next step once the previous one has finished."""
+        if self._current is not None or not self._left:
             return None
-        self._at_hand = self._left.popleft()
-        return self._at_hand
+        self._current = self._left.popleft()
+        return self._current
 
-    def put_back(self, turn: Turn) -> None:
-        """Give the step again next time."""
-        self._at_hand = None
-        self._left.appendleft(turn)
+    def put_back(self, step: ScheduledStep) -> None:
+        """Return the step, so that `next` gives it again."""
+        self._current = None
+        self._left.appendleft(step)
 
-    def done(self, turn: Turn) -> None:
-        """Have the next step come."""
-        if turn is self._at_hand:
-            self._at_hand = None
+    def done(self, step: ScheduledStep) -> None:
+        """Mark a step as finished."""
+        if step is self._current:
+            self._current = None
 
 
-class SideBySide:
-    """Steps as soon as all that must end before them has; of several the first of the plan."""
+class ParallelSchedule:
+    """Hands out every step whose dependencies have finished; of several, the first of the plan."""
 
     def __init__(
-        self, turns: Iterable[Turn], before: Mapping[StepKey | PhaseEnd, Iterable[StepKey | PhaseEnd]]
+        self,
+        steps: Iterable[ScheduledStep],
+        before: Mapping[StepKey | PhaseEnd, Iterable[StepKey | PhaseEnd]],
     ) -> None:
-        self._turns = list(turns)
-        self._positions = {turn.key: position for position, turn in enumerate(self._turns)}
+        self._steps = list(steps)
+        self._positions = {step.key: position for position, step in enumerate(self._steps)}
         self._sorter = TopologicalSorter(before)
         self._sorter.prepare()
         self._ready: list[int] = []
         self._take_ready()
 
     def __bool__(self) -> bool:
-        """Return whether a step is left."""
+        """Return whether a step is left or in progress."""
         return self._sorter.is_active()
 
-    def next(self) -> Turn | None:
-        """Take the first step that may begin."""
-        return self._turns[heappop(self._ready)] if self._ready else None
+    def next(self) -> ScheduledStep | None:
+        """Return the first step that may start."""
+        return self._steps[heappop(self._ready)] if self._ready else None
 
-    def put_back(self, turn: Turn) -> None:
-        """Give the step again next time."""
-        heappush(self._ready, self._positions[turn.key])
+    def put_back(self, step: ScheduledStep) -> None:
+        """Return the step, so that `next` gives it again."""
+        heappush(self._ready, self._positions[step.key])
 
-    def done(self, turn: Turn) -> None:
-        """Have those steps come that waited for this one alone."""
-        self._sorter.done(turn.key)
+    def done(self, step: ScheduledStep) -> None:
+        """Mark a step as finished; steps that waited only for it become ready."""
+        self._sorter.done(step.key)
         self._take_ready()
 
     def _take_ready(self) -> None:
@@ -103,3 +113,51 @@ class SideBySide:
                 waiting.extend(self._sorter.get_ready())
             else:
                 heappush(self._ready, self._positions[key])
+
+
+class Workers(Generic[K, R]):
+    """A pool of threads, so that the thread that schedules is free to receive signals.
+
+    The threads are daemons: a process that must end at once does not wait for one that is blocked in a call.
+    Work must not raise; `next_done` returns each result once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._threads: list[Thread] = []
+        self._work: SimpleQueue[tuple[K, Callable[[], R]] | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[K, R]] = SimpleQueue()
+        self.running: set[K] = set()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another piece of work would start at once."""
+        return len(self.running) < self._most
+
+    def begin(self, key: K, work: Callable[[], R]) -> None:
+        """Run a piece of work in a thread."""
+        self.running.add(key)
+        if len(self._threads) < len(self.running):
+            thread = Thread(target=self._run, name=f"worker-{len(self._threads) + 1}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._work.put((key, work))
+
+    def next_done(self, timeout: float | None = None) -> tuple[K, R] | None:
+        """Return the key and result of finished work, or None if none finishes within `timeout` seconds."""
+        try:
+            key, result = self._done.get(timeout=timeout)
+        except Empty:
+            return None
+        self.running.discard(key)
+        return key, result
+
+    def close(self) -> None:
+        """Let the threads end when they have no work left."""
+        for _ in self._threads:
+            self._work.put(None)
+
+    def _run(self) -> None:
+        while (piece := self._work.get()) is not None:
+            key, work = piece
+            self._done.put((key, work()))

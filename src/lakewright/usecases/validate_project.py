@@ -16,7 +16,7 @@ from lakewright.lake.lake import Lake
 from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, find_cycle
 from lakewright.plan.phase import Phase
-from lakewright.run.observe import node_of
+from lakewright.run.planning import node_of
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
 from lakewright.spec.models.job import Job

@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status, overall
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
-from lakewright.run.execute import Runner, execute
+from lakewright.run.execute import ExecutionOptions, execute
 from lakewright.run.result import RunResult, TargetResult
 
 NOW = datetime(2022, 1, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ def run(
     recorder: Recorder | None = None,
 ) -> tuple[RunResult, list[str]]:
     listener = recorder or Recorder()
-    runner = Runner("r1", perform, lambda: NOW, listener, listener, keep_going, jobs)
+    runner = ExecutionOptions("r1", perform, lambda: NOW, listener, listener, keep_going, jobs)
     return execute(plan, runner), listener.performed
 
 
@@ -278,7 +278,7 @@ def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None
         raise ValueError("what it waited for was cancelled")
 
     recorder = Interrupting()
-    runner = Runner("r1", wait, lambda: NOW, recorder, recorder, jobs=jobs, cut_off=waits.set)
+    runner = ExecutionOptions("r1", wait, lambda: NOW, recorder, recorder, jobs=jobs, cut_off=waits.set)
 
     result = execute(plan_of(PhasePlan(Phase.BUILD, (step("a"),)), instances=3), runner)
 
@@ -299,7 +299,7 @@ def test_work_that_does_not_end_when_it_is_cut_off_is_left_behind(monkeypatch: p
         return Outcome()
 
     recorder = Recorder()
-    result = execute(plan_of(CHAIN), Runner("r1", wait, lambda: NOW, recorder, recorder))
+    result = execute(plan_of(CHAIN), ExecutionOptions("r1", wait, lambda: NOW, recorder, recorder))
     stuck.set()
 
     assert statuses(result)[0] == ("a", Status.ABORTED)

@@ -1,4 +1,4 @@
-"""One step's work: tried again where that may help, and cut off where it takes too long.
+"""Run one step: retry it after temporary errors, and cancel it when it exceeds its timeout.
 
 Source: `lifecycles-and-phases.md`, "Execution Phases"; `retries` and `timeout` are Lakewright's own.
 """
@@ -20,32 +20,32 @@ from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
-from lakewright.run.contexts import Contexts
+from lakewright.run.planning import Contexts
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
-__all__ = ["Attempts"]
+__all__ = ["StepRunner"]
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds before the second attempt, which double with each, and at most."""
+"""Seconds before the second attempt, doubled before each further one, and the longest pause."""
 
-PASSING = frozenset(each.code for each in (CommitConflict, LeaseLost, RetryableError, StoreUnavailable))
-"""Codes of errors that may pass by themselves."""
+TEMPORARY = frozenset(each.code for each in (CommitConflict, LeaseLost, RetryableError, StoreUnavailable))
+"""Codes of errors that a retry may not meet again."""
 
-BREATH = 0.2
-"""Seconds between two looks at whether to stop, or at whether what was cancelled has ended."""
+POLL = 0.2
+"""Seconds between two checks whether to stop, and between two attempts to cancel."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
-    """Does steps, each as often and as long as its target allows.
+class StepRunner:
+    """Runs steps with the retries and the timeout of their targets.
 
     Attributes:
-        is_cut_off: Whether what is being done was made to end.
-        sleep: Waits so many seconds.
+        is_cut_off: Tells whether the running steps were cancelled.
+        sleep: Waits for a number of seconds.
     """
 
     contexts: Contexts
@@ -55,23 +55,23 @@ class Attempts:
     sleep: Callable[[float], None] = time.sleep
 
     def perform(self, instance: int, step: Step) -> Outcome:
-        """Return how a step's work ended.
+        """Run a step and return its outcome.
 
         Raises:
             TargetTimeout: It took longer than the target's `timeout`.
             TargetError: Spark's JVM has ended, or has no memory.
-            Exception: What its last attempt met.
+            Exception: The error of the last attempt.
         """
         context = self.contexts.of(instance)
         target = Target.named(context.workspace, step.target)
         try:
-            return self._done(target, context, instance, step)
+            return self._run_limited(target, context, instance, step)
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error
             raise
 
-    def _done(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
+    def _run_limited(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         allowed = None if target.timeout is None else target.timeout.exact
@@ -82,7 +82,7 @@ class Attempts:
                 is_cut_off=self.is_cut_off,
             )
             try:
-                outcome = self._tried(target, within, step)
+                outcome = self._run_with_retries(target, within, step)
             except Exception as error:
                 if limit.is_over:
                     raise _timeout(target, step) from error
@@ -91,21 +91,21 @@ class Attempts:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
         return outcome
 
-    def _tried(self, target: Target, context: Context, step: Step) -> Outcome:
-        met: list[str] = []
+    def _run_with_retries(self, target: Target, context: Context, step: Step) -> Outcome:
+        failures: list[str] = []
         for attempt in count(1):
             is_last = attempt > target.retries
             try:
                 outcome = target.execute(context, step.phase)
-                if is_last or context.is_stopping() or not _may_pass(outcome):
-                    return replace(outcome, reasons=(*met, *outcome.reasons))
+                if is_last or context.is_stopping() or not _is_temporary_outcome(outcome):
+                    return replace(outcome, reasons=(*failures, *outcome.reasons))
                 message = outcome.error.message if outcome.error else str(outcome.status)
             except Exception as error:
-                if is_last or context.is_stopping() or not _passes(error):
+                if is_last or context.is_stopping() or not _is_temporary(error):
                     raise
                 message = str(error)
-            met.append(f"attempt {attempt} of {target.retries + 1} failed: {message}")
-            self._pause(min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE), context, step, met[-1])
+            failures.append(f"attempt {attempt} of {target.retries + 1} failed: {message}")
+            self._pause(min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE), context, step, failures[-1])
         raise AssertionError("the last attempt returns or raises")
 
     def _pause(self, seconds: float, context: Context, step: Step, why: str) -> None:
@@ -113,20 +113,20 @@ class Attempts:
         log.warning("%s; trying again in %.0f s", why, seconds, extra=about)
         left = seconds
         while left > 0 and not context.is_stopping():
-            self.sleep(min(BREATH, left))
-            left -= BREATH
+            self.sleep(min(POLL, left))
+            left -= POLL
 
 
 @dataclass(slots=True)
 class _Limit:
-    """Whether the time that a step may take is over."""
+    """Whether a step has exceeded its timeout."""
 
     is_over: bool = False
 
 
 @contextmanager
 def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[_Limit]:
-    """Have what is done inside cancelled once it takes longer than allowed, and again until it has ended."""
+    """Cancel the work inside when it exceeds the timeout, and again until it has ended."""
     limit = _Limit()
     if allowed is None:
         yield limit
@@ -139,7 +139,7 @@ def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[
         limit.is_over = True
         while True:
             _cancel_quietly(cancel)
-            if done.wait(BREATH):
+            if done.wait(POLL):
                 return
 
     Thread(target=watch, name="timeout", daemon=True).start()
@@ -152,7 +152,7 @@ def _limited(allowed: timedelta | None, cancel: Callable[[], None]) -> Iterator[
 def _cancel_quietly(cancel: Callable[[], None]) -> None:
     try:
         cancel()
-    except Exception as error:  # the step ends by itself then, and fails for being late
+    except Exception as error:  # the step then ends by itself, and fails because of its timeout
         log.warning("Spark jobs could not be cancelled: %s", error)
 
 
@@ -163,8 +163,8 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
     )
 
 
-def _passes(error: Exception) -> bool:
-    """Return whether an error may pass by itself; Delta's conflicts with other writers do."""
+def _is_temporary(error: Exception) -> bool:
+    """Return whether a retry may not meet the error again, as with Delta's conflicts with other writers."""
     names = {each.__name__ for each in type(error).__mro__}
     return (
         bool(getattr(error, "is_retryable", False))
@@ -173,6 +173,6 @@ def _passes(error: Exception) -> bool:
     )
 
 
-def _may_pass(outcome: Outcome) -> bool:
+def _is_temporary_outcome(outcome: Outcome) -> bool:
     is_failed = outcome.status is Status.FAILED and outcome.error is not None
-    return is_failed and outcome.error is not None and outcome.error.code in PASSING
+    return is_failed and outcome.error is not None and outcome.error.code in TEMPORARY

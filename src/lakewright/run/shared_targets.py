@@ -1,6 +1,7 @@
-"""What a clean-up would take away from other jobs: named wherever the clean-up is planned.
+"""Name the other jobs whose targets a TRUNCATE or DESTROY would empty or remove.
 
-It isn't refused: jobs of one project often list the same targets, one for each day and one for a range, say.
+This is not refused: jobs of one project often list the same targets, for example one job for a single day
+and one for a range.
 
 Source: `lifecycles-and-phases.md`, "Phases" (TRUNCATE, DESTROY); naming other jobs is Lakewright's own.
 """
@@ -16,15 +17,15 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 
-__all__ = ["naming_other_jobs"]
+__all__ = ["name_other_jobs"]
 
 _WRITTEN = ("relation", "entity")
 
 
-def naming_other_jobs(plan: Plan, project: Project) -> Plan:
-    """Return a plan whose steps of TRUNCATE and DESTROY name the other jobs that list the same.
+def name_other_jobs(plan: Plan, project: Project) -> Plan:
+    """Return the plan with the other jobs that share a target in the reasons of TRUNCATE and DESTROY steps.
 
-    The same is a target, or another one of its relation or entity.
+    Jobs share a target if they list the same one, or one with the same relation or entity.
     """
     if not plan.phase.is_cleanup:
         return plan
@@ -33,11 +34,11 @@ def naming_other_jobs(plan: Plan, project: Project) -> Plan:
 
 
 def _users(project: Project, *, without: str) -> Mapping[tuple[str, str], list[str]]:
-    """Return the names of jobs by what their targets stand for."""
+    """Return the names of the other jobs by target, relation and entity."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, job in project.jobs.items():
         for target in _targets(project, job) if name != without else ():
-            for thing in _stands_for(project, target):
+            for thing in _shared_things(project, target):
                 found.setdefault(thing, []).append(name)
     return found
 
@@ -46,10 +47,10 @@ def _targets(project: Project, job: Job) -> tuple[str, ...]:
     try:
         return job.target_names(project.scope.instance(job.environment))
     except SpecError:
-        return ()  # a job that can't be run now
+        return ()  # a job whose targets cannot be evaluated now
 
 
-def _stands_for(project: Project, target: str) -> Iterator[tuple[str, str]]:
+def _shared_things(project: Project, target: str) -> Iterator[tuple[str, str]]:
     yield ("target", target)
     definition = project.targets.get(target)
     for category in _WRITTEN:
@@ -62,7 +63,7 @@ def _instance(
     instance: InstancePlan, users: Mapping[tuple[str, str], list[str]], project: Project
 ) -> InstancePlan:
     def named(step: Step) -> Step:
-        others = {job for thing in _stands_for(project, step.target) for job in users.get(thing, ())}
+        others = {job for thing in _shared_things(project, step.target) for job in users.get(thing, ())}
         if step.status is not Planned.WOULD_RUN or not others:
             return step
         jobs = "job" if len(others) == 1 else "jobs"

@@ -20,8 +20,8 @@ from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.attempts import Attempts
 from lakewright.run.result import RunResult
+from lakewright.run.step_runner import StepRunner
 from lakewright.targets.context import Context
 
 
@@ -29,7 +29,7 @@ from lakewright.targets.context import Context
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that were slept, without sleeping."""
     slept: list[float] = []
-    monkeypatch.setattr("lakewright.run.job.Attempts", partial(Attempts, sleep=slept.append))
+    monkeypatch.setattr("lakewright.run.job.StepRunner", partial(StepRunner, sleep=slept.append))
     return slept
 
 
