@@ -145,7 +145,7 @@ def test_a_range_that_holds_nothing_is_named(bench: Bench, caplog: pytest.LogCap
     plan = bench.plan(Phase.BUILD, "day:start=2022-01-01", "day:until=2022-01-01")
 
     assert plan.instances == ()
-    assert "the arguments of daily come to no instance, so there is nothing to run" in caplog.text
+    assert "the arguments of daily expand to no instance, so there is nothing to run" in caplog.text
 
 
 def test_another_value_of_a_parameter_is_another_thing_to_build(bench: Bench) -> None:

@@ -85,7 +85,7 @@ def test_a_number_of_jobs_that_is_none_is_refused_before_anything_runs(tmp_path:
     bench = Bench(tmp_path, {"a": {"writes": "/a"}})
     bench.write({"a": {"writes": "/a"}}, {}, ["lakewright.execution.executor.parallelism=many"])
 
-    with pytest.raises(SpecError, match="'many' is no number"):
+    with pytest.raises(SpecError, match="'many' is not a number"):
         bench.run(Phase.BUILD)
     assert list(bench.journal.runs()) == []
 
