@@ -1,1 +1,1 @@
-"""The workspace: one instance's definitions, resolved, and the frames built from them."""
+"""The workspace of a job's instance: resolved definitions, and the frames built from them."""

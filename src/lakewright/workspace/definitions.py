@@ -22,11 +22,11 @@ class Definitions:
     """The definitions of a project, each resolved once with the names of one instance."""
 
     def __init__(self, project: Project, scope: Scope, lock: threading.RLock) -> None:
-        """Hold the definitions of a project.
+        """Take the definitions of a project.
 
         Args:
-            project: As loaded.
-            scope: With the instance's names.
+            project: The loaded project.
+            scope: The names and values of the instance.
             lock: Held while a definition is resolved.
         """
         self._project = project
@@ -35,18 +35,18 @@ class Definitions:
         self._resolved: dict[int, Named] = {}
 
     def resolve(self, category: str, name: str) -> Named:
-        """Return what is defined under a name in a category, such as `relation`.
+        """Return the definition of a name in a category, such as `relation`.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         return self._resolve(category, name, self._project.definitions(category))
 
     def resolve_original(self, category: str, name: str) -> Named:
-        """Return the project's own definition, which a test of the project may have overridden.
+        """Return the project's own definition, even if a test of the project overrides it.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         overridden = self._project.overridden.get(category, {})
         return self._resolve(category, name, {**self._project.definitions(category), **overridden})

@@ -1,4 +1,4 @@
-"""Fields that hold a relation: its name, or the whole relation written in its place."""
+"""Fields of definitions that hold a relation: its name, or the relation itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RelationReference: TypeAlias = Annotated[
 
 
 def referenced(relation: str | ReadableRelation, *path: str | int) -> Iterable[Reference]:
-    """Return the reference to a relation that a definition names, or those that the relation in it makes."""
+    """Return the reference to a relation given by name, or the references of a relation written in place."""
     where = path or ("relation",)
     if isinstance(relation, str):
         return [Reference("relation", relation, where)]

@@ -1,4 +1,4 @@
-"""One instance's definitions, resolved with its names, and the frames built from them."""
+"""The workspace of a job's instance: its resolved definitions, and the frames of its mappings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ __all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation", "Workspace
 T = TypeVar("T")
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
+"""Spark's key for whether it replaces texts like `${…}` in SQL."""
 
 
 class ReadableRelation(Protocol):
-    """A relation, as mappings and schemas see it."""
+    """What mappings and schemas use of a relation."""
 
     @property
     def name(self) -> str:
-        """Its name; empty where it is written inside another definition."""
+        """Its name; empty if it is written inside another definition."""
         ...
 
     @property
@@ -47,31 +48,31 @@ class ReadableRelation(Protocol):
         ...
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return what reading it requires."""
+        """Return the resources that reading it requires."""
         ...
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns, declared or found."""
+        """Return its columns: those declared, otherwise those found."""
         ...
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return its rows, of these partitions or of all."""
+        """Return its rows: those of these partitions, or all if none is given."""
         ...
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that differs whenever its content does; None where that can't be told."""
+        """Return a text that changes whenever its content changes; None if that can't be known."""
         ...
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return how a query names it, or None where none can."""
+        """Return the name by which a query refers to it, or None if a query can't."""
         ...
 
 
 class ReadableMapping(Protocol):
-    """A mapping, as relations, schemas and the workspace see it."""
+    """What relations, schemas and the workspace use of a mapping."""
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return every resource that its frame is made of."""
+        """Return every resource that its frame depends on."""
         ...
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ class ReadableMapping(Protocol):
         ...
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return what tells one state of its own sources from another; None where nothing can."""
+        """Return texts that change whenever its own sources change, by name; None if that can't be known."""
         ...
 
     def build(self, workspace: Workspace) -> DataFrame:
@@ -91,7 +92,7 @@ class ReadableMapping(Protocol):
         ...
 
     def model_dump_json(self) -> str:
-        """Return what was declared, as JSON."""
+        """Return its declaration as JSON."""
         ...
 
 
@@ -146,10 +147,10 @@ class ImportedRelation:
 
 
 class Workspace:
-    """Definitions resolved once, and one frame for each mapping, for a single instance of a job.
+    """The definitions of one instance of a job, each resolved once, and one frame for each mapping.
 
-    It may be used by several threads: they wait for each other while frames are put together, which computes
-    nothing, and not while rows are written.
+    Several threads may use it. They wait for each other while frames are built, which computes nothing, but
+    not while rows are written.
     """
 
     def __init__(
@@ -161,14 +162,14 @@ class Workspace:
         importer: Workspace | None = None,
         is_outline: bool = False,
     ) -> None:
-        """Make the workspace of one instance.
+        """Create the workspace of one instance.
 
         Args:
-            project: As loaded.
-            scope: With the instance's names.
-            lake: Shared by all instances.
-            importer: The workspace whose project imports this one's; the two share a session.
-            is_outline: Mappings of relations have their columns and no rows.
+            project: The loaded project.
+            scope: The names and values of the instance.
+            lake: The lake, which all instances share.
+            importer: The workspace whose project imports this one; the two share a session.
+            is_outline: Whether mappings of relations have their columns but no rows.
         """
         self.project = project
         self.scope = scope
@@ -183,20 +184,20 @@ class Workspace:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """The session of this instance's frames; views for SQL mappings are seen by no other instance."""
+        """The session of this instance's frames; no other instance sees its temporary views."""
         if self._importer is not None:
             return self._importer.spark
         session = self.lake.new_session()
         if _SUBSTITUTION not in self.lake.session.conf:
-            # Expressions are evaluated before; what Spark would take for a variable is text.
+            # Expressions are evaluated already; whatever still looks like a variable to Spark is text.
             session.conf.set(_SUBSTITUTION, "false")
         return session
 
     def relation(self, name: str) -> ReadableRelation:
-        """Return a relation; `project/name` is one of an imported project, which can only be read.
+        """Return a relation; `project/name` names one of an imported project, which can only be read.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         home, inner = self._home(name)
         if home is not self:
@@ -207,7 +208,7 @@ class Workspace:
         """Return a mapping.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         return cast("ReadableMapping", self._definitions.resolve("mapping", name))
 
@@ -215,7 +216,7 @@ class Workspace:
         """Return a connection.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         return self._definitions.resolve("connection", name)
 
@@ -223,33 +224,33 @@ class Workspace:
         """Return a target; `Target.named` gives it its type.
 
         Raises:
-            SpecError: There is none of that name, or it isn't declared correctly for this instance.
+            SpecError: None has that name, or its declaration is wrong for this instance.
         """
         return self._definitions.resolve("target", name)
 
     def original_relation(self, name: str) -> ReadableRelation:
-        """Return the project's own relation, which a test may have overridden."""
+        """Return the project's own relation, even if a test overrides it."""
         return cast("ReadableRelation", self._definitions.resolve_original("relation", name))
 
     def original_mapping(self, name: str) -> ReadableMapping:
-        """Return the project's own mapping, which a test may have overridden."""
+        """Return the project's own mapping, even if a test overrides it."""
         return cast("ReadableMapping", self._definitions.resolve_original("mapping", name))
 
     def outline(self) -> Workspace:
-        """Return a workspace in which frames have columns and no rows, so that nothing need be there."""
+        """Return a workspace whose frames have columns but no rows, so that no data need exist."""
         return Workspace(self.project, self.scope, self.lake, importer=self, is_outline=True)
 
     def entity(self, name: str) -> Entity:
         """Return an entity.
 
         Raises:
-            SpecError: There is none of that name.
+            SpecError: None has that name.
         """
         with self._lock:
             return self.project.entity(name)
 
     def _home(self, name: str) -> tuple[Workspace, str]:
-        """Return the workspace in which a definition stands, and its name there."""
+        """Return the workspace that contains a definition, and the definition's name there."""
         project, _, inner = name.partition("/")
         imported = self.project.imports.get(project) if inner else None
         if imported is None:
@@ -262,42 +263,42 @@ class Workspace:
             return self._imported[project], inner
 
     def frame(self, mapping: str) -> DataFrame:
-        """Return a mapping's frame, built once until what it reads is written.
+        """Return a mapping's frame, which is built once, and again after something that it reads is written.
 
         Raises:
-            SpecError: Mappings need each other in a cycle, or there is none of that name.
+            SpecError: Mappings read each other in a cycle, or none has that name.
         """
         home, inner = self._home(mapping)
         if home is not self:
             return home.frame(inner)
         with self._lock:
             if mapping not in self._frames:
-                self._frames[mapping] = self._guarded(mapping, lambda found: found.build(self))
+                self._frames[mapping] = self._use(mapping, lambda found: found.build(self))
             return self._frames[mapping]
 
     @contextmanager
     def views(self, mappings: Iterable[str]) -> Iterator[SparkSession]:
-        """Give the session in which each mapping's frame is a view of its name."""
+        """Yield the session, in which each mapping's frame is a temporary view of the mapping's name."""
         with self._lock:
             for name in mappings:
                 self.frame(name).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
             yield self.spark
 
     def required(self, mapping: str) -> frozenset[Resource]:
-        """Return every resource that a mapping's frame is made of, through all its inputs."""
+        """Return every resource that a mapping's frame depends on, through all its inputs."""
         home, inner = self._home(mapping)
         with self._lock:
-            return home._guarded(inner, lambda found: found.requires(home))
+            return home._use(inner, lambda found: found.requires(home))
 
     def sql_text(self, mapping: str) -> str:
         """Return a query over tables that gives a mapping's rows.
 
         Raises:
-            SpecError: It is of a kind, or reads something, that has none.
+            SpecError: Its kind, or something that it reads, can't be written as a query.
         """
         home, inner = self._home(mapping)
         with self._lock:
-            return home._guarded(inner, lambda found: found.sql_text(home))
+            return home._use(inner, lambda found: found.sql_text(home))
 
     def fields(self, mapping: str) -> tuple[Field, ...]:
         """Return the columns of a mapping's frame."""
@@ -306,13 +307,13 @@ class Workspace:
         return fields_of(self.frame(mapping).schema)
 
     def fingerprint(self, mapping: str) -> dict[str, str] | None:
-        """Return what tells one result of a mapping from another: definitions and versions of its parts.
+        """Return texts that change whenever a mapping's result may: definitions and versions of its parts.
 
-        Keys name the parts for people. None where an input can't tell its state.
+        Keys name the parts for people. Return None if the state of an input can't be known.
         """
         home, inner = self._home(mapping)
         with self._lock:
-            return home._guarded(inner, home._fingerprint)
+            return home._use(inner, home._fingerprint)
 
     def _fingerprint(self, mapping: ReadableMapping) -> dict[str, str] | None:
         parts = mapping.versions(self)
@@ -327,7 +328,7 @@ class Workspace:
         return parts
 
     def invalidate(self, resources: frozenset[Resource]) -> None:
-        """Forget the frames made of what has just been written: they may remember its former state."""
+        """Discard the frames that depend on what was just written: they may have cached its former state."""
         with self._lock:
             stale = [
                 name
@@ -335,27 +336,27 @@ class Workspace:
                 if any(ours.intersects(theirs) for ours in self.required(name) for theirs in resources)
             ]
             for name in stale:
-                _let_go(self._frames.pop(name))
+                _unpersist(self._frames.pop(name))
             for imported in self._imported.values():
                 imported.invalidate(resources)
 
     def close(self) -> None:
-        """Let go of the frames and of what Spark keeps for them, once the instance has ended."""
+        """Discard the frames and what Spark caches for them, after the instance has ended."""
         with self._lock:
             while self._frames:
-                _let_go(self._frames.popitem()[1])
+                _unpersist(self._frames.popitem()[1])
             while self._imported:
                 self._imported.popitem()[1].close()
             self.__dict__.pop("spark", None)
 
     def project_path(self, path: str) -> Path:
-        """Return the path of one of the project's files; a relative one is below the project's folder."""
+        """Return the path of a file of the project; a relative path is below the project's folder."""
         return self.project.basedir / path
 
     def resolve_location(self, location: str) -> str:
-        """Return where things are that a definition puts at a location: an absolute local path, or a URI.
+        """Return the place of a declared location: an absolute local path, or a URI.
 
-        In a test of the project, what it writes is elsewhere.
+        During a test of the project, the places that it writes to are redirected.
         """
         local = local_path(location)
         return self.lake.redirect(
@@ -363,34 +364,35 @@ class Workspace:
         )
 
     def read_file(self, path: str) -> str:
-        """Return the text of one of the project's files, which is UTF-8.
+        """Return the text of a UTF-8 file of the project.
 
         Raises:
-            SpecError: There is no such file, or it can't be read.
+            SpecError: The file doesn't exist, or it can't be read.
         """
         try:
             return self.project_path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError.of(f"{path} can't be read: {error}") from error
 
-    def _guarded(self, mapping: str, use: Callable[[ReadableMapping], T]) -> T:
-        with self._entered(mapping):
-            return use(self.mapping(mapping))
+    def _use(self, mapping: str, use: Callable[[ReadableMapping], T]) -> T:
+        """Return what `use` returns for a mapping.
 
-    @contextmanager
-    def _entered(self, mapping: str) -> Iterator[None]:
+        Raises:
+            SpecError: The mapping is in use already, so that mappings read each other in a cycle.
+        """
         if mapping in self._path:
             chain = " -> ".join([*self._path[self._path.index(mapping) :], mapping])
             raise SpecError.of(
-                f"mappings read each other in a cycle: {chain}", remedy="Let one of them read something else."
+                f"mappings read each other in a cycle: {chain}",
+                remedy="Change one of them to read something else.",
             )
         self._path.append(mapping)
         try:
-            yield
+            return use(self.mapping(mapping))
         finally:
             self._path.pop()
 
 
-def _let_go(frame: DataFrame) -> None:
+def _unpersist(frame: DataFrame) -> None:
     if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
         frame.unpersist()
