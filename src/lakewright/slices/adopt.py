@@ -13,7 +13,7 @@ from lakewright.lake.commit import Token, strict_session
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
 from lakewright.strategies.adopting.commit import adopt
-from lakewright.strategies.failures import translated
+from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
             context.lake, session, entity, fit.prepared, fit.state, at=at, token=token, check=lambda: None
         )
     except Exception as error:
-        raise translated(error, entity, name) from error
+        raise translate_error(error, entity, name) from error

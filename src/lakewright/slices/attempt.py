@@ -41,7 +41,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.adopting.commit import adopt
 from lakewright.strategies.delete_inference import lower_bounds
-from lakewright.strategies.failures import translated
+from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
@@ -306,4 +306,4 @@ class SliceProcessor:
         return {**content, "drift": load.drift.as_json()} if load.drift else content
 
     def _translated(self, error: Exception, name: str) -> LakewrightError:
-        return translated(error, self.entity, name, table=self.places.silver.location or "")
+        return translate_error(error, self.entity, name, table=self.places.silver.location or "")

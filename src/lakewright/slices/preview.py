@@ -15,7 +15,7 @@ from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adopting.columns import is_adoptable
 from lakewright.strategies.delete_inference import lower_bounds, preview_deletes
-from lakewright.strategies.failures import translated
+from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, prepare_load
 
 if TYPE_CHECKING:
@@ -63,5 +63,5 @@ def _preview(context: ProcessingContext, entity: Entity, item: Item, strategy: S
         frame = read_slice(session, slice_, entity)
         found = preview_deletes(prepare_load(context.lake, session, entity, frame, request))
     except Exception as error:
-        raise translated(error, entity, slice_.name) from error
+        raise translate_error(error, entity, slice_.name) from error
     return None if found is None else found.text(slice_.name, strategy)

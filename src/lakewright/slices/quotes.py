@@ -41,7 +41,7 @@ def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
             raise SliceError(
                 f"the slice {slice_.name} can't be read: {path}: {error}",
                 remedy="Close its quotes, double those inside them, then resolve the item; "
-                "else resolve and skip it.",
+                "otherwise resolve and skip it.",
             ) from error
         if own is None:
             return whole
@@ -50,7 +50,7 @@ def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
         raise SliceError(
             f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
             f"{', '.join(sorted(map(repr, ends)))}",
-            remedy="Let its lines end alike, then resolve the item; else resolve and skip it.",
+            remedy="Let its lines end alike, then resolve the item; otherwise resolve and skip it.",
         )
     # Told how lines end, Spark leaves other line breaks inside quotes as they are.
     return {**whole, "lineSep": ends.pop()} if ends else {}

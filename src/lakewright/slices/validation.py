@@ -31,7 +31,7 @@ from lakewright.slices.discover import check_not_empty, item_id
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
-from lakewright.strategies.failures import translated
+from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class _Validator:
                 raise KeyboardInterrupt from error
             if is_jvm_failure(error):
                 raise jvm_failure(slice_.name, error) from error
-            ours = translated(error, self.entity, slice_.name)
+            ours = translate_error(error, self.entity, slice_.name)
             if isinstance(ours, NotInstalled):
                 raise ours from error
             return None if isinstance(ours, (OperatorError, RetryableError)) else ours

@@ -1,4 +1,4 @@
-"""Checks whether a strategy may write to an existing silver table.
+"""Checks whether an entity's strategy may write to an existing silver table.
 
 Source: `processing-strategies.md`, "Behavior" of the strategies (first run); refusals are Lakewright's own.
 """
@@ -26,79 +26,74 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import Prepared
 
-__all__ = ["refuse_misfit", "refuse_other_partitions", "refuse_other_table"]
+__all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible"]
 
-_ANEW = "load the table anew with --strategy full --allow-data-loss"
+_RELOAD = "reload the table with --strategy full --allow-data-loss"
 
-_PARTITIONED = (
-    "Declare the columns by which the table is partitioned; or write it with the declared ones first, or "
-    "remove it (`destroy`) and have its slices processed again."
+_PARTITIONS_REMEDY = (
+    "Declare the columns by which the table is partitioned; or rewrite the table with the declared ones, or "
+    "remove it (`destroy`) and process its slices again."
 )
 
 
-def refuse_misfit(
+def check_slice_compatible(
     state: TableState, strategy: Strategy, prepared: Prepared, *, allow_data_loss: bool
 ) -> None:
-    """Return where the strategy may write to the table that is there.
+    """Raise an error unless the strategy may write a prepared slice to the existing table.
 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
-        MigrationError: The table's rows are of another strategy, or of another version of the hash.
-        SchemaDriftError: The business key isn't the one that the table's rows were keyed by, or a column has
-            another name than in the table.
+        MigrationError: The table's rows are of another strategy, or have hashes of another version.
+        SchemaDriftError: The table has another business key, or a column has another name in the table.
     """
     if not state.exists:
         return
-    _refuse_other_strategy(state, strategy, allow_data_loss=allow_data_loss)
+    _check_strategy(state, strategy, allow_data_loss=allow_data_loss)
     if strategy is not Strategy.FULL:
-        _refuse_other_columns(state, strategy, prepared)
-        _refuse_other_hashes(state.properties)
-        _refuse_other_key(state.properties, prepared)
-        _refuse_other_names(state, prepared.names)
+        _check_system_columns(state, strategy, prepared)
+        _check_hash_version(state.properties)
+        _check_key(state.properties, prepared)
+        _check_names(state, prepared.names)
 
 
-def refuse_other_table(
+def check_table_compatible(
     state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool
 ) -> None:
-    """Return where the entity may go on with the table that is there, as far as no slice is needed to know.
+    """Raise an error unless the entity may continue with the existing table, as far as no slice is needed.
 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
-        MigrationError: The table's rows are of another strategy, or of another version of the hash, or it has
-            other partitions.
-        SchemaDriftError: The entity's business key isn't the one that the table's rows were keyed by, or a
-            column has another name than in the table.
+        MigrationError: The table's rows are of another strategy, or have hashes of another version, or the
+            table has other partitions.
+        SchemaDriftError: The table has another business key, or a column has another name in the table.
     """
     if not state.exists:
         return
-    _refuse_other_strategy(state, strategy, allow_data_loss=allow_data_loss)
-    refuse_other_partitions(state.partition_columns, strategy, entity)
+    _check_strategy(state, strategy, allow_data_loss=allow_data_loss)
+    check_partitions(state.partition_columns, strategy, entity)
     if strategy is Strategy.FULL:
         return
-    _refuse_other_hashes(state.properties)
+    _check_hash_version(state.properties)
     kept = json.loads(state.properties.get(KEY_PROPERTY) or "{}")
     declared = sorted({name.lower() for name in entity.business_keys})
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
-    _refuse_other_names(state, {column.source: column.silver for column in entity.columns})
+    _check_names(state, {column.source: column.silver for column in entity.columns})
 
 
-def refuse_other_partitions(
-    partitions: Sequence[str], strategy: Strategy, entity: Entity, *, remedy: str = _PARTITIONED
+def check_partitions(
+    partitions: Sequence[str], strategy: Strategy, entity: Entity, *, remedy: str = _PARTITIONS_REMEDY
 ) -> None:
-    """Return where a table has the partitions that the entity declares.
+    """Raise `MigrationError` unless a table has the partition columns that the entity declares.
 
-    One that declares none may have a table with some, but not by Full, which would replace only those of the
-    slice.
+    An entity that declares none may have a partitioned table, except with Full, which would replace only the
+    partitions of the slice.
 
     Args:
         partitions: The table's partition columns, by their names in silver.
-        strategy: By which slices are processed.
+        strategy: The strategy to apply.
         entity: The entity.
-        remedy: What to do where they are others.
-
-    Raises:
-        MigrationError: They are others.
+        remedy: What to do if they differ.
     """
     declared = entity.partition_columns
     if not declared and strategy is not Strategy.FULL:
@@ -112,8 +107,8 @@ def refuse_other_partitions(
         )
 
 
-def _refuse_other_names(state: TableState, names: Mapping[str, str]) -> None:
-    """Refuse a column that was renamed: what doesn't change isn't written, so it would stay empty there.
+def _check_names(state: TableState, names: Mapping[str, str]) -> None:
+    """Raise `SchemaDriftError` for a renamed column: it would stay empty in rows that do not change.
 
     Args:
         state: The table.
@@ -127,13 +122,13 @@ def _refuse_other_names(state: TableState, names: Mapping[str, str]) -> None:
         if is_gone and (source.lower() in kept or not state.column(new)):
             raise SchemaDriftError(
                 f"column {source!r} is called {old!r} in the table and {new!r} now: it would be empty in all "
-                "rows that don't change",
-                remedy=f"Call it {old!r} again, with `newname`; or {_ANEW}.",
+                "rows that do not change",
+                remedy=f"Call it {old!r} again, with `newname`; or {_RELOAD}.",
                 details={"column": source, "table": old, "entity": new},
             )
 
 
-def _refuse_other_strategy(state: TableState, strategy: Strategy, *, allow_data_loss: bool) -> None:
+def _check_strategy(state: TableState, strategy: Strategy, *, allow_data_loss: bool) -> None:
     kept = state.properties.get(STRATEGY_PROPERTY)
     if strategy is Strategy.FULL:
         if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (allow_data_loss or state.is_empty):
@@ -142,16 +137,16 @@ def _refuse_other_strategy(state: TableState, strategy: Strategy, *, allow_data_
         raise _strategy_error(kept, strategy)
 
 
-def _refuse_other_hashes(properties: Mapping[str, str]) -> None:
+def _check_hash_version(properties: Mapping[str, str]) -> None:
     if properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
         raise MigrationError(
             f"the table's hashes are of version {properties.get(HASH_VERSION_PROPERTY)}, this "
             f"tool's of {HASH_VERSION}: every row would count as changed",
-            remedy=f"Use the version of Lakewright that wrote them, or {_ANEW}.",
+            remedy=f"Use the version of Lakewright that wrote them, or {_RELOAD}.",
         )
 
 
-def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepared) -> None:
+def _check_system_columns(state: TableState, strategy: Strategy, prepared: Prepared) -> None:
     system = prepared.system
     needed = [system.key, system.hash, system.deleted, system.last_seen]
     missing = [
@@ -162,12 +157,12 @@ def _refuse_other_columns(state: TableState, strategy: Strategy, prepared: Prepa
     if missing:
         raise MigrationError(
             f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",
-            remedy="Load the table anew, or give the entity another destination.",
+            remedy="Reload the table, or give the entity another destination.",
             details={"missing": missing},
         )
 
 
-def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None:
+def _check_key(properties: Mapping[str, str], prepared: Prepared) -> None:
     kept, found = properties.get(KEY_PROPERTY), key_text(prepared)
     if kept is not None and kept != found:
         raise _key_error(kept, found)
@@ -175,8 +170,8 @@ def _refuse_other_key(properties: Mapping[str, str], prepared: Prepared) -> None
 
 def _key_error(kept: str, found: str) -> SchemaDriftError:
     return SchemaDriftError(
-        f"the table's rows are keyed by {kept}, the slice's by {found}: none would be found again",
-        remedy=f"Restore the business key and its types, or {_ANEW}.",
+        f"the table's rows are keyed by {kept}, the slice's by {found}: no row would be found again",
+        remedy=f"Restore the business key and its types, or {_RELOAD}.",
         details={"table": kept, "slice": found},
     )
 
@@ -184,7 +179,7 @@ def _key_error(kept: str, found: str) -> SchemaDriftError:
 def _strategy_error(kept: str | None, strategy: Strategy) -> MigrationError:
     found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
     return MigrationError(
-        f"the table holds {found}; {strategy} can't go on from them",
-        remedy=f"Give the entity another destination, or {_ANEW}.",
+        f"the table holds {found}; {strategy} cannot continue from them",
+        remedy=f"Give the entity another destination, or {_RELOAD}.",
         details={"table": kept, "strategy": strategy.value},
     )

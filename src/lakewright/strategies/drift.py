@@ -1,4 +1,4 @@
-"""Differences between a slice's columns and its table's, and how a slice is made to fit.
+"""Schema drift: how a slice's columns differ from its table's, and how they are aligned.
 
 Source: `processing-strategies.md`, "Schema Drift".
 """
@@ -26,12 +26,12 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What is different about a slice.
+    """The differences between a slice's columns and its table's.
 
     Attributes:
-        added: Columns that the table doesn't have.
-        removed: Columns of the table that the slice doesn't have.
-        retyped: Column to its types in table and slice.
+        added: Columns that the table does not have.
+        removed: Columns of the table that the slice does not have.
+        retyped: Column to its types in table and slice, if they differ.
     """
 
     added: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Drift:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """One line for each difference."""
+        """A text for each difference."""
         changed = (self.retyped or {}).items()
         return (
             *(f"column {name!r} is new" for name in self.added),
@@ -55,21 +55,21 @@ class Drift:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the drift as payloads hold it."""
+        """Return the drift as records and commits hold it."""
         retyped = {name: list(types) for name, types in (self.retyped or {}).items()}
         return {"added": list(self.added), "removed": list(self.removed), "retyped": retyped}
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A slice's columns as the table takes them.
+    """A slice's columns, aligned with its table's.
 
     Attributes:
-        columns: Name in the table to SQL over the slice's columns, for every column of the table and those
-            that it gets.
-        drift: What is different.
+        columns: Name in the table to SQL over the slice's columns, for every present and new column of the
+            table.
+        drift: The differences.
         evolves: Whether the commit changes the table's schema.
-        widens: Whether one of the changes is a wider type.
+        widens: Whether the commit widens the type of a column.
     """
 
     columns: Mapping[str, str]
@@ -79,17 +79,17 @@ class Alignment:
 
 
 def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collection[str]) -> Alignment:
-    """Return how a slice fits a table.
+    """Return how a slice's columns are aligned with its table's.
 
     Args:
-        slice_: The slice's columns, system columns included.
-        table: The table's.
-        policy: `evolve` adds and widens, `ignore` leaves the table's schema alone, `fail` refuses any
+        slice_: The slice's columns, including system columns.
+        table: The table's columns.
+        policy: `evolve` adds columns and widens types, `ignore` keeps the table's schema, `fail` allows no
             difference.
         fixed: Columns whose types never change: keys, partitions, system columns.
 
     Raises:
-        SchemaDriftError: The policy refuses a difference, or a type has no way into the table's.
+        SchemaDriftError: The policy does not allow a difference, or a type cannot be cast to the table's.
     """
     present = {field.name.lower(): field for field in slice_.fields}
     known = {field.name.lower() for field in table.fields}
@@ -107,7 +107,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
         can_evolve = policy == "evolve" and field.name.lower() not in never
         target = _union(field.dataType, found.dataType) if can_evolve else field.dataType
         is_wider = is_wider or _is_widened(field.dataType, target)
-        columns[field.name] = _fit(name_sql(found.name), found.dataType, target, field.name)
+        columns[field.name] = _cast_to(name_sql(found.name), found.dataType, target, field.name)
         if found.dataType.simpleString() != field.dataType.simpleString():
             retyped[field.name] = (field.dataType.simpleString(), found.dataType.simpleString())
     added = [field for field in slice_.fields if field.name.lower() not in known]
@@ -125,7 +125,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
 
 
 def _union(table: DataType, slice_: DataType) -> DataType:
-    """The table's type, widened to what the slice brings as far as a table can be."""
+    """Return the table's type, widened to the slice's as far as Delta can."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(table, ArrayType) and isinstance(slice_, ArrayType):
@@ -153,7 +153,7 @@ def _union_of_structs(table: StructType, slice_: StructType) -> StructType:
 
 
 def _widens(table: DataType, slice_: DataType) -> bool:
-    """Whether Delta turns the table's type into the slice's without touching a file.
+    """Return whether Delta changes the table's type to the slice's without rewriting files.
 
     Source: Delta's documentation, "Type widening" (automatic schema evolution).
     """
@@ -169,7 +169,7 @@ def _widens(table: DataType, slice_: DataType) -> bool:
 
 
 def _is_widened(before: DataType, after: DataType) -> bool:
-    """Whether a type, or one inside it, is wider than before; new fields don't count."""
+    """Return whether a type, or one inside it, is wider than before; new fields do not count."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(before, ArrayType) and isinstance(after, ArrayType):
@@ -197,8 +197,8 @@ def _has_new_fields(table: DataType, slice_: DataType) -> bool:
     )
 
 
-def _fit(value: str, source: DataType, target: DataType, column: str, depth: int = 0) -> str:
-    """SQL of a value in the target's type, its parts matched by name; what doesn't fit fails the query."""
+def _cast_to(value: str, source: DataType, target: DataType, column: str, depth: int = 0) -> str:
+    """Return SQL that casts a value to the target's type, fields by name; an unfit value fails the query."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if source.simpleString() == target.simpleString():
@@ -208,12 +208,12 @@ def _fit(value: str, source: DataType, target: DataType, column: str, depth: int
         raise no_way_error(column, source.simpleString(), target.simpleString())
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         item = f"e{depth}"
-        inner = _fit(item, source.elementType, target.elementType, column, depth + 1)
+        inner = _cast_to(item, source.elementType, target.elementType, column, depth + 1)
         return f"transform({value}, {item} -> {inner})"
     if isinstance(source, MapType) and isinstance(target, MapType):
         item = f"e{depth}"
-        key = _fit(f"{item}.key", source.keyType, target.keyType, column, depth + 1)
-        inner = _fit(f"{item}.value", source.valueType, target.valueType, column, depth + 1)
+        key = _cast_to(f"{item}.key", source.keyType, target.keyType, column, depth + 1)
+        inner = _cast_to(f"{item}.value", source.valueType, target.valueType, column, depth + 1)
         return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {inner})))"
     if isinstance(source, StructType) and isinstance(target, StructType):
         parts = ", ".join(_fields(value, source, target, column, depth))
@@ -231,7 +231,7 @@ def _fields(value: str, source: StructType, target: StructType, column: str, dep
             inner = f"cast(null as {_ddl(field.dataType)})"
         else:
             path = f"{value}.{name_sql(own.name)}"
-            inner = _fit(path, own.dataType, field.dataType, f"{column}.{field.name}", depth)
+            inner = _cast_to(path, own.dataType, field.dataType, f"{column}.{field.name}", depth)
         yield f"{text_sql(field.name)}, {inner}"
 
 

@@ -1,4 +1,4 @@
-"""What Spark and Delta say when something fails, as errors that name what to mend.
+"""Translation of errors of Spark and Delta into errors that name the cause and the remedy.
 
 Source: `processing-strategies.md`, "Error Handling".
 """
@@ -24,63 +24,63 @@ from lakewright.transform.steps import expression_error
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["translated"]
+__all__ = ["translate_error"]
 
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
 
 
-def translated(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
-    """Return the error of ours that says what an error met while processing a slice means.
+def translate_error(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
+    """Return the error to raise for an error that occurred while a slice was processed.
 
     Args:
-        error: What was met.
+        error: The error; one of Lakewright's own is returned as it is.
         entity: The entity.
-        slice_name: Of the slice.
-        table: Where its table is, so that a damaged file of it isn't taken for the slice's.
+        slice_name: Name of the slice.
+        table: Path of its table, to tell a damaged file of the table from one of the slice.
     """
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)
-    found = cast_error(text) or _of_expression(text, entity) or _of_table(text, table)
+    found = cast_error(text) or _expression_error(text, entity) or _table_error(text, table)
     if found is not None:
         return found
     for pattern, build in _MEANINGS:
         if match := pattern.search(text):
             return build(match, text, f"slice {slice_name} of {entity.name}")
-    return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_said(text)}")
+    return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_condition(text)}")
 
 
-def _of_expression(text: str, entity: Entity) -> TargetError | None:
-    """The error for an expression of the entity, if Spark points to one."""
+def _expression_error(text: str, entity: Entity) -> TargetError | None:
+    """Return the error for an expression of the entity, if Spark's error points to one."""
     fragment = _FRAGMENT.search(text)
     if fragment is None or not fragment[1].strip():
         return None
     for column, expression in expressions_of(entity):
         if fragment[1].strip() in expression:
-            return expression_error(column, expression, RuntimeError(_said(text)))
+            return expression_error(column, expression, RuntimeError(_condition(text)))
     return None
 
 
-def _of_table(text: str, table: str) -> TargetError | None:
-    """The error for a file of the table that can't be read."""
-    told = [line for line in _CONDITION.findall(text) if "READ_FILE" in line and table in line]
-    if not table or not told:
+def _table_error(text: str, table: str) -> TargetError | None:
+    """Return the error for a file of the table that cannot be read, if that is the cause."""
+    conditions = [line for line in _CONDITION.findall(text) if "READ_FILE" in line and table in line]
+    if not table or not conditions:
         return None
     return TargetError(
-        f"a file of the table {table} can't be read: {told[-1]}",
+        f"a file of the table {table} can't be read: {conditions[-1]}",
         remedy="Bring the file back, or restore an earlier version of the table; then resolve the item.",
     )
 
 
 def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return CommitConflict(f"another writer committed at the same time as the {what}: {_first(text)}")
+    return CommitConflict(f"another writer committed at the same time as the {what}: {_first_line(text)}")
 
 
 def _no_storage(match: re.Match[str], _text: str, what: str) -> LakewrightError:
     return TargetError(
         f"the storage failed while the {what} was processed: {match[0]}",
-        remedy="Free space, or mend the storage; then resolve the item: its slice is applied once, whole.",
+        remedy="Free space or repair the storage, then resolve the item. Its slice is applied exactly once.",
     )
 
 
@@ -93,13 +93,13 @@ def _broken_constraint(match: re.Match[str], _text: str, what: str) -> Lakewrigh
 
 def _doubled_name(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(
-        f"the {what} has columns whose names differ by case only: {_said(text)}",
+        f"the {what} has columns whose names differ by case only: {_condition(text)}",
         remedy="Rename one of them in the source.",
     )
 
 
 def _other_header(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    """The error for names of CSV columns that Spark could not take for those of the slice's columns."""
+    """Return the error for a CSV header that differs from the slice's columns."""
     names = [name.strip() for name in match["header"].split(",")]
     known = [name.lower() for name in names]
     doubled = dict.fromkeys(name for name in names if name and known.count(name.lower()) > 1)
@@ -129,14 +129,14 @@ def _no_reader(match: re.Match[str], _text: str, _what: str) -> LakewrightError:
 
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SliceError(
-        f"the {what} can't be read: {_said(text)}",
-        remedy="Deliver it again, then resolve the item; else resolve and skip it.",
+        f"the {what} can't be read: {_condition(text)}",
+        remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
     )
 
 
 def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(
-        f"the {what} has a column of a type that Spark doesn't read: {_said(text)}",
+        f"the {what} has a column of a type that Spark doesn't read: {_condition(text)}",
         remedy="Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types "
         "in one that Spark has.",
     )
@@ -144,22 +144,22 @@ def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
 
 def _too_long(_match: re.Match[str], _text: str, what: str) -> LakewrightError:
     return SchemaDriftError(
-        f"the {what} has a value in a partition column that is too long for a folder's name",
+        f"the {what} has a value in a partition column that is too long for the name of a folder",
         remedy="Partition by another column, or by an expression that shortens it.",
     )
 
 
 def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_said(text)}")
+    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_condition(text)}")
 
 
-def _said(text: str) -> str:
-    """What is most telling: the last of the conditions that causes name, else the first line."""
-    conditions = _CONDITION.findall(text)
-    return conditions[-1] if conditions else _first(text)
+def _condition(text: str) -> str:
+    """Return the last error condition that the text names, or its first line if it names none."""
+    found = _CONDITION.findall(text)
+    return found[-1] if found else _first_line(text)
 
 
-def _first(text: str) -> str:
+def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""A slice beside its table: whether its columns can become the table's rows. No query is run.
+"""Check whether a slice's columns fit its table, without running a query.
 
 Source: `processing-strategies.md`, "Schema Drift"; rules of entities, "Errors".
 """
@@ -17,7 +17,7 @@ from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
-from lakewright.strategies.compatibility import refuse_misfit, refuse_other_partitions
+from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import own_properties
 from lakewright.transform.pipeline import Prepared, prepare
@@ -37,10 +37,13 @@ __all__ = ["SchemaFit", "fit_slice"]
 
 @dataclass(frozen=True, slots=True)
 class SchemaFit:
-    """A slice that fits its table as far as columns tell.
+    """A prepared slice whose columns fit its table.
 
     Attributes:
-        alignment: How the slice's columns fit the table's; None where there is no table, or one that is to be
+        address: The table.
+        state: The table as it was observed.
+        prepared: The prepared slice.
+        alignment: How the slice's columns fit the table's; None if there is no table, or one that must be
             adopted first.
     """
 
@@ -62,22 +65,22 @@ def fit_slice(
     allow_data_loss: bool,
     after: SchemaFit | None = None,
 ) -> SchemaFit:
-    """Return how a slice fits its table.
+    """Prepare a slice and return how its columns fit its table.
 
     Args:
         lake: The lake.
         session: A strict session, in which `frame` was read.
         entity: The entity.
         frame: The slice's rows, lazily.
-        slice_name: For its rows.
-        strategy: By which it is to be processed.
+        slice_name: Name of the slice, for its rows.
+        strategy: The strategy to process it by.
         at: The processing time.
         allow_data_loss: Whether Full may replace rows of another strategy.
-        after: The slice that is to make the table before this one; None where it is there, or isn't yet.
+        after: The fit of the slice that creates the table before this one; None to use the present table.
 
     Raises:
-        SpecError: An expression of the entity reaches for more than a row's columns.
-        TargetError: The slice can't be processed by the strategy.
+        SpecError: An expression of the entity uses more than a row's columns.
+        TargetError: The strategy cannot process the slice.
     """
     refuse_unsafe(session, entity)
     address = entity.places(lake.settings).silver
@@ -95,22 +98,22 @@ def fit_slice(
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
     )
     prepared = _with_types(prepared, table, policy=entity.settings.schema_drift)
-    _refuse_unstorable(prepared)
+    _check_storable(prepared)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
         return SchemaFit(address, state, prepared, None)
     if table is None:
         return SchemaFit(address, state, prepared, None)
-    refuse_misfit(state, strategy, prepared, allow_data_loss=allow_data_loss)
-    refuse_other_partitions(state.partition_columns, strategy, entity)
+    check_slice_compatible(state, strategy, prepared, allow_data_loss=allow_data_loss)
+    check_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.settings.schema_drift, fixed=fixed)
-    _refuse_ways(prepared.frame, alignment)
+    _check_casts(prepared.frame, alignment)
     return SchemaFit(address, state, prepared, alignment)
 
 
 def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) -> Prepared:
-    """The slice with columns that have no type in the table's, or left out till one with values comes."""
+    """Return the slice with columns without a type cast to the table's type, or left out if it has none."""
     from pyspark.sql import functions
 
     if not prepared.typeless:
@@ -121,8 +124,8 @@ def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) ->
         for name in prepared.typeless
         if name.lower() in known
     }
-    unasked = [name for name, is_unasked in prepared.typeless.items() if is_unasked and name not in typed]
-    left_out = unasked if policy == "evolve" else []
+    undeclared = [name for name, is_free in prepared.typeless.items() if is_free and name not in typed]
+    left_out = undeclared if policy == "evolve" else []
     return replace(
         prepared,
         frame=prepared.frame.withColumns(typed).drop(*left_out),
@@ -131,7 +134,7 @@ def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) ->
 
 
 def _state_after(made: SchemaFit) -> TableState:
-    """The table as a first slice makes it."""
+    """Return the state of the table that a first slice creates."""
     return TableState(
         exists=True,
         columns=fields_of(made.prepared.frame.schema),
@@ -140,8 +143,8 @@ def _state_after(made: SchemaFit) -> TableState:
     )
 
 
-def _refuse_ways(frame: DataFrame, alignment: Alignment) -> None:
-    """Refuse a column that Spark knows no way for from its type to the table's."""
+def _check_casts(frame: DataFrame, alignment: Alignment) -> None:
+    """Raise `SchemaDriftError` if Spark cannot cast a column to the table's type."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -156,12 +159,8 @@ def _refuse_ways(frame: DataFrame, alignment: Alignment) -> None:
         raise
 
 
-def _refuse_unstorable(prepared: Prepared) -> None:
-    """Refuse columns whose types, or whose fields' names, no table can hold.
-
-    Raises:
-        SchemaDriftError: There are some; the message names the first.
-    """
+def _check_storable(prepared: Prepared) -> None:
+    """Raise `SchemaDriftError` for the first column whose type, or a field's name, no table can hold."""
     for field in prepared.frame.schema.fields:
         if field.name in prepared.partitions and field.dataType.typeName() in _NO_PARTITIONS:
             raise SchemaDriftError(
@@ -183,11 +182,11 @@ _UNSTORABLE = ("interval", "time", "calendarinterval", "daytimeinterval", "yearm
 
 
 def _unstorable(path: str, kind: DataType) -> Iterator[tuple[str, str]]:
-    """What a table can't hold of a column: the path to it, and what is wrong there."""
+    """Yield what a table cannot hold of a column: the path to it, and what is wrong with it."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if kind.typeName().partition(" ")[0].partition("(")[0] in _UNSTORABLE:
-        yield path, f"has the type {kind.simpleString()}, which a table can't hold"
+        yield path, f"has the type {kind.simpleString()}, which a table cannot hold"
     elif isinstance(kind, ArrayType):
         yield from _unstorable(path, kind.elementType)
     elif isinstance(kind, MapType):
@@ -198,7 +197,7 @@ def _unstorable(path: str, kind: DataType) -> Iterator[tuple[str, str]]:
         for field in kind.fields:
             inner = f"{path}.{field.name}"
             if not field.name:
-                yield inner, "has a field of whose name nothing is left that a table can hold"
+                yield inner, "has a field whose name consists only of characters that a table cannot hold"
             elif names.count(field.name.lower()) > 1:
-                yield inner, "comes from several fields, whose names a table can't tell apart"
+                yield inner, "comes from several fields whose names a table cannot tell apart"
             yield from _unstorable(inner, field.dataType)

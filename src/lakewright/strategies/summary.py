@@ -1,4 +1,4 @@
-"""What processing a slice came to, in numbers that add up.
+"""Metrics of a processed slice, checked to add up.
 
 Source: `processing-strategies.md`, "Metrics" of Merge and of Historic.
 """
@@ -17,24 +17,24 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of one slice, from this run's own work.
+    """Counts of one slice, taken from this run's own work.
 
     Attributes:
-        strategy: By which it was processed.
+        strategy: The strategy that was applied.
         records_in_slice: Rows of the slice.
-        inserted: Rows whose key the target didn't have.
-        updated: Merge: matched rows that didn't arrive deleted, changed or not. Historic: new versions of
+        inserted: Rows whose key was not in the table.
+        updated: Merge: matched rows that did not arrive deleted, changed or not. Historic: new versions of
             keys that had a current one.
-        deleted: Merge, and Full where it reloads the table of Merge or Historic: rows that arrived deleted.
+        deleted: Merge, and Full if it reloads a table of Merge or Historic: rows that arrived deleted.
             Historic: current rows that delete inference closed.
         unchanged: Historic: matched rows with the same hash.
-        touched: Always 0, as the mission says.
+        touched: Always 0, as in the mission document.
         changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
         closed: Historic: rows that arrived deleted, matched or not.
-        inferred_deletes: Target rows that delete inference flagged.
-        delta_version: Of the commit; None where nothing was to be written.
-        seconds: It took.
-        is_first: Whether the table was made, or filled for the first time.
+        inferred_deletes: Rows of the table that delete inference flagged.
+        delta_version: Version of the commit; None if nothing was written.
+        seconds: Duration in seconds.
+        is_first: Whether the slice created the table, or wrote the first rows to it.
     """
 
     strategy: Strategy
@@ -52,10 +52,10 @@ class Summary:
     is_first: bool = False
 
     def checked(self) -> Self:
-        """Return the summary itself, if its numbers add up to the records of the slice.
+        """Return the summary itself if its counts add up to the records of the slice.
 
         Raises:
-            MetricError: They don't.
+            MetricError: They do not.
         """
         parts = {
             Strategy.FULL: self.inserted + self.deleted,
@@ -70,7 +70,7 @@ class Summary:
         return self
 
     def as_json(self) -> dict[str, Any]:
-        """Return the metrics under the mission's names."""
+        """Return the metrics under the names of the mission document."""
         return {_NAMES.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod

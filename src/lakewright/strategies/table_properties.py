@@ -1,4 +1,4 @@
-"""Table properties of silver tables: what its rows are, and how Delta keeps the table."""
+"""Table properties of silver tables, by which later slices know how the rows were made."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ STRATEGY_PROPERTY = "lakewright.strategy"
 HASH_VERSION_PROPERTY = "lakewright.hashVersion"
 KEY_PROPERTY = "lakewright.key"
 NAMES_PROPERTY = "lakewright.names"
-"""Holds the columns that have another name than in the source, in lower case, and that name."""
+"""JSON of renamed columns: name in the source, in lower case, to the name in the table."""
 
 INDEXED = 32
-"""Columns of which Delta keeps statistics, from the first on."""
+"""Number of columns, from the first on, for which Delta collects statistics by default."""
 
 
 def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
-    """Return the properties of a new silver table; the entity's own win."""
+    """Return the properties of a new silver table; those that the entity declares win."""
     properties = {"delta.enableDeletionVectors": "true", **own_properties(prepared)}
     columns = [field.name for field in prepared.frame.schema.fields]
     if len(columns) > INDEXED:
-        # Statistics of the first columns only would leave out those by which files are skipped.
+        # The first columns alone would lack those by which files are skipped: keys, watermarks and times.
         times = (
             (prepared.system.valid_from, prepared.system.valid_to)
             if prepared.shape is Strategy.HISTORIC
@@ -53,7 +53,7 @@ def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
 
 
 def own_properties(prepared: Prepared) -> dict[str, str]:
-    """Return the properties by which a table tells what its rows are."""
+    """Return the properties that say how the rows of a table were made."""
     properties = {
         STRATEGY_PROPERTY: prepared.shape.value,
         HASH_VERSION_PROPERTY: HASH_VERSION,
@@ -64,5 +64,5 @@ def own_properties(prepared: Prepared) -> dict[str, str]:
 
 
 def key_text(prepared: Prepared) -> str:
-    """Return the business key as a property holds it: JSON of column to type, names in lower case."""
+    """Return the business key as its property holds it: JSON of column to type, names in lower case."""
     return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)

@@ -14,7 +14,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.spec.models.entity import Entity
-from lakewright.strategies.failures import translated
+from lakewright.strategies.failures import translate_error
 
 ENTITY = Entity.model_validate(
     {
@@ -75,7 +75,7 @@ ENTITY = Entity.model_validate(
     ],
 )
 def test_what_was_said_becomes_an_error_of_ours(text: str, kind: type[LakewrightError], told: str) -> None:
-    found = translated(RuntimeError(text), ENTITY, "s1")
+    found = translate_error(RuntimeError(text), ENTITY, "s1")
     assert type(found) is kind
     assert told in found.message
 
@@ -94,7 +94,7 @@ def test_headers_of_csv_that_cannot_be_taken(header: str, told: str) -> None:
         "[FAILED_READ_FILE.NO_HINT] x\nCaused by: CSV header does not conform to the schema.\n"
         f" Header: {header}\n Schema: id, name\nExpected: name but found: x\nCSV file: file:///b.csv\n\tat x"
     )
-    found = translated(RuntimeError(text), ENTITY, "s1")
+    found = translate_error(RuntimeError(text), ENTITY, "s1")
     assert isinstance(found, SchemaDriftError)
     assert told in found.message
 
@@ -103,10 +103,10 @@ def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///lake/{}/part-0. SQLSTATE"
     silver, bronze = (RuntimeError(text.format(layer)) for layer in ("silver/crm", "bronze/crm"))
     table = "/lake/silver/crm"
-    assert "a file of the table" in translated(silver, ENTITY, "s1", table=table).message
-    assert isinstance(translated(bronze, ENTITY, "s1", table=table), SliceError)
+    assert "a file of the table" in translate_error(silver, ENTITY, "s1", table=table).message
+    assert isinstance(translate_error(bronze, ENTITY, "s1", table=table), SliceError)
 
 
 def test_errors_of_ours_stay() -> None:
     error = UsageError("x")
-    assert translated(error, ENTITY, "s1") is error
+    assert translate_error(error, ENTITY, "s1") is error

@@ -7,7 +7,7 @@ import pytest
 from lakewright.errors import MigrationError
 from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.strategies.compatibility import refuse_other_table
+from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
 from lakewright.transform.hash import HASH_VERSION
 
@@ -19,7 +19,7 @@ def refuse(strategy: str, declared: list[str], table: list[str]) -> None:
     entity = Entity.model_validate(document)
     properties = {STRATEGY_PROPERTY: strategy, HASH_VERSION_PROPERTY: HASH_VERSION}
     state = TableState(exists=True, partition_columns=tuple(table), properties=properties)
-    refuse_other_table(state, Strategy(strategy), entity, allow_data_loss=True)
+    check_table_compatible(state, Strategy(strategy), entity, allow_data_loss=True)
 
 
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])

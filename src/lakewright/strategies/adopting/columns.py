@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import MigrationError
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.compatibility import refuse_other_partitions
+from lakewright.strategies.compatibility import check_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.transform.system import SystemColumns
 
@@ -98,7 +98,7 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     _refuse_clashes(kept, system)
     _refuse_lost_partitions(state, kept)
     partitions = [kept[name] for name in state.partition_columns]
-    refuse_other_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
+    check_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
     there = {name.lower() for name in (*replaced, *(_role_name(system, role) for role in roles))}
     added = tuple(name for name in _made(system, is_historic=is_historic) if name.lower() not in there)
     return AdoptedColumns(roles, kept, replaced, dropped, added)

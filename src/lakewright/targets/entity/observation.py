@@ -11,7 +11,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, find_pending, held_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.strategies.adopting.columns import adopted_columns
-from lakewright.strategies.compatibility import refuse_other_table
+from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system import SystemColumns
 
@@ -85,7 +85,7 @@ def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tup
     if work.is_adoptable(state):
         return None
     try:
-        refuse_other_table(
+        check_table_compatible(
             state,
             work.strategy or work.entity.strategy,
             work.entity,
