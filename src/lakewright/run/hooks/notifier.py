@@ -49,7 +49,7 @@ class RunDescription:
 
 
 @dataclass(slots=True)
-class _Part:
+class _Progress:
     """Progress of a phase, an instance or the whole run; `left` counts the steps to come."""
 
     left: int
@@ -67,19 +67,23 @@ class HookNotifier:
     Args:
         hooks: The hooks that the job declares.
         plan: The plan of the run.
-        about: What all events share.
+        description: What all events share.
         queue: Makes the calls.
     """
 
-    def __init__(self, hooks: Sequence[Named], plan: Plan, about: RunDescription, queue: CallQueue) -> None:
+    def __init__(
+        self, hooks: Sequence[Named], plan: Plan, description: RunDescription, queue: CallQueue
+    ) -> None:
         self._hooks = cast("Sequence[Hook]", hooks)
-        self._about = about
-        self._parameters = [about.redactor.entries(instance.parameters) for instance in plan.instances]
+        self._description = description
+        self._parameters = [description.redactor.entries(instance.parameters) for instance in plan.instances]
         self._queue = queue
-        self._run = _Part(0)
-        self._instances = [_Part(sum(len(p.steps) for p in instance.phases)) for instance in plan.instances]
+        self._run = _Progress(0)
+        self._instances = [
+            _Progress(sum(len(p.steps) for p in instance.phases)) for instance in plan.instances
+        ]
         self._phases = {
-            (index, phase.phase): _Part(len(phase.steps))
+            (index, phase.phase): _Progress(len(phase.steps))
             for index, instance in enumerate(plan.instances)
             for phase in instance.phases
         }
@@ -127,8 +131,8 @@ class HookNotifier:
             event,
             seconds=result.seconds,
             error=self._shown(result.error),
-            reasons=tuple(map(self._about.redactor.text, result.reasons)),
-            metrics=self._about.redactor.value(dict(result.metrics)),
+            reasons=tuple(map(self._description.redactor.text, result.reasons)),
+            metrics=self._description.redactor.value(dict(result.metrics)),
         )
         self._notify(instance, ended)
         for alert in _alerts(result):
@@ -147,7 +151,7 @@ class HookNotifier:
     def _shown(self, error: Fault | None) -> Fault | None:
         if error is None:
             return None
-        text = self._about.redactor.text
+        text = self._description.redactor.text
         return replace(error, message=text(error.message), remedy=text(error.remedy or "") or None)
 
     def _event(self, instance: int | None, category: str, status: str, phase: Phase | None = None) -> Event:
@@ -155,14 +159,14 @@ class HookNotifier:
         return Event(
             category=category,
             kind="job",
-            name=self._about.job,
+            name=self._description.job,
             status=status,
-            project=self._about.project,
-            version=self._about.version,
-            job=self._about.job,
-            run_id=self._about.run_id,
+            project=self._description.project,
+            version=self._description.version,
+            job=self._description.job,
+            run_id=self._description.run_id,
             parameters={} if number is None else self._parameters[number],
-            at=self._about.clock(),
+            at=self._description.clock(),
             phase=phase.value if phase else "",
         )
 
@@ -172,7 +176,7 @@ class HookNotifier:
 
     def _notify(self, instance: int | None, event: Event) -> None:
         for number, hook in enumerate(self._hooks, 1):
-            label = f"hook {number} of job {self._about.job} ({hook.kind})"
+            label = f"hook {number} of job {self._description.job} ({hook.kind})"
             if self._queue.is_disabled(label):
                 continue
             try:
@@ -182,10 +186,10 @@ class HookNotifier:
                 self._queue.failed(label, str(error))
 
     def _context(self, instance: int | None, event: Event) -> HookContext:
-        scope = self._about.scope(instance)
+        scope = self._description.scope(instance)
         # Names of the project hide the event's variables, as in Flowman.
         names = {name: text for name, text in event.variables().items() if name not in scope.names}
-        return HookContext(scope.child(names).render, self._about.environ, self._about.folder)
+        return HookContext(scope.child(names).render, self._description.environ, self._description.folder)
 
 
 def _alerts(result: TargetResult) -> Iterator[str]:
