@@ -1,6 +1,6 @@
-"""JSON schema of the project's files, for editors.
+"""JSON schemas of the project's files, for editors.
 
-Made from the same classes that read the files, so it says no more and no less.
+They are generated from the models that read the files, so that editors and the loader agree.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from lakewright.spec.reading.sections import CATEGORIES, LISTED
 __all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-EXPRESSION = {"type": "string", "pattern": r"\$", "description": "An expression that comes to such a value."}
+EXPRESSION = {"type": "string", "pattern": r"\$", "description": "An expression with such a value."}
 NUMBER = r"^[-+]?\d[\d_.eE+-]*$"
 TEXTS = {
     "integer": NUMBER,
     "number": NUMBER,
     "boolean": "^([Tt]rue|[Ff]alse|[Yy]es|[Nn]o|[Oo]n|[Oo]ff|[01])$",
 }
-"""Patterns of texts that are read as such values."""
+"""Patterns of texts that are converted to these types."""
 
 ENTRIES = {
     "description": "key=value each",
@@ -69,7 +69,7 @@ def entities_schema(kinds: Registry) -> dict[str, Any]:
 
 
 def module_schema(kinds: Registry) -> dict[str, Any]:
-    """Return the schema of a module's YAML file, with every kind that is offered."""
+    """Return the schema of a module's YAML file, with all supported kinds."""
     models = {(category, kind): model for category, kind, model in _models(kinds)}
     references, shared = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models.values())],
@@ -134,9 +134,9 @@ def _sections() -> dict[str, Any]:
 
 
 def _without_name(definition: dict[str, Any]) -> None:
-    """Take the name out of a definition's keys: it is the key below which the definition stands.
+    """Remove `name` from the keys of a definition, because its key in the section is its name.
 
-    Connections and entities may have it, as they may be listed.
+    Connections and entities keep it, because they may be written as lists.
     """
     if definition["title"] in (Entity.__name__, SourceConnection.__name__):
         definition["properties"]["name"] = {"type": "string"}
@@ -163,7 +163,7 @@ def _one_of_kinds(
 
 
 def _lenient(schema: Any) -> Any:
-    """Return a schema that takes what the reader does: expressions, numbers as texts, an item for a list."""
+    """Return a schema that accepts all that the loader does: expressions, numbers as texts, single items."""
     if isinstance(schema, list):
         return [_lenient(item) for item in schema]
     if not isinstance(schema, dict):
@@ -204,7 +204,7 @@ def _of_a_kind(category: str, default: str | None) -> dict[str, Any]:
 
 
 def _in_any_case(words: Iterable[str]) -> str:
-    """Return a pattern of the words as they may be written too: in any case, with or without underscores."""
+    """Return a pattern that matches the words in any case, with or without underscores."""
     return f"^({'|'.join(map(_loose, words))})$"
 
 

@@ -137,7 +137,7 @@ def test_runs_are_chosen_by_their_age() -> None:
     assert [run["run_id"] for run in runs("--since", "90m")] == ["c2-run"]
     assert len(runs("--since", "P1D")) == 3
     answered = call_with(a_history(), "history", "--since", "tomorrow")
-    assert (answered.code, "is no age" in answered.err) == (2, True)
+    assert (answered.code, "is not an age" in answered.err) == (2, True)
 
 
 class TestDiff:

@@ -70,7 +70,7 @@ WRONG_MANIFESTS = [
     ("{lease: 10ms}", "manifest: lease: 10ms is too short (Give a second or more.)"),
     ("{lease: 99999999999999h}", "manifest: lease: "),
     ("{takeover: never}", "manifest: takeover: 'never' is neither auto nor operator (Write one of the two.)"),
-    ("{retention: long}", "manifest: retention: 'long' is no age: "),
+    ("{retention: long}", "manifest: retention: 'long' is not an age: "),
     ("{path: $nix, lease: $nix}", "unknown name 'nix'"),
 ]
 

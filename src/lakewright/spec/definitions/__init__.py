@@ -1,1 +1,1 @@
-"""Definitions: named entries of a section, kept as text until they become objects of their kind."""
+"""Definitions: named entries of sections, their kinds, their templates, and the faults in them."""

@@ -1,1 +1,1 @@
-"""Expressions: their grammar, the names in scope, and the functions and values they compute with."""
+"""Expressions: their grammar, the names in scope, their functions and their values."""

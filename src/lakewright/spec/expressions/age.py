@@ -1,4 +1,4 @@
-"""Ages as people write them: `90d`, `12h`, or an ISO 8601 duration."""
+"""Ages: `90d`, `12h`, or an ISO 8601 duration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def before_now(now: datetime, age: str) -> datetime:
-    """Return the instant that long before `now`.
+    """Return the instant that lies `age` before `now`.
 
     Example:
         >>> before_now(datetime(2022, 3, 31), "2d"), before_now(datetime(2022, 3, 31), "P1M")
         (datetime.datetime(2022, 3, 29, 0, 0), datetime.datetime(2022, 2, 28, 0, 0))
 
     Raises:
-        UsageError: The text isn't an age, or goes back too far.
+        UsageError: The text is not an age, or the result lies before year 1.
     """
     short = _SHORT.fullmatch(age.strip())
     try:
@@ -33,4 +33,4 @@ def before_now(now: datetime, age: str) -> datetime:
             raise ValueError(f"{age!r} is negative")
         return (-found).after(now)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{age!r} is no age: {error}", remedy="Write 12h, 90d, 8w or P3M.") from None
+        raise UsageError(f"{age!r} is not an age: {error}", remedy="Write 12h, 90d, 8w or P3M.") from None

@@ -1,7 +1,7 @@
 """Calls and properties in expressions.
 
-They go by tables only (`namespaces.py`, `methods.py`), never by Python's attributes, so an expression
-reaches nothing that isn't listed there.
+They are looked up in the tables of `namespaces.py` and `methods.py`, never as Python attributes, so an
+expression has access to nothing else.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["call", "call_problem", "read_property"]
 
 
 def call(target: object, method: str, arguments: tuple[object, ...], context: EvaluationContext) -> object:
-    """Return what a method of a value, or a function of a helper, gives.
+    """Return the result of a method of a value, or of a function of a helper.
 
     Raises:
-        SpecError: There is no such method, or the arguments don't suit it.
+        SpecError: There is no such method, or it does not accept the arguments.
     """
     table = _table(target)
     function = table.get(method)
@@ -36,12 +36,12 @@ def call(target: object, method: str, arguments: tuple[object, ...], context: Ev
 
 
 def call_problem(helper: str | None, method: str, count: int) -> str | None:
-    """Return why a call can't be right, whatever its arguments are, or None where that isn't known yet.
+    """Return why a call fails for every value of its arguments, or None if it may succeed.
 
     Args:
-        helper: The helper whose function it is; None for a method of a value of any type.
-        method: What is called.
-        count: Of its arguments.
+        helper: The helper of the function, or None for a method of a value of any type.
+        method: The called method or function.
+        count: The number of arguments.
     """
     tables = [NAMESPACES[helper].functions] if helper else [table for _, _, table in METHODS]
     where = f"{helper}.{method}" if helper else method
@@ -54,7 +54,7 @@ def call_problem(helper: str | None, method: str, count: int) -> str | None:
 
 
 def _miscounted(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
-    """What is wrong with a number of arguments; a method's value, which comes first, is none of them."""
+    """Return the problem of a number of arguments, or None. It does not include the value of a method."""
     least, most = function.least - is_method, function.most - is_method
     if least <= count <= most:
         return None
@@ -63,13 +63,13 @@ def _miscounted(where: str, function: Function, count: int, *, is_method: bool) 
 
 
 def read_property(target: object, name: str, context: EvaluationContext, *, written: str = "name") -> object:
-    """Return a property of a value; `$date.year` is `$date.getYear()`, as in Velocity.
+    """Return a property of a value. `$date.year` is `$date.getYear()`, as in Velocity.
 
     Args:
         target: The value.
-        name: Of the property.
-        context: For what a getter asks.
-        written: The name by which the expression has the value, for the error.
+        name: Name of the property.
+        context: Context of a getter.
+        written: The name of the value in the expression, for the error.
 
     Raises:
         SpecError: The value has no such property.
@@ -82,7 +82,7 @@ def read_property(target: object, name: str, context: EvaluationContext, *, writ
     known = target.properties if isinstance(target, Namespace) else ()
     raise SpecError.of(
         f"{_kind(target)} has no property {name!r}",
-        remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} if the text shall follow the value.",
+        remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} to put that text after the value.",
     )
 
 

@@ -1,6 +1,6 @@
-"""Arguments of helpers and methods, read as what they must be; and families of functions over units of time.
+"""Conversion of the arguments of helpers and methods, and functions for each unit of time.
 
-A text stands for the value that it names wherever a helper takes one: `LocalDate.addDays('2022-11-01', 1)`.
+A helper also accepts a text that names a value: `LocalDate.addDays('2022-11-01', 1)`.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ __all__ = [
 
 
 def as_text(value: object) -> str:
-    """Return the value as an expression prints it."""
+    """Return a value as the text that an expression renders."""
     return render_value(value)
 
 
 def as_whole(value: object) -> int:
-    """Return the whole number that a value is, or that its text names."""
+    """Return a value, or the text of one, as a whole number."""
     number = (
         value
         if isinstance(value, int) and not isinstance(value, bool)
         else values.parse_integer(as_text(value))
     )
     if abs(number) > 10**15:
-        raise ValueError(f"{number} is too large a number here")
+        raise ValueError(f"the number {number} is too large")
     return number
 
 
 def as_date(value: object) -> date:
-    """Return the date that a value is, has, or names."""
+    """Return a date, the date of a date and time, or the date that a text names."""
     if isinstance(value, datetime):
         return value.date()
     return value if isinstance(value, date) else values.parse_date(as_text(value))
 
 
 def as_local(value: object) -> datetime:
-    """Return the local date and time; of an instant that in UTC, of a date its midnight."""
+    """Return a value as local date and time. Timestamps are converted to UTC; dates become midnight."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     if isinstance(value, date):
@@ -64,7 +64,7 @@ def as_local(value: object) -> datetime:
 
 
 def as_timestamp(value: object) -> datetime:
-    """Return the instant in UTC; a local date and time counts as in UTC."""
+    """Return a value as timestamp in UTC. A local date and time is taken to be in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, date):
@@ -73,33 +73,33 @@ def as_timestamp(value: object) -> datetime:
 
 
 def as_duration(value: object) -> Duration:
-    """Return the duration that a value is or names."""
+    """Return a duration, or the duration that a text names."""
     return value if isinstance(value, Duration) else Duration.parse(as_text(value))
 
 
 def as_exact(value: object) -> Duration:
-    """Return a duration in exact time, as Java's `Duration` has it: a day is 24 hours."""
+    """Return a duration in exact time, like Java's `Duration`. A day has 24 hours."""
     duration = as_duration(value)
     if duration.months:
-        raise ValueError(f"{duration} has months; use Period for those")
+        raise ValueError(f"{duration} contains months; use Period instead")
     return Duration(microseconds=duration.microseconds + duration.days * values.SECONDS_A_DAY * 1_000_000)
 
 
 def as_calendar(value: object) -> Duration:
-    """Return a duration in months and days, as Java's `Period` has it."""
+    """Return a duration in months and days, like Java's `Period`."""
     duration = as_duration(value)
     if duration.microseconds:
-        raise ValueError(f"{duration} has hours or less; use Duration for those")
+        raise ValueError(f"{duration} contains time; use Duration instead")
     return duration
 
 
 def between(start: object, end: object) -> Duration:
-    """Return the exact time from one instant to another."""
+    """Return the exact time between two instants."""
     return Duration(microseconds=(as_timestamp(end) - as_timestamp(start)) // timedelta(microseconds=1))
 
 
 def total_seconds(duration: Duration) -> int:
-    """Return the length in whole seconds."""
+    """Return the length of a duration in whole seconds."""
     return as_exact(duration).microseconds // 1_000_000
 
 
@@ -120,7 +120,7 @@ TIME_UNITS = ("Hours", "Minutes", "Seconds")
 def moving(
     prefix: str, units: Iterable[str], read: Callable[[object], Any], sign: int = 1
 ) -> dict[str, Callable[[object, object], object]]:
-    """Return functions such as `plusDays(moment, count)` for each unit."""
+    """Return functions for each unit that move a moment, such as `plusDays(moment, count)`."""
 
     def mover(unit: Duration) -> Callable[[object, object], object]:
         return lambda value, count: (unit * (sign * as_whole(count))).after(read(value))
@@ -129,7 +129,7 @@ def moving(
 
 
 def lengths(units: Iterable[str], *, is_exact: bool) -> dict[str, Callable[[object], object]]:
-    """Return functions such as `ofDays(count)` for each unit."""
+    """Return functions for each unit that make a duration, such as `ofDays(count)`."""
 
     def maker(unit: Duration) -> Callable[[object], object]:
         return lambda count: (as_exact(unit) if is_exact else unit) * as_whole(count)

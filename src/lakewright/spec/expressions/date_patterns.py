@@ -1,4 +1,4 @@
-"""Dates and times written by Java's patterns (`yyyy/MM/dd`), as projects have them."""
+"""Formatting of dates and times with Java's patterns, such as `yyyy/MM/dd`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 
 def format_moment(moment: date, pattern: str) -> str:
-    """Return a date or a date and time in the form that a pattern of Java's `DateTimeFormatter` gives.
+    """Return a date, or a date and time, formatted with a pattern of Java's `DateTimeFormatter`.
 
     Raises:
-        ValueError: The pattern has a letter that isn't offered, or asks a date for its time.
+        ValueError: The pattern has an unsupported letter, or needs the time of a date.
 
     Example:
         >>> format_moment(date(2022, 11, 1), "yyyy/MM/dd 'day' D")
         '2022/11/01 day 305'
     """
     if len(pattern) > LONGEST:
-        raise ValueError(f"a pattern is longer than {LONGEST} characters")
+        raise ValueError(f"the pattern has more than {LONGEST} characters")
     pieces = pattern.replace("''", "\0").split("'")
     if len(pieces) % 2 == 0:
         raise ValueError(f"the pattern {pattern!r} lacks a closing quote")
@@ -51,9 +51,9 @@ def _field(moment: date, letter: str, count: int, pattern: str) -> str:
         return of_date(moment, count)
     of_time = _TIME_FIELDS.get(letter)
     if of_time is None:
-        raise ValueError(f"the letter {letter!r} of the pattern {pattern!r} isn't offered")
+        raise ValueError(f"the letter {letter!r} of the pattern {pattern!r} is not supported")
     if not isinstance(moment, datetime):
-        raise ValueError(f"the pattern {pattern!r} asks for a time, but {moment} is a date")
+        raise ValueError(f"the pattern {pattern!r} needs a time, but {moment} is a date")
     return of_time(moment, count)
 
 

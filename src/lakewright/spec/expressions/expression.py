@@ -1,8 +1,8 @@
-"""Expressions in texts: `$name`, `${name}`, `${name.method(argument)}`, read into a small tree.
+"""Parser of expressions in texts: `$name`, `${name}`, `${name.method(argument)}`.
 
-The syntax is the part of Velocity's that Flowman's projects use. There are no operators, loops or
-directives, so evaluation ends; what can be called stands in a table (`functions.py`), so an expression
-reaches nothing else. Source: the project files' rules, "Expressions".
+The syntax is the part of Velocity that Flowman's projects use. There are no operators, loops or directives,
+so every evaluation ends. Only functions in the tables of `namespaces.py` and `methods.py` can be called, so
+an expression has access to nothing else. Source: the project files' rules, "Expressions".
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ __all__ = [
     "parts_of",
 ]
 
+# Limits of depth and size, so that a hostile text ends in a fault within seconds.
 DEEPEST = 20
 LONGEST = 1_000_000
-LONGEST_KEPT = 500
+LONGEST_CACHED = 500
+"""Longer texts are not cached: the cache holds thousands of texts."""
 
 _START = re.compile(r"\$(?P<brace>\{\s*)?(?=[A-Za-z_])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -42,21 +44,21 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text, number, truth value or null written in an expression."""
+    """A literal text, number, boolean or null."""
 
     value: str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that the scope knows."""
+    """A name, whose value the scope knows."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A property of a value, or a call of its method: then `arguments` isn't None."""
+    """A property of a value, or a call of its method if `arguments` is not None."""
 
     target: Node
     member: str
@@ -65,13 +67,13 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Texts and expressions one after the other, which become one text."""
+    """A sequence of texts and expressions that are rendered as one text."""
 
     parts: tuple[str | Node, ...]
 
     @property
     def single(self) -> Node | None:
-        """The expression that is all there is, or None."""
+        """The expression, if the template consists of just one, else None."""
         part = self.parts[0] if len(self.parts) == 1 else None
         return None if isinstance(part, str) else part
 
@@ -80,7 +82,7 @@ Node: TypeAlias = Literal | Name | Access | Template
 
 
 def has_expression(text: str) -> bool:
-    """Return whether a text holds anything that evaluation would replace.
+    """Return whether a text contains an expression.
 
     Example:
         >>> has_expression("data/$year"), has_expression("costs 5 $, or a$")
@@ -90,10 +92,10 @@ def has_expression(text: str) -> bool:
 
 
 def parse_template(text: str) -> Template:
-    r"""Return the texts and expressions of a text; `$` before no name is itself, `\$name` is `$name`.
+    r"""Return the texts and expressions of a text. A `$` without a name is itself, and `\$name` is `$name`.
 
     Raises:
-        SpecError: An expression isn't complete, nested too deep, or uses what isn't offered.
+        SpecError: An expression is incomplete, nested too deep, or uses an unsupported directive.
 
     Example:
         >>> parse_template("data/$year").parts
@@ -101,7 +103,7 @@ def parse_template(text: str) -> Template:
     """
     if "$" not in text and "#" not in text:
         return Template((text,) if text else ())
-    return _parse_short(text) if len(text) <= LONGEST_KEPT else _Parser(text).template()
+    return _parse_short(text) if len(text) <= LONGEST_CACHED else _Parser(text).template()
 
 
 @lru_cache(maxsize=8192)
@@ -110,12 +112,12 @@ def _parse_short(text: str) -> Template:
 
 
 def parse_expression(text: str) -> Node:
-    """Return a whole text as one expression, in or without `${...}`, with or without quotes around it.
+    """Return a text that consists of one expression, with or without `${...}` and quotes around it.
 
-    Inside of it single quotes interpolate too: `LocalDate.parse('${last_value}')`.
+    Single quotes inside of it interpolate too: `LocalDate.parse('${last_value}')`.
 
     Raises:
-        SpecError: The text isn't exactly one expression.
+        SpecError: The text is not exactly one expression.
 
     Example:
         >>> parse_expression("'${last_value}'")
@@ -128,14 +130,14 @@ def parse_expression(text: str) -> Node:
 
 
 def names_in(node: Node) -> frozenset[str]:
-    """Return the names that an expression looks up."""
+    """Return the names that an expression uses."""
     if isinstance(node, Name):
         return frozenset((node.name,))
     return frozenset(name for part in parts_of(node) for name in names_in(part))
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the expressions of which an expression is made."""
+    """Return the direct subexpressions of an expression."""
     if isinstance(node, Access):
         return (node.target, *(node.arguments or ()))
     parts = node.parts if isinstance(node, Template) else ()
@@ -143,11 +145,11 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 
 
 class _Parser:
-    """Reads one text from its start to its end; each method leaves `position` after what it read."""
+    """Recursive-descent parser for one text. Each method moves `position` behind what it has read."""
 
     def __init__(self, text: str, depth: int = 0, *, single_quotes_interpolate: bool = False) -> None:
         if len(text) > LONGEST:
-            raise SpecError.of(f"a text with expressions is longer than {LONGEST} characters")
+            raise SpecError.of(f"a text with expressions has more than {LONGEST} characters")
         self.text = text
         self.position = 0
         self.depth = depth
@@ -156,8 +158,8 @@ class _Parser:
     def template(self) -> Template:
         if found := _DIRECTIVE.search(self.text):
             raise SpecError.of(
-                f"the directive {found.group().rstrip('( ')!r} isn't offered in expressions",
-                remedy="Put the result into an environment entry or a profile and refer to it.",
+                f"the directive {found.group().rstrip('( ')!r} is not supported in expressions",
+                remedy="Put the result into an environment entry or a profile, and refer to that.",
             )
         parts: list[str | Node] = []
         literal: list[str] = []
@@ -201,7 +203,7 @@ class _Parser:
         return node
 
     def chain(self, node: Node, *, is_braced: bool) -> Node:
-        """Read `.property` and `.method(...)` as often as they follow."""
+        """Read any number of `.property` and `.method(...)`."""
         depth = self.depth
         while self.text.startswith(".", self.position) and _WORD.match(self.text, self.position + 1):
             self.deepen()
@@ -272,8 +274,8 @@ class _Parser:
         self.position = found.end()
         if found.group().startswith("_"):
             raise SpecError.of(
-                f"the name {found.group()!r} starts with '_', which expressions may not use",
-                remedy="Write \\$ for a dollar sign that starts no expression.",
+                f"the name {found.group()!r} starts with '_', which expressions do not allow",
+                remedy="Write \\$ for a literal dollar sign.",
             )
         return found.group()
 
@@ -301,5 +303,5 @@ class _Parser:
         )
         return SpecError.of(
             f"{shown!r} is not a complete expression: {why}",
-            remedy="Write \\$ for a dollar sign that starts no expression.",
+            remedy="Write \\$ for a literal dollar sign.",
         )

@@ -1,4 +1,4 @@
-"""What can be called in an expression, and what that may ask of the world."""
+"""Functions that expressions can call, and the context that they may use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["EvaluationContext", "Function", "Functions", "Namespace", "functions
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """What helpers may ask of the world; each part is given by whoever loads the project.
+    """The access of helpers to environment, clock and files, which the caller of the loader provides.
 
     Attributes:
-        environ: The process's environment.
-        clock: Tells the present instant, in UTC; None where expressions may not ask.
-        read_file: Reads a file's text; None where expressions may not.
-        secrets: Values that expressions took from the environment or files and that must not be shown;
-            grows while expressions are evaluated.
+        environ: The environment variables.
+        clock: Returns the current time in UTC, or None if expressions may not use it.
+        read_file: Returns the text of a file, or None if expressions may not read files.
+        secrets: Secret values that expressions have read from environment variables and files. Grows while
+            expressions are evaluated.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -31,32 +31,39 @@ class EvaluationContext:
     secrets: set[str] = field(default_factory=set)
 
     def now(self) -> datetime:
-        """Return the present instant in UTC.
+        """Return the current time in UTC.
 
         Raises:
-            SpecError: No clock was given.
+            SpecError: There is no clock.
         """
         if self.clock is None:
-            raise SpecError.of("an expression asks for the present time, which isn't known here")
+            raise SpecError.of("an expression uses the current time, which is not available here")
         return self.clock().astimezone(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """An object of expressions that holds functions or properties, such as `LocalDate` or `project`."""
+    """An object with functions or properties, such as `LocalDate` or `project`."""
 
     name: str
     functions: Mapping[str, Function] = field(default_factory=dict)
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        # `$project` is the project's name, as in Flowman.
+        # `$project` renders as the project's name, as in Flowman.
         return str(self.properties.get("name", self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with the number of arguments it takes; `needs_context` ones get the context first."""
+    """A function that expressions can call.
+
+    Attributes:
+        call: The Python function.
+        least: Minimum number of arguments.
+        most: Maximum number of arguments.
+        needs_context: Whether the context is passed as an additional first argument.
+    """
 
     call: Callable[..., Any]
     least: int
@@ -65,7 +72,7 @@ class Function:
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, needs_context: bool = False) -> Function:
-        """Return the function with the number of its arguments."""
+        """Return the function, with the number of arguments from its signature."""
         parameters = list(inspect.signature(function).parameters.values())[1 if needs_context else 0 :]
         least = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
         return cls(function, least, len(parameters), needs_context)
@@ -77,7 +84,7 @@ Functions: TypeAlias = Mapping[str, Function]
 def functions(
     *tables: Mapping[str, Callable[..., Any]], with_context: Mapping[str, Callable[..., Any]] | None = None
 ) -> Functions:
-    """Return the functions of several tables as one; `with_context` ones get the context first."""
+    """Return the functions of several tables in one. Those in `with_context` receive the context first."""
     found = {name: Function.of(function) for table in tables for name, function in table.items()}
     return found | {
         name: Function.of(function, needs_context=True) for name, function in (with_context or {}).items()

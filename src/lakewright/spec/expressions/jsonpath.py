@@ -1,4 +1,4 @@
-"""The few forms of JSONPath with which projects take a value out of a secrets file."""
+"""The subset of JSONPath that projects use to read a value from a secrets file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _STEP = re.compile(
 
 
 def json_path(text: str, path: str) -> Any:
-    """Return the value at a path such as `$.a[0]` or `$.list[?(@.key=="user")].value`; of several, the first.
+    """Return the first value at a path such as `$.a[0]` or `$.list[?(@.key=="user")].value`.
 
     Raises:
-        ValueError: The text isn't JSON, or the path has another form or leads to no single value.
+        ValueError: The text is not JSON, the path is not supported, or it does not lead to a single value.
 
     Example:
         >>> json_path('{"a": [{"k": "x", "v": 1}]}', '$.a[?(@.k=="x")].v')
@@ -27,18 +27,18 @@ def json_path(text: str, path: str) -> Any:
     try:
         found = [json.loads(text)]
     except RecursionError:
-        raise ValueError("the text is nested too deep to be read as JSON") from None
+        raise ValueError("the JSON is nested too deep") from None
     position = 1
     if not path.startswith("$"):
-        raise ValueError(f"{path!r} doesn't start with $")
+        raise ValueError(f"{path!r} does not start with $")
     while position < len(path):
         step = _STEP.match(path, position)
         if step is None:
-            raise ValueError(f"{path!r} has a form that isn't offered, at {path[position : position + 20]!r}")
+            raise ValueError(f"{path!r} is not supported, from {path[position : position + 20]!r} on")
         found = [inner for value in found for inner in _follow(value, step)]
         position = step.end()
     if not found or isinstance(found[0], (dict, list)):
-        raise ValueError(f"{path!r} leads to no single value")
+        raise ValueError(f"{path!r} does not lead to a single value")
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""The methods that values have in expressions, named as Java names them."""
+"""The methods of values in expressions, with Java's names."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _PATH_METHODS: Mapping[str, Callable[..., Any]] = {
 def _index(value: object, text: str) -> int:
     index = as_whole(value)
     if not 0 <= index <= len(text):
-        raise ValueError(f"position {index} is outside of a text of {len(text)} characters")
+        raise ValueError(f"position {index} is outside the text of {len(text)} characters")
     return index
 
 
@@ -132,4 +132,4 @@ METHODS: tuple[tuple[type | tuple[type, ...], str, Functions], ...] = (
     (PurePath, "a path", functions(_PATH_METHODS)),
     ((bool, int, float, Decimal), "a number", functions({"toString": as_text})),
 )
-"""Types of values, the first that fits counting; what each is called; and its methods."""
+"""Types of values, with name and methods. The first type that matches a value counts."""

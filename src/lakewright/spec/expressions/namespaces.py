@@ -1,4 +1,4 @@
-"""The helpers of expressions, named as Flowman names them: `LocalDate`, `System` and so on."""
+"""The helpers of expressions, with Flowman's names: `LocalDate`, `System` and so on."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _get_property(context: EvaluationContext, name: object, default: object = ""
 
 def _read_file(context: EvaluationContext, path: object) -> str:
     if context.read_file is None:
-        raise SpecError.of("an expression reads a file, which isn't possible here")
+        raise SpecError.of("an expression reads a file, which is not possible here")
     text = context.read_file(as_text(path))
     if text.strip():
         context.secrets.update((text, text.strip()))
@@ -76,7 +76,7 @@ def _escape_path(value: object) -> str:
 
 
 def _encode_partition(value: object) -> str:
-    """Return a value as the name of a partition's folder; `*` stays, so that patterns can be written."""
+    """Return a value as the name of a partition's folder. `*` stays, for patterns."""
     if value == "*":
         return "*"
     if isinstance(value, datetime):
@@ -100,7 +100,10 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "format": lambda value, pattern: format_moment(as_date(value), as_text(pattern)),
             },
             moving("add", DATE_UNITS, as_date),
-            with_context={"now": lambda world: world.now().date(), "today": lambda world: world.now().date()},
+            with_context={
+                "now": lambda context: context.now().date(),
+                "today": lambda context: context.now().date(),
+            },
         ),
         "LocalDateTime": functions(
             {
@@ -114,7 +117,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "subtract": lambda value, duration: (-as_exact(duration)).after(as_local(value)),
             },
             moving("add", (*DATE_UNITS, *TIME_UNITS), as_local),
-            with_context={"now": lambda world: world.now().replace(tzinfo=None)},
+            with_context={"now": lambda context: context.now().replace(tzinfo=None)},
         ),
         "Timestamp": functions(
             {
@@ -126,7 +129,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "add": lambda value, duration: as_duration(duration).after(as_timestamp(value)),
                 "subtract": lambda value, duration: (-as_duration(duration)).after(as_timestamp(value)),
             },
-            with_context={"now": lambda world: world.now()},
+            with_context={"now": lambda context: context.now()},
         ),
         "Duration": functions(
             {"parse": as_exact, "valueOf": as_exact, "between": between},
@@ -156,4 +159,4 @@ NAMESPACES: Mapping[str, Namespace] = {
         "System": functions(with_context={"getenv": _getenv, "getProperty": _get_property}),
     }.items()
 }
-"""The helpers by name."""
+"""The helpers, by name."""

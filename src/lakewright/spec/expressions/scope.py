@@ -1,7 +1,7 @@
-"""The names that are in force, and the texts and values that expressions become with them.
+"""Scopes: the names that expressions can use, and the evaluation of expressions.
 
-Precedence, high to low: names added by a place of its own (a partition's value), arguments of the job,
-`-D`, environment of the job, profile, project. Source: the project files' rules, "Expressions".
+Precedence, high to low: names that a definition adds itself (such as the value of a partition), arguments of
+the job, `-D`, environment of the job, profile, project. Source: the project files' rules, "Expressions".
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from lakewright.spec.suggestions import nearest
 
 __all__ = ["Entry", "Scope", "secrets_of"]
 
+# Limits of the length of a result and the depth of entries, so that hostile texts end in an error.
 LONGEST = 1_000_000
 DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An environment entry: text that may hold expressions, evaluated when its name is looked up."""
+    """An environment entry: a text that may contain expressions, evaluated when its name is used."""
 
     text: str
     location: Location | None = None
@@ -39,7 +40,8 @@ class Layer:
     """Names that were declared together.
 
     Attributes:
-        rank: What the layer is: a higher one wins over a lower one, whatever was added later.
+        rank: The layer's precedence. A higher rank overrides a lower one, also if it was added earlier.
+        values: The values, by name.
     """
 
     rank: int
@@ -50,10 +52,10 @@ PROJECT, JOB, DEFINITIONS, ARGUMENTS = range(4)
 
 
 class Scope:
-    """Names with their values; looked up lazily, so an entry that nobody uses may be wrong.
+    """Names with their values, which are evaluated at their first use. An unused entry may be invalid.
 
-    An entry is evaluated with the names in force where it is used: a job's parameter reaches the project's
-    entries. An entry that names itself means the one that it hides.
+    An entry is evaluated in the scope that uses it, so entries of the project can refer to parameters of a
+    job. An entry that uses its own name refers to the entry that it overrides.
     """
 
     def __init__(
@@ -63,9 +65,9 @@ class Scope:
         definitions: Mapping[str, object] | None = None,
         context: EvaluationContext | None = None,
     ) -> None:
-        """Make the scope of a project: its environment with the profiles', and the `-D` definitions.
+        """Create the scope of a project from its environment, including profiles, and the `-D` definitions.
 
-        A value that is an `Entry` is evaluated; any other is used as it is.
+        Values of type `Entry` are evaluated; others are used as they are.
         """
         self._layers: tuple[Layer, ...] = (
             Layer(DEFINITIONS, dict(definitions or {})),
@@ -74,19 +76,19 @@ class Scope:
         self._context = context or EvaluationContext()
         self._known: dict[tuple[str, int], object] = {}
         self._pending: list[tuple[str, int]] = []
-        # Targets of one instance run side by side, and all of them ask its scope.
+        # Targets of one instance run in parallel and share its scope.
         self._lock = RLock()
 
     def child(self, values: Mapping[str, object]) -> Scope:
-        """Return this scope with more names, which win over all others; values are used as they are."""
+        """Return this scope with additional names, which override all others. Values are used as they are."""
         return self._with(Layer(ARGUMENTS, dict(values)))
 
     def instance(
         self, environment: Mapping[str, object] | None = None, arguments: Mapping[str, object] | None = None
     ) -> Scope:
-        """Return the scope of one instance of a job or test: its environment below `-D`, its arguments above.
+        """Return the scope of one instance of a job or test. `-D` overrides entries, arguments override `-D`.
 
-        Values of `environment` that are texts may hold expressions; arguments are used as they are.
+        Texts in `environment` may contain expressions. Arguments are used as they are.
         """
         entries = {
             name: Entry(value) if isinstance(value, str) else value
@@ -104,20 +106,20 @@ class Scope:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every name that can be looked up, helpers included."""
+        """All names in the scope, including helpers."""
         return frozenset(name for layer in self._layers for name in layer.values) | frozenset(NAMESPACES)
 
     @property
     def seen_secrets(self) -> Set[str]:
-        """Those that expressions and arguments have brought so far; grows."""
+        """The secret values that expressions and arguments have contained so far. Grows."""
         return self._context.secrets
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Values to keep out of logs, records and pages.
+        """Values that must not appear in logs, records and pages.
 
-        They are what expressions read from files, or from the process's environment under the name of a
-        secret; entries of such names; and passwords in URLs.
+        They are what expressions read from files, environment variables and entries whose names denote
+        secrets, and passwords in URLs.
         """
         found = set(self._context.secrets)
         for name in sorted({name for layer in self._layers for name in layer.values}):
@@ -134,7 +136,7 @@ class Scope:
         """Return a text with its expressions replaced by their values.
 
         Raises:
-            SpecError: An expression is wrong or names what isn't there.
+            SpecError: An expression is invalid or uses an unknown name.
         """
         if "$" not in text and "#" not in text:
             return text
@@ -144,10 +146,10 @@ class Scope:
             raise SpecError.of("environment entries and expressions are nested too deep") from None
 
     def evaluate(self, text: str) -> object:
-        """Return the value of a text: of one that is a single expression its typed value, else its text.
+        """Return the typed value of a text that is a single expression, else the rendered text.
 
         Raises:
-            SpecError: An expression is wrong or names what isn't there.
+            SpecError: An expression is invalid or uses an unknown name.
         """
         template = parse_template(text)
         try:
@@ -159,7 +161,7 @@ class Scope:
         """Return the value of a name.
 
         Raises:
-            SpecError: There is no such name, or its entry is wrong or refers to itself in a circle.
+            SpecError: The name is unknown, or its entry is invalid or refers to itself in a cycle.
         """
         with self._lock:
             asking, depth_of_asking = self._pending[-1] if self._pending else ("", -1)
@@ -172,7 +174,7 @@ class Scope:
         raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
 
     def _note(self, name: str, value: object) -> object:
-        """Return the value of a name, kept secret from now on if the name says that it is one."""
+        """Return a value, and record it as secret if its name denotes a secret."""
         if is_secret_name(name) and (text := render_value(value)):
             self._context.secrets.add(text)
         return value
@@ -181,7 +183,7 @@ class Scope:
         if found := nearest(name, self.names):
             return f"did you mean {found!r}?"
         ways = "in an environment, as a parameter of the job or with -D"
-        return f"Declare {name!r} {ways}; \\$ is a dollar sign."
+        return f"Declare {name!r} {ways}. Write \\$ for a literal dollar sign."
 
     def _value_at(self, name: str, depth: int) -> object:
         value = self._layers[depth].values[name]
@@ -195,9 +197,9 @@ class Scope:
     def _evaluated(self, key: tuple[str, int], entry: Entry) -> object:
         if key in self._pending or len(self._pending) >= DEEPEST:
             start = self._pending.index(key) if key in self._pending else -3
-            circle = " -> ".join([*(name for name, _ in self._pending[start:]), key[0]])
+            cycle = " -> ".join([*(name for name, _ in self._pending[start:]), key[0]])
             raise SpecError.of(
-                f"environment entries refer to each other in a circle: {circle}",
+                f"environment entries refer to each other in a cycle: {cycle}",
                 location=entry.location,
                 remedy="Give one of them a value of its own.",
             )
@@ -210,10 +212,10 @@ class Scope:
             self._pending.pop()
 
     def evaluate_node(self, node: Node) -> object:
-        """Return the value of an expression that was read before.
+        """Return the value of a parsed expression.
 
         Raises:
-            SpecError: It names what isn't there, or a helper refuses its arguments.
+            SpecError: It uses an unknown name, or a helper does not accept its arguments.
         """
         if isinstance(node, Literal):
             return node.value
@@ -238,18 +240,18 @@ class Scope:
             text = part if isinstance(part, str) else render_value(self.evaluate_node(part))
             length += len(text)
             if length > LONGEST:
-                raise SpecError.of(f"a text becomes longer than {LONGEST} characters")
+                raise SpecError.of(f"the rendered text has more than {LONGEST} characters")
             texts.append(text)
         return "".join(texts)
 
     def _bounded(self, value: object) -> object:
         if isinstance(value, str) and len(value) > LONGEST:
-            raise SpecError.of(f"a text becomes longer than {LONGEST} characters")
+            raise SpecError.of(f"the rendered text has more than {LONGEST} characters")
         return value
 
 
 def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
-    """Return the values under secret names, and the passwords in URLs, in a map and the maps inside of it."""
+    """Return the values whose names denote secrets, and the passwords in URLs, of a nested map."""
     found: set[str] = set()
     for key, value in entries.items():
         if isinstance(value, Mapping):
@@ -264,7 +266,7 @@ def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
 
 
 def _placed(error: SpecError, name: str, location: Location | None) -> SpecError:
-    """Return the error with the entry at which it happened, unless an inner entry is named already."""
+    """Return the error with the location of the entry, unless it has the location of an inner entry."""
     fault = error.faults[0]
     if location is None or fault.location is not None:
         return error

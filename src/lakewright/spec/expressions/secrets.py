@@ -1,4 +1,4 @@
-"""Which names hold secrets, and passwords in URLs.
+"""Detection of secrets by the names of entries, and of passwords in URLs.
 
 Source: the manifest's rules, "Payloads": configuration and environment entries whose key names a password,
 token, key or secret, and credentials in URLs.
@@ -20,14 +20,14 @@ _SECRET_WORDS = frozenset(
 _SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey")
 _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition", "merge", "unique", "sort"))
 _FOLDERS = frozenset(("PWD", "OLDPWD"))
-"""Where a shell is and was: no passwords."""
+"""Working directories of a shell. `PWD` does not mean a password here."""
 
 _URL_PASSWORD = re.compile(r"[?&;]password=([^&;\s'\"]+)")
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the name of an entry says that its value is a secret.
+    """Return whether the name of an entry denotes a secret.
 
     Example:
         >>> [is_secret_name(name) for name in ("AWS_SECRET_ACCESS_KEY", "jdbcPassword", "keyspace", "PWD")]
@@ -42,7 +42,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def credentials_in(text: str) -> frozenset[str]:
-    """Return the passwords that stand in the URLs of a text, JDBC's among them.
+    """Return the passwords in the URLs of a text, including JDBC URLs.
 
     Example:
         >>> sorted(credentials_in("postgresql://me:hush@db/lake jdbc:x://db/lake?password=secret&a=b"))

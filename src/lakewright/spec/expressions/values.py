@@ -1,6 +1,6 @@
-"""Values that users write and expressions compute, and the texts they become again.
+"""Values of parameters and expressions: their types, parsing and rendering.
 
-A date is a `date`, a local date and time a `datetime` without zone, a timestamp a `datetime` in UTC.
+A date is a `date`, a local date and time a `datetime` without time zone, a timestamp a `datetime` in UTC.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ ISO_DATETIME = re.compile(
 class Duration:
     """A length of time: calendar months and days, and exact microseconds.
 
-    Days and exact time are kept apart only as far as they were written: `P1D` is one day, `PT24H` is 24
-    hours; where there is no time zone, as everywhere in a project, the two have the same length.
+    Days and exact time stay separate as written: `P1D` is one day, `PT24H` is 24 hours. Without a time zone,
+    as everywhere in a project, both have the same length.
 
     Example:
         >>> Duration.parse("P1M").after(date(2022, 1, 31))
@@ -65,7 +65,7 @@ class Duration:
         """Return the duration of an ISO 8601 text such as `P1M`, `P1DT12H` or `PT15M`.
 
         Raises:
-            ValueError: The text isn't such a duration.
+            ValueError: The text is not such a duration.
         """
         found = ISO_DURATION.fullmatch(text.strip()) if len(text) <= LONGEST_NUMBER * 3 else None
         numbers = found.groupdict() if found else {}
@@ -83,15 +83,15 @@ class Duration:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it has no length."""
+        """Whether the duration is zero."""
         return not (self.months or self.days or self.microseconds)
 
     @property
     def exact(self) -> timedelta:
-        """Its days and time.
+        """The duration as days and time.
 
         Raises:
-            ValueError: It has months, whose length depends on the date.
+            ValueError: The duration has months, whose length depends on the date.
         """
         if self.months:
             raise ValueError(f"{self} has months, whose length depends on the date")
@@ -101,26 +101,26 @@ class Duration:
         return Duration(-self.months, -self.days, -self.microseconds)
 
     def __mul__(self, factor: int) -> Duration:
-        """Return the duration `factor` times over; months stay months."""
+        """Return the duration times `factor`. Months stay months."""
         return Duration(self.months * factor, self.days * factor, self.microseconds * factor)
 
     def after(self, start: Moment) -> Moment:
-        """Return the date or time that is this long after `start`; a day that a month lacks is its last.
+        """Return `start` plus the duration. If the month lacks the day, the result is its last day.
 
         Raises:
-            ValueError: A part of a day was to be added to a date.
-            OverflowError: The result is beyond year 1 to 9999.
+            ValueError: `start` is a date, and the duration is not a whole number of days.
+            OverflowError: The result is outside the years 1 to 9999.
         """
         moved = _plus_months(start, self.months)
         if isinstance(moved, datetime):
             return moved + timedelta(days=self.days, microseconds=self.microseconds)
         days, rest = divmod(self.microseconds, SECONDS_A_DAY * 1_000_000)
         if rest:
-            raise ValueError(f"{self} is not a whole number of days, so it can't be added to a date")
+            raise ValueError(f"{self} is not a whole number of days, so it cannot be added to a date")
         return moved + timedelta(days=self.days + days)
 
     def __str__(self) -> str:
-        """Return the ISO 8601 text; exact time is written in hours, minutes and seconds."""
+        """Return the ISO 8601 text, with exact time in hours, minutes and seconds."""
         years, months = _split(self.months, 12)
         date_part = _texts((years, "Y"), (months, "M"), (self.days, "D"))
         hours, rest = _split(self.microseconds, 3_600_000_000)
@@ -133,7 +133,7 @@ class Duration:
 
 _PARTS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
 Value: TypeAlias = "str | int | float | bool | Decimal | date | datetime | Duration | None"
-"""What an expression can come to, apart from the project's own objects."""
+"""The type of an expression's value, apart from namespaces and paths."""
 
 
 def _texts(*parts: tuple[int, str]) -> str:
@@ -141,7 +141,7 @@ def _texts(*parts: tuple[int, str]) -> str:
 
 
 def _split(number: int, size: int) -> tuple[int, int]:
-    """Return quotient and rest, both with the sign of `number`."""
+    """Return quotient and remainder, both with the sign of `number`."""
     quotient, rest = divmod(abs(number), size)
     return (quotient, rest) if number >= 0 else (-quotient, -rest)
 
@@ -151,12 +151,12 @@ def _plus_months(start: Moment, months: int) -> Moment:
         return start
     years, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= years <= 9999:
-        raise OverflowError(f"{start} and {months} months is beyond the years 1 to 9999")
+        raise OverflowError(f"{start} and {months} months is outside the years 1 to 9999")
     return start.replace(year=years, month=month + 1, day=min(start.day, monthrange(years, month + 1)[1]))
 
 
 class ValueType(StrEnum):
-    """Type of a parameter, a partition or an argument."""
+    """The type of a parameter or a partition column."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -169,7 +169,7 @@ class ValueType(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> ValueType:
-        """Return the type that a text names, in any case; the names of SQL are known too.
+        """Return the type that a text names, ignoring case. Type names of SQL are valid too.
 
         Raises:
             ValueError: There is no such type.
@@ -181,7 +181,7 @@ class ValueType(StrEnum):
         name = text.strip().lower().partition("(")[0]
         found = _TYPE_NAMES.get(name)
         if found is None:
-            raise ValueError(f"no type {text!r} for a value; there are {', '.join(cls)}")
+            raise ValueError(f"no value type {text!r}; the types are {', '.join(cls)}")
         return found
 
 
@@ -196,12 +196,12 @@ _TYPE_NAMES: Mapping[str, ValueType] = {
 
 
 def parse_value(kind: ValueType | str, text: str) -> Value:
-    """Return the value that a text stands for.
+    """Return the value of a text in a type.
 
-    A timestamp without an offset is in UTC.
+    A timestamp without offset is in UTC.
 
     Raises:
-        ValueError: The text isn't a value of that type, or there is no such type.
+        ValueError: The text is not a value of the type, or there is no such type.
 
     Example:
         >>> parse_value("date", "2022-11-01")
@@ -211,10 +211,10 @@ def parse_value(kind: ValueType | str, text: str) -> Value:
 
 
 def parse_integer(text: str) -> int:
-    """Return the whole number that a text is.
+    """Return a text as a whole number.
 
     Raises:
-        ValueError: It isn't one.
+        ValueError: The text is not a whole number.
     """
     if len(text) > LONGEST_NUMBER or not re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII):
         raise ValueError(f"{text!r} is not a whole number")
@@ -222,20 +222,19 @@ def parse_integer(text: str) -> int:
 
 
 def parse_float(text: str) -> float:
-    """Return the number that a text is.
+    """Return a text as a floating-point number.
 
     Raises:
-        ValueError: It isn't one, or isn't finite.
+        ValueError: The text is not a finite number.
     """
-    number = parse_decimal(text)
-    return float(number)
+    return float(parse_decimal(text))
 
 
 def parse_decimal(text: str) -> Decimal:
-    """Return the exact number that a text is.
+    """Return a text as an exact number.
 
     Raises:
-        ValueError: It isn't one.
+        ValueError: The text is not a number.
     """
     if len(text) > LONGEST_NUMBER or not re.fullmatch(
         r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", text, re.ASCII
@@ -245,10 +244,10 @@ def parse_decimal(text: str) -> Decimal:
 
 
 def parse_boolean(text: str) -> bool:
-    """Return the truth value that a text is: true or false, yes or no, in any case.
+    """Return a text as a boolean: true or false, yes or no, 1 or 0, ignoring case.
 
     Raises:
-        ValueError: It isn't one.
+        ValueError: The text is not a boolean.
     """
     found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
         text.strip().lower()
@@ -259,31 +258,31 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_date(text: str) -> date:
-    """Return the date of an ISO 8601 text; of a date and time, its date.
+    """Return the date of an ISO 8601 date, or date and time.
 
     Raises:
-        ValueError: The text isn't a date.
+        ValueError: The text is neither.
     """
     return _parts(text, "a date such as 2022-11-01")[0]
 
 
 def parse_datetime(text: str) -> datetime:
-    """Return the local date and time of an ISO 8601 text without offset; a date alone is its midnight.
+    """Return the local date and time of an ISO 8601 text without offset. A date alone means its midnight.
 
     Raises:
-        ValueError: The text isn't one, or has an offset.
+        ValueError: The text is not a date and time, or has an offset.
     """
     day, found = _parts(text, "a local date and time such as 2022-11-01T06:00:00")
     if found["zone"]:
-        raise ValueError(f"{text!r} has an offset, so it is no local date and time")
+        raise ValueError(f"{text!r} has an offset, so it is not a local date and time")
     return _at(day, found["time"])
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Return the instant of an ISO 8601 text, in UTC; without offset it is in UTC.
+    """Return the timestamp of an ISO 8601 text, converted to UTC. Without offset, the text is in UTC.
 
     Raises:
-        ValueError: The text isn't a date and time.
+        ValueError: The text is not a date and time.
     """
     day, found = _parts(text, "a timestamp such as 2022-11-01T06:00:00Z")
     zone = (found["zone"] or "Z").upper()
@@ -322,10 +321,10 @@ _PARSERS: Mapping[ValueType, Callable[[str], Value]] = {
 
 
 def render_value(value: object) -> str:
-    """Return a value as text, as Flowman writes it.
+    """Return a value as text, in Flowman's format.
 
-    Dates are ISO 8601; a local time leaves out seconds of zero (`2022-11-01T06:00`), a timestamp is in UTC,
-    without zone and with a fraction (`2022-11-01T06:00:00.0`).
+    Dates are in ISO 8601. A local date and time omits seconds of zero (`2022-11-01T06:00`). A timestamp is in
+    UTC, without time zone and with a fraction (`2022-11-01T06:00:00.0`).
 
     Example:
         >>> render_value(date(2022, 11, 1)), render_value(True), render_value(None)

@@ -1,1 +1,1 @@
-"""Loading: a project's folder read, merged with profiles and checked as a whole."""
+"""Loading: a project's folder is read, merged with its profiles and checked as a whole."""

@@ -1,4 +1,4 @@
-"""A project as one of its tests sees it: with the test's mappings, relations and targets in place of its own.
+"""The setup of a test: the project with the test's mappings, relations and targets in place of its own.
 
 Source: the project files' rules, `tests`.
 """
@@ -22,13 +22,15 @@ __all__ = ["CaseSetup", "set_up_case"]
 
 @dataclass(frozen=True, slots=True)
 class CaseSetup:
-    """What a test runs on, with what it takes over from those that it extends.
+    """The setup of a test, including what it inherits.
 
     Attributes:
-        project: The project with the test's overrides, fixtures and names in force.
-        targets: Names of the project's targets that are built.
-        fixtures: Names of the targets that the test brings.
-        assertions: What must hold at the end, by name.
+        name: Name of the test.
+        project: The project with the test's overrides, fixtures and environment.
+        description: Description of the test.
+        targets: Names of the project's targets that the test builds.
+        fixtures: Names of the test's own targets.
+        assertions: The assertions, by name.
     """
 
     name: str
@@ -40,10 +42,10 @@ class CaseSetup:
 
 
 def set_up_case(project: Project, name: str) -> CaseSetup:
-    """Return what a test of the project runs on.
+    """Return the setup of a test of the project.
 
     Raises:
-        SpecError: There is no such test, or it isn't declared correctly.
+        SpecError: There is no such test, or it is invalid.
     """
     if name not in project.tests:
         raise SpecError.of(f"there is no test {name!r}", remedy=suggestion(name, project.tests))
@@ -69,7 +71,7 @@ def set_up_case(project: Project, name: str) -> CaseSetup:
 
 
 def _chain(project: Project, name: str, path: tuple[str, ...]) -> list[Definition]:
-    """Return the tests that a test extends, farthest first, and itself; each once."""
+    """Return the tests that a test extends, the most distant first, and the test itself, each once."""
     definition = project.tests[name]
     parents = _read(definition).extends
     chain = {
@@ -85,7 +87,7 @@ def _read(definition: Definition) -> Case:
     case, faults = definition.check()
     if faults:
         raise SpecError(faults)
-    # Only what a test brings may hold expressions where a number or a fixed word belongs; that is read apart.
+    # The definitions of a test may contain expressions in any field. They are read separately.
     raw: dict[str, Any] = {key: value for key, value in definition.raw.items() if key not in CASE_SECTIONS}
     return cast("Case", case or replace(definition, raw=raw).check()[0])
 

@@ -1,4 +1,4 @@
-"""Configuration entries: what goes to Spark, what is Lakewright's own, and what only Flowman knows.
+"""Configuration entries: those of Spark, those of Lakewright, and those that only Flowman knows.
 
 Source: the project files' rules, "Configuration".
 """
@@ -32,16 +32,16 @@ SETTINGS = frozenset(
         "spark.enableHive",
     )
 )
-"""Keys with a meaning, without `lakewright.` or `flowman.` before them."""
+"""Known keys, without their prefix `lakewright.` or `flowman.`."""
 
 
 def read_config(
     entries: Mapping[str, str], locations: Mapping[str, Location]
 ) -> tuple[dict[str, str], tuple[Fault, ...], tuple[Fault, ...]]:
-    """Return the entries as they are looked up, what is wrong with them, and warnings.
+    """Return the effective entries, the faults and the warnings.
 
-    Keys of `flowman.` that have a meaning here become keys of `lakewright.`, which win where both are there;
-    others have no effect, and a warning names them.
+    Known keys with the prefix `flowman.` become keys with `lakewright.`; if both exist, `lakewright.` wins.
+    Other `flowman.` keys have no effect and give a warning.
     """
     found: dict[str, str] = {}
     faults: list[Fault] = []
@@ -54,7 +54,7 @@ def read_config(
                 found.setdefault(OWN + own, value)
             else:
                 warnings.append(
-                    Fault(f"the configuration {key!r} has no effect here", location, _near(own, FLOWMAN))
+                    Fault(f"the configuration {key!r} has no effect", location, _near(own, FLOWMAN))
                 )
         elif key.startswith(OWN) and key.removeprefix(OWN) not in SETTINGS:
             faults.append(

@@ -1,4 +1,4 @@
-"""What is checked of entities when a project is loaded, beyond each one's own fields."""
+"""Checks of entities that concern several of them, their connections or the lake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["check_entities", "check_settings", "merge_connections"]
 def merge_connections(
     entities: Mapping[str, RawDefinition], connections: Mapping[str, RawDefinition]
 ) -> dict[str, RawDefinition]:
-    """Return the entities with their connections' settings below their own; a disabled one disables them."""
+    """Return the entities with settings inherited from connections. Disabled connections disable them."""
     return {name: _merged(entity, connections) for name, entity in entities.items()}
 
 
@@ -57,7 +57,7 @@ def check_entities(
     scope: Scope,
     faults: MutableSequence[Fault],
 ) -> None:
-    """Add what is wrong with ids, names and places of entities; no two may fill one table."""
+    """Add faults for ids, column names and places of entities. Two entities may not have the same table."""
     first_with_id: dict[str, Definition] = {}
     filled: dict[str, Definition] = {}
     for name, definition in definitions.items():
@@ -67,8 +67,8 @@ def check_entities(
         other = first_with_id.setdefault(entity.id, definition)
         if other is not definition:
             first = f"entity {other.name!r} at {other.at('id')}"
-            message = f"{definition.subject}: the id {entity.id!r} is that of {first}"
-            faults.append(Fault(message, definition.at("id"), "Give each entity an id of its own."))
+            message = f"{definition.subject}: the id {entity.id!r} is already that of {first}"
+            faults.append(Fault(message, definition.at("id"), "Give each entity its own id."))
         if lake is None:
             continue
         found, places = _against_lake(definition, entity, lake, scope)
@@ -78,7 +78,7 @@ def check_entities(
 
 
 def _readable(definition: Definition) -> Entity | None:
-    """Return id and places of an entity that is wrong elsewhere; None where these can't be told either."""
+    """Return an invalid entity reduced to its id and places, or None if these are invalid too."""
     if not isinstance(definition.raw.get("settings") or {}, Mapping):
         return None
     own = _settings_of(definition)
@@ -93,7 +93,7 @@ _PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
 
 def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:
-    """Yield a fault where another entity's table is at the same place, or one is inside of the other."""
+    """Yield a fault if another entity has the same table, or one table lies inside of the other."""
     place = str(silver) if silver.name is None else silver.name.lower()
     for taken, other in filled.items():
         if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
@@ -103,14 +103,14 @@ def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Def
                 f"{definition.subject}: the silver table {silver} {how} entity {other.name!r} "
                 f"at {_silver_place(other)}{rest}"
             )
-            remedy = "Give each entity a destination, silver_path or silver_table of its own."
+            remedy = "Give each entity its own destination, silver_path or silver_table."
             yield Fault(message, _silver_place(definition), remedy)
             return
     filled[place] = definition
 
 
 def _silver_place(definition: Definition) -> Location:
-    """Where an entity says which table is its own."""
+    """Return the location of the key that decides the entity's table."""
     own = definition.raw.get("settings")
     for key in ("silver_table", "silver_path"):
         if isinstance(own, Mapping) and key in own:
@@ -123,9 +123,9 @@ def check_settings(
     connections: Mapping[str, Definition],
     warnings: MutableSequence[Fault],
 ) -> None:
-    """Add a warning for each free setting that is nearly the name of one with a meaning, or has no effect.
+    """Add a warning for each setting that resembles a known one, or has no effect.
 
-    A setting that entities have from their connection is named once, where it stands.
+    A setting that entities inherit from their connection gives one warning, at the connection.
     """
     for connection in connections.values():
         if connection.model is SourceConnection:
@@ -147,18 +147,18 @@ def _settings_of(definition: Definition) -> Mapping[str, Any]:
 def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     for key in settings:
         if known := nearest_setting(key):
-            message = f"{definition.subject}: the setting {key!r} has no meaning"
+            message = f"{definition.subject}: the setting {key!r} is unknown"
             yield Fault(message, definition.at("settings", key), f"did you mean {known!r}?")
     if settings.get("bronze_table"):
         message = f"{definition.subject}: bronze_table has no effect"
-        remedy = "Slices are files or folders below the bronze path: land them there."
+        remedy = "Slices are files or folders below the bronze path. Put them there."
         yield Fault(message, definition.at("settings", "bronze_table"), remedy)
 
 
 def _against_lake(
     definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope
 ) -> tuple[list[Fault], Places | None]:
-    """What is wrong with an entity in its lake, and its places where these are known already."""
+    """Return the faults of an entity in its lake, and its places if they are known already."""
     faults = [
         Fault(f"{definition.subject}: {problem}", definition.at("columns", index), "Give it a newname.")
         for index, problem in entity.reserved_name_problems(lake.systemfield_prefix)
@@ -180,7 +180,7 @@ def _against_lake(
 def _missing_settings(
     definition: Definition, entity: Entity, unknown: Mapping[str, frozenset[str]]
 ) -> Iterator[Fault]:
-    """Yield a fault for each setting that templates ask for in vain; other names may be given by a job."""
+    """Yield a fault for each missing setting that a template uses. A job may provide other names."""
     known = [
         name.removeprefix(SETTINGS_PREFIX)
         for name in entity.template_names()
@@ -189,12 +189,12 @@ def _missing_settings(
     for key, names in unknown.items():
         for name in sorted(names):
             if name.startswith(SETTINGS_PREFIX):
-                message = (
-                    f"{definition.subject}: {key} asks for {name}, and no such setting is a text or number"
-                )
+                why = "but there is no such setting with a text or number"
+                message = f"{definition.subject}: {key} uses {name}, {why}"
                 setting = name.removeprefix(SETTINGS_PREFIX)
                 remedy = (
-                    suggestion(setting, known, shown=0) or f"Give the entity, or its connection, {setting!r}."
+                    suggestion(setting, known, shown=0)
+                    or f"Add the setting {setting!r} to the entity or its connection."
                 )
                 yield Fault(message, definition.at("settings", key), remedy)
 
@@ -203,14 +203,16 @@ _NONE = object()
 
 
 def _beyond_links(definition: Definition, places: Places, root: str) -> list[Fault]:
-    """Return a fault for each local place that a symbolic link leads out of the root folder."""
+    """Return a fault for each local place that lies outside the root folder because of a symbolic link."""
     if "://" in root:
         return []
     real = Path(root.removeprefix("file:")).resolve()
-    remedy = "Remove the link, or make its target the root folder."
+    remedy = "Remove the link, or use its target as the root folder."
     return [
         Fault(
-            f"{definition.subject}: {place!r} leads out of the root folder by a link", definition.at(), remedy
+            f"{definition.subject}: {place!r} leaves the root folder through a symbolic link",
+            definition.at(),
+            remedy,
         )
         for place in (places.bronze, places.silver.location)
         if place is not None and not Path(place).resolve().is_relative_to(real)

@@ -1,4 +1,4 @@
-"""What jobs and tests take over from those that they extend."""
+"""Inheritance of jobs and tests from those that they extend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakewright.spec.models.job import Job
 __all__ = ["inherit"]
 
 DEEPEST = 100
-"""More generations than this are taken for a mistake."""
+"""A longer chain of `extends` is assumed to be a mistake."""
 
 
 def inherit(
@@ -23,23 +23,23 @@ def inherit(
     models: Mapping[str, Named],
     faults: MutableSequence[Fault],
 ) -> dict[str, Named]:
-    """Return jobs, or tests, with what they take over; a circle is a fault, an unknown parent left out."""
+    """Return jobs, or tests, with what they inherit. A cycle is a fault; unknown parents are ignored."""
     whole: dict[str, Named] = {}
 
     def complete(name: str, path: tuple[str, ...]) -> Named:
         if name in whole:
             return whole[name]
         if len(path) > DEEPEST:
-            why = f"{category}s extend each other through more than {DEEPEST} generations"
-            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one parent."))
+            why = f"{category}s extend each other over more than {DEEPEST} levels"
+            faults.append(Fault(why, definitions[name].at("extends"), "Let them extend one common parent."))
             return models[name]
         own = cast("Job | Case", models[name])
         parents: list[Named] = []
         for index, parent in enumerate(own.extends):
             if parent in (*path, name):
-                circle = f"{category}s extend each other in a circle: {' -> '.join((*path, name, parent))}"
+                cycle = f"{category}s extend each other in a cycle: {' -> '.join((*path, name, parent))}"
                 where = definitions[name].at("extends", index)
-                faults.append(Fault(circle, where, "Remove one of the `extends`."))
+                faults.append(Fault(cycle, where, "Remove one of the `extends`."))
             elif parent in models:
                 parents.append(complete(parent, (*path, name)))
         whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category

@@ -1,4 +1,4 @@
-"""A project's folder, read and checked as a whole: every fault of a load comes at once.
+"""The loader, which reads and checks a project's folder as a whole and reports all faults at once.
 
 Source: the project files' rules, `1. Project files`.
 """
@@ -50,7 +50,11 @@ LARGEST_SECRET = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """What a load is given besides the folder."""
+    """The options of a load. See `load_project`.
+
+    Attributes:
+        importing: Folders of the projects whose imports lead to this one.
+    """
 
     kinds: Registry
     context: EvaluationContext
@@ -72,20 +76,21 @@ def load_project(
     clock: Callable[[], datetime] | None = None,
     check_manifest: Check = unchecked,
 ) -> Project:
-    """Return the project of a folder, read and checked, but with nothing of the lake looked at.
+    """Load and check the project in a folder. The lake is not accessed.
 
     Args:
-        folder: Where `project.yml` is.
-        kinds: The kinds that are offered.
-        profiles: Names of profiles to put in force, later ones winning; those declared `enabled` always are.
-        definitions: `-D`: names with texts that win over environments.
-        config: `--conf`: configuration that wins over the project's.
-        environ: The process's environment, for `System.getenv`.
-        clock: Tells the present instant to `LocalDate.today()` and its like.
-        check_manifest: Tells what is wrong with the `manifest:` section, whose kinds aren't known here.
+        folder: The folder with `project.yml`.
+        kinds: The supported kinds.
+        profiles: Names of profiles to activate; later ones override earlier ones. Profiles that are declared
+            `enabled` are always active.
+        definitions: Names and texts of `-D`, which override environments.
+        config: Configuration of `--conf`, which overrides the project's.
+        environ: Environment variables, for `System.getenv`.
+        clock: Returns the current time, for `LocalDate.today()` and the like.
+        check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
 
     Raises:
-        SpecError: Something is wrong; it has every fault of the load, with file and line.
+        SpecError: The project is invalid. The error has all faults, with file and line.
     """
     options = LoadOptions(
         kinds=kinds,
@@ -99,7 +104,7 @@ def load_project(
 
 
 def _read_file(path: str) -> str:
-    """Return the text of a file, or nothing where there is none, as Flowman does."""
+    """Return the text of a file, or an empty text if it does not exist, like Flowman."""
     file = Path(path)
     if not file.is_file():
         return ""
@@ -109,7 +114,7 @@ def _read_file(path: str) -> str:
 
 
 def in_order(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults file by file, each file's by line."""
+    """Return the faults by file, and those of a file by line."""
     files = [fault.location.file if fault.location else "" for fault in faults]
     first = {file: index for index, file in reversed(list(enumerate(files)))}
     lines = [fault.location.line or 0 if fault.location else 0 for fault in faults]
@@ -118,7 +123,7 @@ def in_order(faults: Sequence[Fault]) -> list[Fault]:
 
 
 class _Loader:
-    """One load; each step adds what is wrong to the sections' faults and goes on."""
+    """One load. Each step adds its faults to those of the sections and continues."""
 
     def __init__(self, basedir: Path, options: LoadOptions) -> None:
         self.basedir = basedir
@@ -180,7 +185,7 @@ class _Loader:
             raise SpecError.of(
                 f"there is no {PROJECT_FILE} in {self.basedir}",
                 location=Location(PROJECT_FILE),
-                remedy="Name the project's folder with --project, or make one with `lakewright init`.",
+                remedy="Pass the project's folder with --project, or create one with `lakewright init`.",
             )
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
@@ -196,7 +201,7 @@ class _Loader:
         return top, document
 
     def read_modules(self, document: Document) -> None:
-        # Also where the project's own keys are wrong: its modules' faults shall come with theirs.
+        # Modules are read even if keys of the project file are invalid, to report the faults of both.
         value = document.value.get("modules") if isinstance(document.value, dict) else ()
         listed = value if isinstance(value, list) else [value]
         modules = [module for module in listed if isinstance(module, str)]
@@ -249,7 +254,7 @@ class _Loader:
     def keep(self, definition: Definition) -> None:
         self.definitions[definition.category][definition.name] = definition
         if "name" in definition.raw and definition.category not in ("connection", "entity"):
-            remedy = "Its name is the key below which it stands."
+            remedy = "Remove it: the key in the section is the name."
             self.sections.fault(f"{definition.subject}: unknown key 'name'", definition.at("name"), remedy)
         model, faults = definition.check()
         self.sections.faults += faults
@@ -283,7 +288,7 @@ class _Loader:
                 found[spec.project] = self.imported(spec, scope)
             except SpecError as error:
                 self.sections.faults += [
-                    Fault(f"import {spec.project!r}: {fault}", location, fault.remedy)
+                    Fault(f"import {spec.project!r}: {replace(fault, remedy=None)}", location, fault.remedy)
                     for fault in error.faults[:10]
                 ]
         return found
@@ -292,7 +297,7 @@ class _Loader:
         folder = (self.basedir / scope.render(spec.location or f"../{spec.project}")).resolve()
         importing = (*self.options.importing, self.basedir.resolve())
         if folder in importing or len(importing) > DEEPEST_IMPORT:
-            raise SpecError.of("projects import each other in a circle", remedy="Remove one of the imports.")
+            raise SpecError.of("projects import each other in a cycle", remedy="Remove one of the imports.")
         options = replace(
             self.options,
             profiles=(),

@@ -1,4 +1,4 @@
-"""Names of other definitions, looked up when a project is loaded."""
+"""Checks of references between definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_references"]
 Known = Mapping[str, Collection[str]]
 
 LONGEST_CHAIN = 200
-"""More mappings one after the other make a query that Spark plans no more."""
+"""Spark cannot plan the query of a longer chain of mappings."""
 
 
 def check_references(
@@ -27,10 +27,10 @@ def check_references(
     imports: Mapping[str, Project],
     faults: MutableSequence[Fault],
 ) -> None:
-    """Add a fault for each definition that is named but isn't there; names with expressions wait.
+    """Add a fault for each reference to an unknown definition. Names with expressions are not checked.
 
-    What is declared but wrong counts as known. `project/name` is a definition of an imported project,
-    `name:output` one output of a mapping.
+    Invalid definitions count as known. `project/name` is a definition of an imported project, and
+    `name:output` an output of a mapping.
     """
     for category, of_category in definitions.items():
         for name, definition in of_category.items():
@@ -42,7 +42,7 @@ def check_references(
 
 
 def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
-    """What a definition names; where something else is wrong with it, what is plain to see."""
+    """Return the references of a definition. If it is invalid, only the connection of an entity is known."""
     if model is not None:
         return (*model.references(), *model.links(), *model.mentions())
     connection = definition.raw.get("connection") if definition.category == "entity" else None
@@ -52,7 +52,7 @@ def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]
 def _tangle(
     category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
 ) -> Iterator[Fault]:
-    """Yield the fault of a circle, or too long a chain, in which definitions of a category name others."""
+    """Yield a fault if definitions of a category depend on each other in a cycle or in too long a chain."""
     edges = _edges(category, models)
     depths: dict[str, int] = {}
     try:
@@ -60,9 +60,9 @@ def _tangle(
             depths[name] = 1 + max((depths[other] for other in edges[name]), default=0)
             if category == "mapping" and depths[name] > LONGEST_CHAIN:
                 yield Fault(
-                    f"mapping {name!r} stands at the end of a chain of more than {LONGEST_CHAIN} mappings",
+                    f"mapping {name!r} is the end of a chain of more than {LONGEST_CHAIN} mappings",
                     definitions[name].at(),
-                    "Store the rows of one between in a relation, and read that.",
+                    "Write the rows of one of them to a relation, and read that.",
                 )
                 return
     except CycleError as cycle:
@@ -75,7 +75,7 @@ def _tangle(
 
 
 def _edges(category: str, models: Mapping[str, Named]) -> Mapping[str, set[str]]:
-    """Return what comes before each; targets name those before them in `after`, those after in `before`."""
+    """Return the dependencies of each definition, including the `after` and `before` of targets."""
     edges: dict[str, set[str]] = {name: set() for name in models}
     for name, model in models.items():
         for reference in (*model.references(), *model.links()):

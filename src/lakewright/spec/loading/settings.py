@@ -1,4 +1,4 @@
-"""The settings of a project: its environment, configuration, lake and manifest, with profiles merged in."""
+"""The settings of a project, merged with its profiles: environment, configuration, lake and manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import suggestion
 
 Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
-"""Tells what is wrong with settings: the key at which it shows, and the fault."""
+"""Returns the faults of settings, each with the key that is invalid."""
 
 __all__ = [
     "Check",
@@ -35,12 +35,12 @@ __all__ = [
 
 
 def unchecked(_: Mapping[str, Any]) -> Iterable[tuple[str, Fault]]:
-    """Return that nothing is wrong with settings."""
+    """Return no faults."""
     return ()
 
 
 def active_profiles(sections: Sections, wanted: Sequence[str]) -> tuple[Profile, ...]:
-    """Return what is in force, the project itself first; what comes later wins."""
+    """Return the active profiles, after the project itself. Later ones override earlier ones."""
     for name in wanted:
         if name not in sections.profiles:
             remedy = suggestion(name, sections.profiles) or "The project declares no profiles."
@@ -53,14 +53,14 @@ def active_profiles(sections: Sections, wanted: Sequence[str]) -> tuple[Profile,
 
 
 def merged_environment(profiles: Sequence[Profile]) -> dict[str, Setting]:
-    """Return the environment of the project and the profiles in force."""
+    """Return the environment of the project, merged with the active profiles."""
     return {key: setting for profile in profiles for key, setting in profile.environment.items()}
 
 
 def read_own_config(
     profiles: Sequence[Profile], given: Mapping[str, str], scope: Scope, sections: Sections
 ) -> dict[str, str]:
-    """Return the configuration, what the command line gives over what is declared."""
+    """Return the configuration. Entries of the command line override declared ones."""
     settings = {key: setting for profile in profiles for key, setting in profile.config.items()}
     entries = {
         key: str(_rendered(setting.text, setting, scope, sections)) for key, setting in settings.items()
@@ -77,7 +77,7 @@ def read_own_config(
 def read_manifest(
     profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check
 ) -> dict[str, Any]:
-    """Return the `manifest:` section with its expressions evaluated, checked where they could be."""
+    """Return the `manifest:` section with evaluated expressions, checked if they could be evaluated."""
     settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
     present = len(sections.faults)
     found = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
@@ -91,9 +91,10 @@ def read_manifest(
 def read_lake(
     profiles: Sequence[Profile], scope: Scope, sections: Sections, basedir: Path
 ) -> LakeSettings | None:
-    """Return the `lake:` section over Datalake Foundation's `environment`, or None if it is wrong.
+    """Return the settings of the lake, or None if they are invalid.
 
-    A root folder that is a relative path starts at the project.
+    The `lake:` section overrides Datalake Foundation's `environment`. A relative root folder starts at the
+    project's folder.
     """
     settings = dict(sections.foundation)
     for profile in profiles:
@@ -115,7 +116,7 @@ def read_lake(
         sections.faults += faults_of(error, "lake", locate, is_rendered=True)
         return None
     if lake.bronze_output is Output.CATALOG:
-        remedy = "Slices are files or folders below the bronze path: land them there."
+        remedy = "Slices are files or folders below the bronze path. Put them there."
         why = "lake: bronze_output: catalog has no effect"
         sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))
     return lake

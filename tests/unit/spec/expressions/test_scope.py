@@ -57,7 +57,7 @@ def test_an_entry_that_names_itself_means_the_one_it_hides() -> None:
 )
 def test_entries_in_a_circle_are_an_error(circle: dict[str, str]) -> None:
     scope = Scope(entries(**circle))
-    with pytest.raises(SpecError, match=r"in a circle|unknown name"):
+    with pytest.raises(SpecError, match=r"in a cycle|unknown name"):
         scope.render("$a")
     with pytest.raises(SpecError):
         scope.render("$a")
@@ -66,7 +66,7 @@ def test_entries_in_a_circle_are_an_error(circle: dict[str, str]) -> None:
 def test_entries_that_grow_by_each_other_are_bounded() -> None:
     lines = {f"a{level}": f"$a{level - 1}" * 10 for level in range(1, 40)}
     started = time.process_time()
-    with pytest.raises(SpecError, match="longer than"):
+    with pytest.raises(SpecError, match="has more than"):
         Scope(entries(a0="x" * 10, **lines)).render("$a39")
     assert time.process_time() - started < 1
 

@@ -262,15 +262,15 @@ WRONG = [
     ({"settings": {"bronze_path": "${entity"}}, "'}' is missing"),
     (
         {"settings": {"silver_path": "${settings_foo}"}},
-        "silver_path asks for settings_foo, and no such setting is a text or number "
-        "(Give the entity, or its connection, 'foo'.)",
+        "silver_path uses settings_foo, but there is no such setting with a text or number "
+        "(Add the setting 'foo' to the entity or its connection.)",
     ),
     (
         {"settings": {"silver_table": "s.${job_s_own}_${settings_severs}"}},
-        "silver_table asks for settings_severs, and no such setting is a text or number "
+        "silver_table uses settings_severs, but there is no such setting with a text or number "
         "(did you mean 'server'?)",
     ),
-    ({"settings": {"raw_path": "${settings_foo}", "foo": ["a"]}}, "raw_path asks for settings_foo"),
+    ({"settings": {"raw_path": "${settings_foo}", "foo": ["a"]}}, "raw_path uses settings_foo"),
 ]
 
 
@@ -288,8 +288,8 @@ def test_ids_are_distinct_and_names_too(tmp_path: Path) -> None:
     found = faults(tmp_path, foundation(entities=[stock, stock, {**stock, "name": "other"}]))
     assert [fault.split(": ", 1)[1] for fault in found] == [
         "entity 'stock' is declared twice, first at m.json:24 (Rename or remove one of them.)",
-        "entity 'other': the id '2' is that of entity 'stock' at m.json:25"
-        " (Give each entity an id of its own.)",
+        "entity 'other': the id '2' is already that of entity 'stock' at m.json:25 "
+        "(Give each entity its own id.)",
     ]
 
 
@@ -297,8 +297,8 @@ def test_a_setting_that_is_nearly_a_known_one_is_a_warning(tmp_path: Path) -> No
     stock = FOUNDATION["entities"][1] | {"settings": {"delete_mising": True, "rawpath": "x", "table": "y"}}
     project = load(tmp_path, foundation(entities=[stock]))
     assert [str(warning).split(": ", 1)[1] for warning in project.warnings] == [
-        "entity 'stock': the setting 'delete_mising' has no meaning (did you mean 'delete_missing'?)",
-        "entity 'stock': the setting 'rawpath' has no meaning (did you mean 'raw_path'?)",
+        "entity 'stock': the setting 'delete_mising' is unknown (did you mean 'delete_missing'?)",
+        "entity 'stock': the setting 'rawpath' is unknown (did you mean 'raw_path'?)",
     ]
 
 
@@ -315,8 +315,8 @@ def test_a_misspelt_setting_of_a_connection_is_told_once_where_it_stands(tmp_pat
     both[1].pop("colums")
     project = load(tmp_path, foundation(connections=connections, entities=both))
     assert [warning.message for warning in project.warnings] == [
-        "connection 'Shop': the setting 'null_key' has no meaning",
-        "entity 'stock': the setting 'table_property' has no meaning",
+        "connection 'Shop': the setting 'null_key' is unknown",
+        "entity 'stock': the setting 'table_property' is unknown",
         "entity 'stock': bronze_table has no effect",
     ]
 
@@ -335,7 +335,7 @@ def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[st
     found = faults(tmp_path, foundation(entities=[stock, other]))
     assert len(found) == 1
     assert why in found[0]
-    assert "Give each entity a destination" in found[0]
+    assert "Give each entity its own destination" in found[0]
     project = load(tmp_path, foundation(entities=[stock, {**other, "enabled": False}]))
     assert not project.entities["other"].enabled
 
@@ -377,8 +377,8 @@ def test_only_templates_in_force_ask_for_settings(tmp_path: Path) -> None:
     ]
     found = faults(tmp_path, foundation(environment=lake, entities=entities))
     assert [fault.split(": ", 1)[1] for fault in found] == [
-        "entity 'c': silver_path asks for settings_area, and no such setting is a text or number"
-        " (Give the entity, or its connection, 'area'.)"
+        "entity 'c': silver_path uses settings_area, but there is no such setting with a text or number"
+        " (Add the setting 'area' to the entity or its connection.)"
     ]
     project = load(tmp_path, foundation(environment=lake, entities=[entities[3]]))
     with pytest.raises(SpecError, match="silver_path of entity 'd': unknown name 'day'"):
@@ -453,7 +453,7 @@ def test_a_link_out_of_the_root_folder_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "lake" / "silver" / "Shop").symlink_to(tmp_path)
     environment = {"root_folder": str(tmp_path / "lake")}
     found = faults(tmp_path, foundation(environment=environment))
-    assert any("leads out of the root folder by a link" in fault for fault in found)
+    assert any("leaves the root folder through a symbolic link" in fault for fault in found)
 
 
 def test_a_json_file_without_entities_is_ignored_with_a_warning(tmp_path: Path) -> None:
