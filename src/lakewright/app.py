@@ -12,15 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from lakewright.connections.jdbc import driver_jars
 from lakewright.errors import Fault
-from lakewright.lake.catalog import needs_catalog
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
@@ -30,11 +27,8 @@ from lakewright.manifest.redact import Redactor
 from lakewright.manifest.settings import lease_duration, takeover
 from lakewright.manifest.store import Store
 from lakewright.run.execute import Interruption
-from lakewright.run.job import JobRun
 from lakewright.run.kinds import registry
-from lakewright.run.request import JobRequest
-from lakewright.spark.conf import SessionSettings
-from lakewright.spark.metastore import CATALOG
+from lakewright.run.session_settings import settings_of_project
 from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
@@ -68,7 +62,7 @@ class App:
     Attributes:
         environ: The environment variables of the process.
         say: Prints a line of a target's own output.
-        sessions: Starts and stops the Spark session of the lake.
+        sessions: Starts and stops the Spark session; by default the app builds its own when it needs one.
     """
 
     project: Project
@@ -92,8 +86,6 @@ class App:
         sessions: Sessions | None = None,
     ) -> App:
         """Load the project in `folder`, or in the nearest folder upwards that holds one.
-
-        Spark is started by `sessions`; without it, the app builds its own session when it needs one.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -128,15 +120,7 @@ class App:
     @cached_property
     def lake(self) -> Lake:
         """The lake, whose Spark session starts on first use."""
-        conf = {key: value for key, value in self.project.config.items() if key.startswith("spark.")}
-        if needs_catalog(self.project):
-            conf.setdefault(CATALOG, "hive")
-        settings = SessionSettings(
-            self._state_folder(),
-            app_name=f"lakewright {self.project.name}",
-            conf=conf,
-            drivers=driver_jars(self.project),
-        )
+        settings = settings_of_project(self.project, self.environ)
         return Lake(self.project.lake, settings, sessions=self.sessions)
 
     @property
@@ -193,13 +177,6 @@ class App:
         duration = lease_duration(self.project.manifest)
         return Leases(store or self.store, self.holder, self.ids, duration=duration, is_dead=is_dead)
 
-    def job_run(self, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
-        """Return a run of a job that is recorded in a store, ready to be planned or run."""
-        request = request.configured(self.project.config)
-        context = self.context(request.options, store, interruption)
-        journal = self.journal_of(store)
-        return JobRun(self.project, self.lake, journal, request, context, self.clock, self.environ)
-
     def context(
         self,
         options: RunOptions | None = None,
@@ -232,9 +209,3 @@ class App:
         for part, stop in (("lake", "stop"), ("store", "close")):
             if part in self.__dict__:
                 getattr(self.__dict__.pop(part), stop)()
-
-    def _state_folder(self) -> Path:
-        """Return the folder in the user's home where Spark keeps the state of this project."""
-        base = self.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        digest = sha256(str(self.project.basedir.resolve()).encode()).hexdigest()[:12]
-        return Path(base) / "lakewright" / f"{self.project.name}-{digest}"

@@ -1,4 +1,4 @@
-"""Tests of a project: what they build stands in a throw-away place, is looked at, and is taken away again.
+"""Run one of the project's own tests: build its targets in a temporary place, check assertions, remove all.
 
 Source: the project files' rules, `tests` (Flowman's tests).
 """
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
     from lakewright.spec.definitions.definition import Definition
 
-__all__ = ["CaseRun", "moved_lake", "moves_of"]
+__all__ = ["CaseRun", "redirected_lake", "redirects_of"]
 
 log = logging.getLogger(__name__)
 
 LAYERS = ("raw", "bronze", "silver")
 
 
-def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
-    """Return where a test has its places: what it writes, and the lake's layers, are below `folder`.
+def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
+    """Return the redirects of a test: what it writes, and the lake's layers, are below `folder`.
 
     Raises:
-        UsageError: It would write something that can't be put elsewhere.
-        SpecError: One of its targets isn't declared correctly.
+        UsageError: It would write something that cannot be redirected.
+        SpecError: One of its targets is not declared correctly.
     """
     workspace = Workspace(stage.project, stage.project.scope, lake)
     settings = lake.settings
@@ -63,9 +63,9 @@ def moves_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
                 places.append(resource.name)
             elif resource.category != "table":
                 raise UsageError(
-                    f"test {stage.name!r}: target {name!r} would write {resource.name}, which is no place "
-                    "that a test can have elsewhere",
-                    remedy="Put a mock in place of its relation (overrideRelations).",
+                    f"test {stage.name!r}: target {name!r} would write {resource.name}, which a test "
+                    "cannot redirect",
+                    remedy="Replace its relation by a mock (overrideRelations).",
                 )
     return Redirects.of(folder, places)
 
@@ -85,14 +85,14 @@ class _SessionOf:
         return self.lake.spark
 
     def stop(self, session: SparkSession) -> None:
-        """Leave it to the other lake."""
+        """Do nothing: the other lake stops it."""
 
 
-def moved_lake(shared: Lake, moves: Redirects) -> Lake:
-    """Return the lake at the places of a test, with the session of another one."""
-    root = moves.inside(shared.settings.root_folder)
+def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
+    """Return the lake with the redirects of a test, and with the session of another lake."""
+    root = redirects.inside(shared.settings.root_folder)
     settings = shared.settings.model_copy(update={"root_folder": root})
-    return Lake(settings, shared.session, sessions=_SessionOf(shared), redirect=moves)
+    return Lake(settings, shared.session, sessions=_SessionOf(shared), redirect=redirects)
 
 
 def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:
@@ -109,10 +109,10 @@ class CaseRun:
     """One test, to be planned or run.
 
     Attributes:
-        lake: With the test's places moved.
-        journal: Of the test alone, as is the store behind `context`.
+        lake: The lake with the redirects of the test.
+        journal: A history for the test alone, as is the store behind `context`.
         context: Makes the context of targets from a workspace.
-        keep_going: Whether assertions are checked though the build, or one of them, broke off.
+        keep_going: Whether assertions are checked even if the build or another assertion failed.
     """
 
     stage: CaseSetup
@@ -124,11 +124,11 @@ class CaseRun:
     keep_going: bool = False
 
     def plan(self) -> Plan:
-        """Return what would be built; what a fixture makes counts as missing."""
+        """Return what would be built; what a fixture creates counts as missing."""
         return self._job(Phase.VERIFY).plan()
 
     def run(self, holder: Holder, listener: Listener, interruption: Interruption) -> CaseResult:
-        """Return how the test ended; whatever it built is taken away, however it ends."""
+        """Run the test and return its result; whatever it built is removed, however it ends."""
         begin = self.clock()
         is_empty = not _target_names(self.stage)
         runs: list[RunResult] = []
@@ -137,9 +137,9 @@ class CaseRun:
         try:
             if not is_empty:
                 runs.append(self._run(Phase.VERIFY, holder, listener, interruption))
-            is_broken = any(run.status.is_failure for run in runs)
-            is_left_out = interruption.signal is not None or (is_broken and not self.keep_going)
-            assertions = tuple(self._assertions(interruption, is_left_out=is_left_out))
+            has_failed = any(run.status.is_failure for run in runs)
+            is_skipped = interruption.signal is not None or (has_failed and not self.keep_going)
+            assertions = tuple(self._assertions(interruption, is_skipped=is_skipped))
         except LakewrightError as met:
             error = met.as_fault()
         if not is_empty and error is None:
@@ -171,20 +171,20 @@ class CaseRun:
         )
         return JobRun(project, self.lake, self.journal, request, self.context, self.clock, self.environ)
 
-    def _assertions(self, interruption: Interruption, *, is_left_out: bool) -> Iterator[AssertionResult]:
+    def _assertions(self, interruption: Interruption, *, is_skipped: bool) -> Iterator[AssertionResult]:
         workspace = Workspace(self.stage.project, self.stage.project.scope, self.lake)
         try:
             for definition in self.stage.assertions.values():
-                if is_left_out or interruption.signal is not None:
+                if is_skipped or interruption.signal is not None:
                     yield AssertionResult(definition.name, definition.kind, Status.SKIPPED)
                     continue
-                result = self._checked(definition, workspace)
-                is_left_out = result.error is not None and not self.keep_going
+                result = self._check(definition, workspace)
+                is_skipped = result.error is not None and not self.keep_going
                 yield result
         finally:
             workspace.close()
 
-    def _checked(self, definition: Definition, workspace: Workspace) -> AssertionResult:
+    def _check(self, definition: Definition, workspace: Workspace) -> AssertionResult:
         begin = self.clock()
         failures: tuple[str, ...] = ()
         description: str | None = None
@@ -195,8 +195,8 @@ class CaseRun:
             failures = assertion.check(workspace).failures
         except LakewrightError as met:
             error = met.as_fault()
-        except Exception as met:  # what Spark says of a query fails the assertion, not the command
-            log.debug("assertion %s broke off", definition.name, exc_info=True)
+        except Exception as met:  # an error of Spark fails the assertion, not the command
+            log.debug("assertion %s failed with an error", definition.name, exc_info=True)
             first = next(iter(str(met).splitlines()), "")
             error = Fault(f"{type(met).__name__}: {first}", definition.at(), code="assertion")
         return AssertionResult(

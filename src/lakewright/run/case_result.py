@@ -1,4 +1,4 @@
-"""How the project's own tests ended."""
+"""Results of the project's own tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["AssertionResult", "CaseResult"]
 
 @dataclass(frozen=True, slots=True)
 class AssertionResult:
-    """How one assertion ended.
+    """The result of one assertion.
 
     Attributes:
-        status: FAILED if it doesn't hold or could not be checked, SKIPPED if it wasn't reached.
-        failures: What doesn't hold, with rows to show for it.
-        error: What went wrong while it was checked.
+        status: FAILED if it does not hold or could not be checked, SKIPPED if it was not reached.
+        failures: What does not hold, with sample rows.
+        error: The error that it could not be checked for.
     """
 
     name: str
@@ -46,11 +46,11 @@ class AssertionResult:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """How one test ended.
+    """The result of one test.
 
     Attributes:
-        runs: Of its targets and fixtures: the build lifecycle, then DESTROY; none where it has no targets.
-        error: Why it could not be run at all.
+        runs: The runs of its targets and fixtures: the build lifecycle, then DESTROY; none without targets.
+        error: Why it could not be run.
     """
 
     name: str
@@ -61,13 +61,13 @@ class CaseResult:
     seconds: float = 0.0
 
     def targets(self) -> Iterator[TargetResult]:
-        """Yield how each target ended in each phase."""
+        """Yield the result of each target in each phase."""
         for run in self.runs:
             yield from run.targets()
 
     @property
     def status(self) -> Status:
-        """FAILED where anything failed; SUCCESS_WITH_ERRORS where a target says so; else SUCCESS."""
+        """FAILED if anything failed; SUCCESS_WITH_ERRORS if a target reports it; else SUCCESS."""
         if self.error is not None:
             return Status.FAILED
         found = overall([*(run.status for run in self.runs), *(each.status for each in self.assertions)])
@@ -75,7 +75,7 @@ class CaseResult:
 
     @property
     def interrupted_by(self) -> int | None:
-        """The signal that ended it."""
+        """The signal that interrupted it, or None."""
         return next((run.interrupted_by for run in self.runs if run.interrupted_by is not None), None)
 
     def as_json(self) -> dict[str, Any]:

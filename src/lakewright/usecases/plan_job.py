@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from lakewright.app import App
+from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
+from lakewright.run.execute import Interruption
+from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["plan_job", "target_nodes"]
+__all__ = ["job_run", "plan_job", "target_nodes"]
 
 
 def plan_job(app: App, request: JobRequest) -> Plan:
@@ -17,7 +20,7 @@ def plan_job(app: App, request: JobRequest) -> Plan:
     Raises:
         SpecError: The job, its arguments or a definition are wrong.
     """
-    return app.read_store(lambda store: app.job_run(request, store).plan())
+    return app.read_store(lambda store: job_run(app, request, store).plan())
 
 
 def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:
@@ -26,4 +29,11 @@ def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:
     Raises:
         SpecError: The job, its arguments or a definition are wrong.
     """
-    return app.job_run(request, MemoryStore()).nodes()
+    return job_run(app, request, MemoryStore()).nodes()
+
+
+def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
+    """Return a run of a job that is recorded in a store, ready to be planned or run."""
+    request = request.configured(app.project.config)
+    context = app.context(request.options, store, interruption)
+    return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)

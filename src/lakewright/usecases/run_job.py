@@ -12,6 +12,7 @@ from lakewright.manifest.settings import kept_since
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.usecases.plan_job import job_run
 
 __all__ = ["run_job"]
 
@@ -29,7 +30,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     """
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
-    result = app.job_run(request, app.store, interruption).run(
+    result = job_run(app, request, app.store, interruption).run(
         run_id=app.run_id,
         holder=app.holder,
         listener=listener,

@@ -10,15 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lakewright.app import App
-from lakewright.connections.jdbc import driver_jars
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.step import Plan
-from lakewright.run.case import CaseRun, moved_lake, moves_of
+from lakewright.run.case import CaseRun, redirected_lake, redirects_of
 from lakewright.run.case_result import CaseResult
 from lakewright.run.execute import Interruption, Listener
-from lakewright.spark.conf import SessionSettings, temporary_session_conf
+from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
@@ -88,12 +87,7 @@ def rehearsal(
 ) -> Iterator[Callable[[str], CaseRun]]:
     """Yield what prepares a test by name; all that tests write is in a folder that is removed afterwards."""
     with TemporaryDirectory(prefix="lakewright-test-") as folder:
-        session = SessionSettings(
-            Path(folder) / "session",
-            app_name="lakewright test",
-            conf=temporary_session_conf(app.project.config),
-            drivers=driver_jars(app.project),
-        )
+        session = settings_of_tests(app.project, Path(folder))
         shared = Lake(app.project.lake, session, sessions=app.sessions)
         try:
             yield partial(_case_run, app, Path(folder), shared, interruption, keep_going=keep_going)
@@ -109,7 +103,7 @@ def _case_run(
     options = RunOptions(permissions=Permissions(allow_data_loss=True))
     return CaseRun(
         stage=setup,
-        lake=moved_lake(shared, moves_of(setup, shared, folder / f"test-{name}")),
+        lake=redirected_lake(shared, redirects_of(setup, shared, folder / f"test-{name}")),
         journal=app.journal_of(store),
         context=app.context(options, store, interruption),
         clock=app.clock,

@@ -16,7 +16,7 @@ from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.status import Status
-from lakewright.run.case import CaseRun, moved_lake, moves_of
+from lakewright.run.case import CaseRun, redirected_lake, redirects_of
 from lakewright.run.case_result import CaseResult
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
@@ -110,7 +110,7 @@ def run(folder: Path, spark: SparkSession, name: str, *, keep_going: bool = Fals
     store = MemoryStore()
     case = CaseRun(
         stage=stage,
-        lake=moved_lake(shared, moves_of(stage, shared, folder / "away")),
+        lake=redirected_lake(shared, redirects_of(stage, shared, folder / "away")),
         journal=Journal(store),
         context=lambda workspace: make_context(workspace, store=store),
         clock=lambda: datetime.now(UTC),

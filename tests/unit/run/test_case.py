@@ -11,7 +11,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.redirects import Redirects
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
-from lakewright.run.case import moved_lake, moves_of
+from lakewright.run.case import redirected_lake, redirects_of
 from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spec.loading.case_setup import set_up_case
@@ -44,7 +44,7 @@ def staged(folder: Path, name: str) -> Workspace:
     project = make_project(folder, SECTIONS)
     shared = Lake(project.lake, SessionSettings(folder / "state"), sessions=no_session)
     stage = set_up_case(project, name)
-    lake = moved_lake(shared, moves_of(stage, shared, Path("/away")))
+    lake = redirected_lake(shared, redirects_of(stage, shared, Path("/away")))
     return Workspace(stage.project, stage.project.scope, lake)
 
 

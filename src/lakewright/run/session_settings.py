@@ -1,0 +1,43 @@
+"""The settings of a project's Spark session, and of the session of its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from lakewright.connections.jdbc import driver_jars
+from lakewright.lake.catalog import needs_catalog
+from lakewright.spark.conf import SessionSettings, temporary_session_conf
+from lakewright.spark.metastore import CATALOG
+from lakewright.spec.project import Project
+
+__all__ = ["settings_of_project", "settings_of_tests"]
+
+
+def settings_of_project(project: Project, environ: Mapping[str, str]) -> SessionSettings:
+    """Return the settings of a project's session: its `spark.*` keys, and a Hive catalog if it needs one.
+
+    Spark keeps its state in a folder of its own for each project, below `XDG_STATE_HOME` or `~/.local/state`.
+    """
+    conf = {key: value for key, value in project.config.items() if key.startswith("spark.")}
+    if needs_catalog(project):
+        conf.setdefault(CATALOG, "hive")
+    base = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    digest = sha256(str(project.basedir.resolve()).encode()).hexdigest()[:12]
+    return SessionSettings(
+        Path(base) / "lakewright" / f"{project.name}-{digest}",
+        app_name=f"lakewright {project.name}",
+        conf=conf,
+        drivers=driver_jars(project),
+    )
+
+
+def settings_of_tests(project: Project, folder: Path) -> SessionSettings:
+    """Return the settings of the session of a project's tests, which keeps everything below `folder`."""
+    return SessionSettings(
+        folder / "session",
+        app_name="lakewright test",
+        conf=temporary_session_conf(project.config),
+        drivers=driver_jars(project),
+    )
