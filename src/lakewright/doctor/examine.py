@@ -18,7 +18,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.reconcile import Mismatch, foreign_commits, mismatches
 from lakewright.spec.models.places import Address
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

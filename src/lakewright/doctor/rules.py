@@ -15,13 +15,13 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import KEY_PROPERTY
 from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sql import name_sql
-from lakewright.transform.steps import find
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.system import SystemColumns
+    from lakewright.transform.system_columns import SystemColumns
 
 __all__ = ["OWN_KEY", "ExaminedTable", "Finding", "Rule", "find_violations", "has_rules"]
 
@@ -90,7 +90,7 @@ class ExaminedTable:
     def key_columns(self) -> tuple[str, ...]:
         """The silver columns of the business key that the table has; the primary key if it has none."""
         names = (c.silver for c in self.entity.columns if c.is_business_key)
-        found = tuple(n for name in names if (n := find(self.frame.columns, name)) is not None)
+        found = tuple(n for name in names if (n := find_name(self.frame.columns, name)) is not None)
         return found or (self.system.key,)
 
     def own_key(self) -> str | None:
@@ -170,7 +170,7 @@ def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bo
         return False
     wanted = [system.key, system.hash, system.deleted]
     wanted += system.temporal if entity.strategy is Strategy.HISTORIC else ()
-    return all(find(names, name) is not None for name in wanted)
+    return all(find_name(names, name) is not None for name in wanted)
 
 
 def find_violations(table: ExaminedTable, rules: Sequence[Rule] | None = None) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.adopting.columns import is_adoptable
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

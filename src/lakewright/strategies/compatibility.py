@@ -24,7 +24,7 @@ from lakewright.transform.hash import HASH_VERSION
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible"]
 
@@ -37,7 +37,7 @@ _PARTITIONS_REMEDY = (
 
 
 def check_slice_compatible(
-    state: TableState, strategy: Strategy, prepared: Prepared, *, allow_data_loss: bool
+    state: TableState, strategy: Strategy, prepared: PreparedSlice, *, allow_data_loss: bool
 ) -> None:
     """Raise an error unless the strategy may write a prepared slice to the existing table.
 
@@ -146,7 +146,7 @@ def _check_hash_version(properties: Mapping[str, str]) -> None:
         )
 
 
-def _check_system_columns(state: TableState, strategy: Strategy, prepared: Prepared) -> None:
+def _check_system_columns(state: TableState, strategy: Strategy, prepared: PreparedSlice) -> None:
     system = prepared.system
     needed = [system.key, system.hash, system.deleted, system.last_seen]
     missing = [
@@ -162,7 +162,7 @@ def _check_system_columns(state: TableState, strategy: Strategy, prepared: Prepa
         )
 
 
-def _check_key(properties: Mapping[str, str], prepared: Prepared) -> None:
+def _check_key(properties: Mapping[str, str], prepared: PreparedSlice) -> None:
     kept, found = properties.get(KEY_PROPERTY), key_text(prepared)
     if kept is not None and kept != found:
         raise _key_error(kept, found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SchemaDriftError
 from lakewright.transform.casts import cast_sql
 from lakewright.transform.sql import name_sql
-from lakewright.transform.steps import no_way_error
+from lakewright.transform.steps import incompatible_type_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -205,7 +205,7 @@ def _cast_to(value: str, source: DataType, target: DataType, column: str, depth:
         return value
     one, other = (_family(kind) for kind in (source, target))
     if one != other:
-        raise no_way_error(column, source.simpleString(), target.simpleString())
+        raise incompatible_type_error(column, source.simpleString(), target.simpleString())
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         item = f"e{depth}"
         inner = _cast_to(item, source.elementType, target.elementType, column, depth + 1)

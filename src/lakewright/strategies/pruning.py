@@ -20,14 +20,14 @@ from lakewright.transform.steps import instant_sql
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_statistics import Range
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["prunable_columns", "range_condition", "value_sql"]
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
-def prunable_columns(entity: Entity, prepared: Prepared) -> tuple[str, ...]:
+def prunable_columns(entity: Entity, prepared: PreparedSlice) -> tuple[str, ...]:
     """Return the silver columns that have equal values in matching rows of slice and table.
 
     These are the columns of the business key. Partition columns are included only with

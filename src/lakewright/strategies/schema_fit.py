@@ -20,10 +20,10 @@ from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import own_properties
-from lakewright.transform.pipeline import Prepared, prepare
-from lakewright.transform.safety import refuse_unsafe
-from lakewright.transform.steps import no_way_error, storable_sql
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.expression_safety import check_expressions
+from lakewright.transform.pipeline import PreparedSlice, prepare
+from lakewright.transform.steps import incompatible_type_error, storable_sql
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +49,7 @@ class SchemaFit:
 
     address: Address
     state: TableState
-    prepared: Prepared
+    prepared: PreparedSlice
     alignment: Alignment | None
 
 
@@ -82,7 +82,7 @@ def fit_slice(
         SpecError: An expression of the entity uses more than a row's columns.
         TargetError: The strategy cannot process the slice.
     """
-    refuse_unsafe(session, entity)
+    check_expressions(session, entity)
     address = entity.places(lake.settings).silver
     state = observe_table(lake, address) if after is None else _state_after(after)
     table = None
@@ -112,7 +112,7 @@ def fit_slice(
     return SchemaFit(address, state, prepared, alignment)
 
 
-def _with_types(prepared: Prepared, table: StructType | None, *, policy: str) -> Prepared:
+def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
     """Return the slice with columns without a type cast to the table's type, or left out if it has none."""
     from pyspark.sql import functions
 
@@ -155,11 +155,11 @@ def _check_casts(frame: DataFrame, alignment: Alignment) -> None:
                 frame.selectExpr(sql)
             except AnalysisException as error:
                 found, given = (alignment.drift.retyped or {})[name]
-                raise no_way_error(name, given, found) from error
+                raise incompatible_type_error(name, given, found) from error
         raise
 
 
-def _check_storable(prepared: Prepared) -> None:
+def _check_storable(prepared: PreparedSlice) -> None:
     """Raise `SchemaDriftError` for the first column whose type, or a field's name, no table can hold."""
     for field in prepared.frame.schema.fields:
         if field.name in prepared.partitions and field.dataType.typeName() in _NO_PARTITIONS:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity, Strategy
-    from lakewright.transform.pipeline import Prepared
-    from lakewright.transform.system import SystemColumns
+    from lakewright.transform.pipeline import PreparedSlice
+    from lakewright.transform.system_columns import SystemColumns
 
 __all__ = ["LoadRequest", "SliceLoad", "fit_request", "prepare_load"]
 
@@ -98,7 +98,7 @@ class SliceLoad:
     request: LoadRequest
     address: Address
     state: TableState
-    prepared: Prepared
+    prepared: PreparedSlice
     statistics: SliceStatistics
     alignment: Alignment | None
     is_small: bool

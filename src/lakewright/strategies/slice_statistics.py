@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
     from pyspark.sql.types import DataType
 
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["Range", "SliceStatistics", "collect_statistics"]
 
@@ -65,7 +65,7 @@ class SliceStatistics:
 
 
 def collect_statistics(
-    prepared: Prepared, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]
+    prepared: PreparedSlice, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]
 ) -> SliceStatistics:
     """Return the statistics of a prepared slice, after checking its keys and partition values.
 
@@ -154,7 +154,7 @@ class _Aggregates:
     columns alone are computed from the groups instead.
     """
 
-    def __init__(self, prepared: Prepared, ranged: tuple[str, ...]) -> None:
+    def __init__(self, prepared: PreparedSlice, ranged: tuple[str, ...]) -> None:
         self.prepared = prepared
         self.types = {f.name: f.dataType for f in prepared.frame.schema.fields}
         self.marks = list(prepared.watermarks.items())
@@ -246,7 +246,7 @@ def _python(value: Any, kind: DataType) -> Any:
     return _EPOCH + timedelta(microseconds=value) if kind.typeName() == "timestamp" else value
 
 
-def _duplicate_error(prepared: Prepared, count: int) -> DuplicateBusinesskeyException:
+def _duplicate_error(prepared: PreparedSlice, count: int) -> DuplicateBusinesskeyException:
     from pyspark.sql import functions
 
     key = name_sql(prepared.system.key)
@@ -266,7 +266,7 @@ def _duplicate_error(prepared: Prepared, count: int) -> DuplicateBusinesskeyExce
     )
 
 
-def _null_error(prepared: Prepared, count: int) -> NullKeyError:
+def _null_error(prepared: PreparedSlice, count: int) -> NullKeyError:
     columns = prepared.key_columns or (prepared.system.key,)
     with_null: DataFrame = prepared.frame.where(" or ".join(f"{name_sql(name)} is null" for name in columns))
     row = with_null.selectExpr(*(name_sql(name) for name in columns)).first()

@@ -12,7 +12,7 @@ from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = [
     "HASH_VERSION_PROPERTY",
@@ -34,7 +34,7 @@ INDEXED = 32
 """Number of columns, from the first on, for which Delta collects statistics by default."""
 
 
-def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
+def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]:
     """Return the properties of a new silver table; those that the entity declares win."""
     properties = {"delta.enableDeletionVectors": "true", **own_properties(prepared)}
     columns = [field.name for field in prepared.frame.schema.fields]
@@ -52,7 +52,7 @@ def silver_properties(entity: Entity, prepared: Prepared) -> dict[str, str]:
     return {**properties, **entity.settings.table_properties}
 
 
-def own_properties(prepared: Prepared) -> dict[str, str]:
+def own_properties(prepared: PreparedSlice) -> dict[str, str]:
     """Return the properties that say how the rows of a table were made."""
     properties = {
         STRATEGY_PROPERTY: prepared.shape.value,
@@ -63,6 +63,6 @@ def own_properties(prepared: Prepared) -> dict[str, str]:
     return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
 
 
-def key_text(prepared: Prepared) -> str:
+def key_text(prepared: PreparedSlice) -> str:
     """Return the business key as its property holds it: JSON of column to type, names in lower case."""
     return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
+from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import value_class
-from lakewright.transform.names import final_names, normal_name, refuse_clashes
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Prepared", "expressions_of", "prepare"]
+__all__ = ["PreparedSlice", "expressions_of", "prepare"]
 
 
 _PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean"))
@@ -30,7 +30,7 @@ _PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSlice:
     """A slice with the columns that its silver table gets; lazy.
 
     Attributes:
@@ -74,7 +74,7 @@ def prepare(
     at: datetime,
     strategy: Strategy,
     hashed: Collection[str] | None = None,
-) -> Prepared:
+) -> PreparedSlice:
     """Return the slice after all steps of the pipeline but the last, which is the strategies' own.
 
     Args:
@@ -90,17 +90,17 @@ def prepare(
         SchemaDriftError: Configured columns are missing, or names clash.
         TargetError: Spark refuses an expression.
     """
-    refuse_clashes(frame.columns, system.reserved)
+    check_names(frame.columns, system.reserved)
     brought = _typeless(frame)
     frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
-    refuse_clashes(frame.columns, system.reserved)
-    steps.require(frame.columns, [column.source for column in entity.columns])
+    check_names(frame.columns, system.reserved)
+    steps.check_columns(frame.columns, [column.source for column in entity.columns])
     frame = _with_supplied(frame, entity, system)
     source = frame.columns
     supplied = {name.lower() for name in system.suppliable}
     renames = {column.source: column.result for column in entity.columns}
     names = final_names([n for n in source if n.lower() not in supplied], renames, system.all)
-    has_own_key = steps.find(source, system.key) is not None
+    has_own_key = steps.find_name(source, system.key) is not None
     keys = (
         {}
         if has_own_key
@@ -121,7 +121,7 @@ def prepare(
     frame = steps.cast(frame, types)
     frame = steps.flag_deleted(steps.rename(frame, names), system)
     frame = steps.mark_seen(frame, system, at)
-    return Prepared(
+    return PreparedSlice(
         frame=frame,
         system=system,
         names=names,
@@ -160,8 +160,8 @@ def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataTy
 def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
     """The frame with columns that are declared to be the deleted flag or the primary key so named."""
     for column in entity.columns:
-        name = steps.find(system.suppliable, column.silver)
-        present = steps.find(frame.columns, column.source)
+        name = steps.find_name(system.suppliable, column.silver)
+        present = steps.find_name(frame.columns, column.source)
         if name is not None and present is not None:
             frame = frame.withColumnRenamed(present, name)
     return frame
@@ -182,7 +182,7 @@ def _sources(entity: Entity, names: tuple[str, ...]) -> list[str]:
 
 
 def _resolved(present: list[str], wanted: tuple[str, ...]) -> tuple[str, ...]:
-    found = (steps.find(present, name) for name in wanted)
+    found = (steps.find_name(present, name) for name in wanted)
     return tuple(name for name in found if name is not None)
 
 
@@ -194,7 +194,7 @@ def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str
     for column in columns:
         final = by_source.get(column.lower()) or finals.get(normal_name(column).lower())
         if final is None:
-            steps.require(names, [column])
+            steps.check_columns(names, [column])
         else:
             found[column] = final
     return found

@@ -17,7 +17,7 @@ from lakewright.spec.models.types import Chars, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.hash import hash_sql
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,16 +29,16 @@ __all__ = [
     "calculate",
     "cast",
     "expression_error",
-    "find",
+    "find_name",
     "flag_deleted",
     "hash_rows",
     "hashed_fields",
+    "incompatible_type_error",
     "inject",
     "instant_sql",
     "key_rows",
     "mark_seen",
     "name_file",
-    "no_way_error",
     "open_versions",
     "rename",
 ]
@@ -108,7 +108,7 @@ def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> Da
 
     Without a business key there is none.
     """
-    supplied = find(frame.columns, system.key)
+    supplied = find_name(frame.columns, system.key)
     if supplied is not None:
         return _with(
             frame.withColumnRenamed(supplied, system.key),
@@ -159,11 +159,11 @@ def _cast(frame: DataFrame, changes: Mapping[str, str], wanted: Mapping[str, Typ
                 _with(frame, {name: sql})
             except AnalysisException as error:
                 present = frame.schema[name].dataType.simpleString()
-                raise no_way_error(name, present, wanted[name.lower()].ddl) from error
+                raise incompatible_type_error(name, present, wanted[name.lower()].ddl) from error
         raise
 
 
-def no_way_error(column: str, source: str, target: str) -> SchemaDriftError:
+def incompatible_type_error(column: str, source: str, target: str) -> SchemaDriftError:
     """Return the error for a column whose type has no way into the one that it should have."""
     return SchemaDriftError(
         f"column {column!r}: {source} in the slice has no way into {target}",
@@ -186,7 +186,7 @@ def rename(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
     """Return the frame with a flag that is never null, as the slice brings it or else false (step 9)."""
-    supplied = find(frame.columns, system.deleted)
+    supplied = find_name(frame.columns, system.deleted)
     if supplied is None:
         return _with(frame, {system.deleted: "false"})
     kind = frame.schema[supplied].dataType
@@ -211,7 +211,7 @@ def instant_sql(at: datetime) -> str:
     return f"timestamp_micros({(at.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)})"
 
 
-def find(names: Iterable[str], wanted: str) -> str | None:
+def find_name(names: Iterable[str], wanted: str) -> str | None:
     """Return the spelling under which a name is there, or None; case doesn't matter."""
     return next((name for name in names if name.lower() == wanted.lower()), None)
 
@@ -220,7 +220,7 @@ def storable(kind: DataType) -> DataType:
     """Return the type as a table holds it: typeless becomes string, nested names lose some characters."""
     from pyspark.sql.types import ArrayType, MapType, NullType, StringType, StructField, StructType
 
-    from lakewright.transform.names import normal_name
+    from lakewright.transform.column_names import normal_name
 
     if isinstance(kind, NullType):
         return StringType()
@@ -300,7 +300,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def require(names: Iterable[str], wanted: Iterable[str]) -> None:
+def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
     """Return where every wanted column is there.
 
     Raises:

@@ -19,7 +19,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.adopting.columns import adopted_columns
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
 

@@ -17,7 +17,7 @@ from lakewright.slices.application import application_of
 from lakewright.spec.models.column import Column as DeclaredColumn
 from lakewright.spec.models.entity import Entity
 from lakewright.targets.context import Context
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.spec.models.fields import Field

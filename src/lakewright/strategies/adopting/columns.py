@@ -18,7 +18,7 @@ from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState

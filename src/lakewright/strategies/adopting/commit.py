@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["adopt"]
 
@@ -40,7 +40,7 @@ def adopt(
     lake: Lake,
     session: SparkSession,
     entity: Entity,
-    prepared: Prepared,
+    prepared: PreparedSlice,
     state: TableState,
     *,
     at: datetime,
@@ -110,7 +110,7 @@ def _replacing(
     return writer.replace
 
 
-def _properties(state: TableState, entity: Entity, prepared: Prepared) -> dict[str, str]:
+def _properties(state: TableState, entity: Entity, prepared: PreparedSlice) -> dict[str, str]:
     """The table's properties as they were, with those by which it tells what its rows are."""
     kept = {key: value for key, value in state.properties.items() if not key.startswith(_INTERNAL)}
     return {**kept, **silver_properties(entity, prepared)}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["Doubt", "counted", "doubts"]
 
@@ -91,7 +91,7 @@ def doubts(at: datetime, entity: Entity, *, is_historic: bool) -> Iterator[Doubt
         )
 
 
-def counted(rows: DataFrame, doubts: Iterator[Doubt], prepared: Prepared) -> dict[str, int]:
+def counted(rows: DataFrame, doubts: Iterator[Doubt], prepared: PreparedSlice) -> dict[str, int]:
     """Return the numbers of rows, of current and of deleted ones, where none is in doubt.
 
     Raises:
@@ -115,7 +115,7 @@ def counted(rows: DataFrame, doubts: Iterator[Doubt], prepared: Prepared) -> dic
     return {name: int(counts[name]) for name in ("rows", "current", "deleted")}
 
 
-def _unclear(rows: DataFrame, doubted: list[tuple[Doubt, int]], prepared: Prepared) -> MigrationError:
+def _unclear(rows: DataFrame, doubted: list[tuple[Doubt, int]], prepared: PreparedSlice) -> MigrationError:
     said = []
     for doubt, count in doubted:
         samples = rows.where(doubt.condition).selectExpr(*map(name_sql, prepared.key_columns)).limit(SAMPLES)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.adopting.columns import AdoptedColumns
-    from lakewright.transform.pipeline import Prepared
+    from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["Adopted", "adopt_rows"]
 
@@ -66,7 +66,13 @@ class Adopted:
 
 
 def adopt_rows(
-    table: DataFrame, prepared: Prepared, entity: Entity, columns: AdoptedColumns, *, zone: str, at: datetime
+    table: DataFrame,
+    prepared: PreparedSlice,
+    entity: Entity,
+    columns: AdoptedColumns,
+    *,
+    zone: str,
+    at: datetime,
 ) -> Adopted:
     """Return an adopted table's rows.
 
@@ -98,7 +104,7 @@ def adopt_rows(
 class _Rows:
     """The steps from a table's rows to those of its adoption; each is lazy."""
 
-    def __init__(self, prepared: Prepared, entity: Entity, columns: AdoptedColumns, zone: str) -> None:
+    def __init__(self, prepared: PreparedSlice, entity: Entity, columns: AdoptedColumns, zone: str) -> None:
         self.prepared = prepared
         self.system = prepared.system
         self.columns = columns

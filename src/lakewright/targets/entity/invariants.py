@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.transform.sql import name_sql
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

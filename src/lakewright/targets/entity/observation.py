@@ -13,7 +13,7 @@ from lakewright.slices.preview import preview_next_slice
 from lakewright.strategies.adopting.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.targets.entity.work import EntityWork
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState

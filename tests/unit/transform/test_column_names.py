@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import SchemaDriftError
-from lakewright.transform.names import final_names, refuse_clashes
+from lakewright.transform.column_names import check_names, final_names
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.transform.system import SystemColumns
+from lakewright.transform.system_columns import SystemColumns
 
 SYSTEM = SystemColumns("dlf_", "crm.people")
 
@@ -52,11 +52,11 @@ def test_names_that_clash_are_refused_with_both(
 @pytest.mark.parametrize("names", [["id", "dlf_sourcehash"], ["_change_type"], ["v", "V"]])
 def test_a_slice_may_not_bring_system_columns_or_doubles(names: list[str]) -> None:
     with pytest.raises(SchemaDriftError):
-        refuse_clashes(names, SYSTEM.reserved)
+        check_names(names, SYSTEM.reserved)
 
 
 def test_a_slice_may_bring_its_own_flag_and_key() -> None:
-    refuse_clashes(["id", "dlf_deleted", SYSTEM.key], SYSTEM.reserved)
+    check_names(["id", "dlf_deleted", SYSTEM.key], SYSTEM.reserved)
 
 
 def test_system_columns_carry_the_prefix_but_for_the_key() -> None:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from lakewright.errors import SchemaDriftError
 from lakewright.spec.models.column import normal_name
 
-__all__ = ["final_names", "normal_name", "refuse_clashes"]
+__all__ = ["check_names", "final_names", "normal_name"]
 
 
-def refuse_clashes(names: Iterable[str], reserved: Iterable[str]) -> None:
+def check_names(names: Iterable[str], reserved: Iterable[str]) -> None:
     """Return where a slice's names differ by more than case, and none is a system column's.
 
     Raises:

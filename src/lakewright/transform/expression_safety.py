@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["refuse_unsafe", "unsafe_part"]
+__all__ = ["check_expressions", "find_unsafe_part"]
 
 _REFUSED_FUNCTIONS = frozenset(
     (
@@ -44,14 +44,14 @@ _REFUSED_FUNCTIONS = frozenset(
 _REFUSED_NODES = ("Subquery", "Exists", "ListQuery", "TableValued", "PlanExpression")
 
 
-def refuse_unsafe(session: SparkSession, entity: Entity) -> None:
+def check_expressions(session: SparkSession, entity: Entity) -> None:
     """Return where all expressions of an entity only compute with columns.
 
     Raises:
         SpecError: One of them reaches for more, or can't be parsed; each is named with its column.
     """
     for column, expression in expressions_of(entity):
-        problem = unsafe_part(session, expression)
+        problem = find_unsafe_part(session, expression)
         if problem is not None:
             raise SpecError.of(
                 f"column {column!r} of entity {entity.name!r}: the expression {expression!r} {problem}",
@@ -59,7 +59,7 @@ def refuse_unsafe(session: SparkSession, entity: Entity) -> None:
             )
 
 
-def unsafe_part(session: SparkSession, expression: str) -> str | None:
+def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
     """Return what is wrong about an expression, or None; it is only parsed."""
     from pyspark.errors import PySparkException
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakewright.transform.names import normal_name
+from lakewright.transform.column_names import normal_name
 
 __all__ = ["SystemColumns"]
 
