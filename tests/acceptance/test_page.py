@@ -1,4 +1,4 @@
-"""The page of the documentation in a real browser: its own script runs, the project's texts don't."""
+"""The documentation page in a real browser, which runs only the page's own script."""
 
 from __future__ import annotations
 

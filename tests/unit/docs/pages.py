@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them."""
+"""The pages in docs/, with their code blocks, links and headings."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ HEADING = re.compile(r"^#+ (?P<text>.*)$", re.M)
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
-    """Yield the fenced texts of a page in a language."""
+    """Yield the fenced code blocks of a page in a language."""
     for found in FENCE.finditer(page.read_text()):
         if found["language"] == language:
             yield found["text"]
 
 
 def links(page: Path) -> Iterator[str]:
-    """Yield where the links of a page lead to, those to other sites left out."""
+    """Yield the targets of a page's links, except those to other sites."""
     for found in LINK.finditer(FENCE.sub("", page.read_text())):
         if "://" not in found["target"]:
             yield found["target"]
 
 
 def anchors(page: Path) -> frozenset[str]:
-    """Return what a link can name within a page, as GitHub makes it from headings."""
+    """Return the anchors of a page, as GitHub makes them from headings."""
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return frozenset(re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings)

@@ -1,4 +1,4 @@
-"""Links of the documentation lead somewhere."""
+"""The links in docs/ are valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the reference follow from the code and the examples."""
+"""The reference pages are generated from the code and the examples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_pages_are_up_to_date(name: str) -> None:
 
 
 def load(example: Path, folder: Path) -> Project:
-    """Return a project whose one module is an example."""
+    """Return a project with an example as its only module."""
     (folder / "project.yml").write_text("name: example\nmodules: example.yml\nlake: {root_folder: lake}\n")
     (folder / "example.yml").write_text(example.read_text())
     return load_project(folder, kinds=registry(), environ={})
@@ -51,7 +51,7 @@ def test_an_example_shows_its_kind(category: str, name: str, _: object) -> None:
 
 
 def phases_in(page: str) -> dict[str, set[Phase]]:
-    """Return the phases in which each kind of target does something, by the page's table."""
+    """Return the phases of each kind of target, by the page's table."""
     header, _, *rows = page[page.index("| kind | VALIDATE") :].partition("\n\n")[0].splitlines()
     phases = [Phase(cell.strip()) for cell in header.split("|")[2:-1]]
     found: dict[str, set[Phase]] = {}
@@ -82,7 +82,7 @@ def documented() -> Iterator[type[Model]]:
     yield from (model for _, _, model in KINDS_OF_ALL)
 
 
-def test_every_key_says_what_it_is_for() -> None:
+def test_every_key_has_a_description() -> None:
     bare = [
         f"{model.__name__}.{key.name}" for model in documented() for key in keys_of(model) if not key.meaning
     ]

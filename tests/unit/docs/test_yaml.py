@@ -1,4 +1,4 @@
-"""The YAML of each page is a project that loads."""
+"""The YAML blocks of each page in docs/ load as a project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROJECT = "name: page\nmodules: [model]\nlake: {root_folder: lake}\n"
 
 
 def write_project(folder: Path, texts: list[str]) -> None:
-    """Write the blocks of a page: the one with `modules` is the project's file, the others its modules."""
+    """Write the blocks of a page: the one with `modules` is the project file, the others are its modules."""
     for name in ("model", "jobs"):
         (folder / name).mkdir()
     (folder / "project.yml").write_text(PROJECT)

@@ -1,4 +1,4 @@
-"""A documentation with some of everything, for tests of its pages."""
+"""A document with every kind of content, for tests of the pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRANGE = Ref("relation", HOSTILE)
 
 
 def make_document(text: str = "plain") -> Document:
-    """Return a documentation in which every text that a project can give is `text`."""
+    """Return a document in which every text of the project contains `text`."""
     failed = CheckResult(
         kind="range",
         label=f"price is between 0 and 100 {text}",

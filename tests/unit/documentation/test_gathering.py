@@ -1,4 +1,4 @@
-"""What the documentation tells without Spark: neighbours, columns as declared, entities, endings, notes."""
+"""What is gathered without Spark: neighbours, declared columns, entities, endings and notes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def item(document: Document, category: str, name: str) -> Item:
     return found
 
 
-def test_items_know_what_they_are_made_of_and_who_reads_them(told: Document) -> None:
+def test_items_have_upstream_and_downstream_neighbours(told: Document) -> None:
     edges = {(str(a.name), str(b.name)) for a, b in told.edges() if a.category != b.category}
     assert edges == {
         ("raw", "raw"),
@@ -99,7 +99,7 @@ def test_items_know_what_they_are_made_of_and_who_reads_them(told: Document) -> 
     assert item(told, "target", "people").reads == (Ref("relation", "slices"),)
 
 
-def test_columns_are_told_as_declared(told: Document) -> None:
+def test_columns_are_shown_as_declared(told: Document) -> None:
     raw = item(told, "relation", "raw")
     assert [(c.name, c.type, c.nullable, c.marks) for c in raw.columns] == [
         ("id", "int", True, ()),
@@ -111,7 +111,7 @@ def test_columns_are_told_as_declared(told: Document) -> None:
     assert [check.status for check in prices.all_checks()] == [CheckStatus.NOT_RUN] * 2
 
 
-def test_an_entity_tells_strategy_keys_watermarks_and_slices(told: Document) -> None:
+def test_an_entity_shows_strategy_keys_watermarks_and_slices(told: Document) -> None:
     people = item(told, "entity", "people")
     facts = dict(people.facts)
     assert (people.kind, people.description) == ("merge", "Whom we sell to")
@@ -127,13 +127,13 @@ def test_an_entity_tells_strategy_keys_watermarks_and_slices(told: Document) -> 
     assert "first slice" in str(people.note)
 
 
-def test_what_needs_other_names_says_so_and_keeps_its_neighbours(told: Document) -> None:
+def test_an_item_with_unknown_names_has_a_note_and_its_neighbours(told: Document) -> None:
     later = item(told, "target", "later")
     assert "unknown name 'month'" in str(later.note)
     assert (later.reads, later.read_by) == ((Ref("mapping", "prices"),), (Ref("relation", "later"),))
 
 
-def test_how_targets_ended_in_the_last_run_is_told(tmp_path: Path) -> None:
+def test_targets_show_how_they_ended_in_the_last_run(tmp_path: Path) -> None:
     store = MemoryStore()
     journal = Journal(store)
     start = datetime(2022, 1, 1, tzinfo=UTC)
@@ -152,7 +152,7 @@ def test_how_targets_ended_in_the_last_run_is_told(tmp_path: Path) -> None:
     assert told.last_run.job == "daily"
 
 
-def test_a_target_writes_what_it_is_told_to(tmp_path: Path) -> None:
+def test_the_target_writes_what_its_generators_and_collectors_say(tmp_path: Path) -> None:
     context = make_context(make_workspace(tmp_path, SHOP))
     outcome = Target.named(context.workspace, "pages").execute(context, Phase.VERIFY)
     assert (outcome.status, outcome.metrics) == (Status.SUCCESS, {"checks": 0, "checks_failed": 0})
@@ -160,7 +160,7 @@ def test_a_target_writes_what_it_is_told_to(tmp_path: Path) -> None:
     assert {each["ref"]["category"] for each in document["items"]} == {"relation"}
 
 
-def test_settings_stand_beside_the_project_and_take_its_names(tmp_path: Path) -> None:
+def test_settings_can_use_names_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "documentation.yml").write_text(
         "collectors: {kind: tests}\n"
         "generators:\n- {location: '${project.basedir}/x', template: text, excludeMappings: 'tmp_.*'}\n"
@@ -182,7 +182,9 @@ def test_settings_stand_beside_the_project_and_take_its_names(tmp_path: Path) ->
         ("generators: {excludeTargets: '('}", "not a regular expression"),
     ],
 )
-def test_wrong_settings_are_found_when_the_project_is_loaded(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_settings_are_found_when_the_project_is_loaded(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "documentation.yml").write_text(text)
     with pytest.raises(SpecError) as caught:
         make_project(tmp_path, SHOP)
@@ -199,7 +201,9 @@ def test_wrong_settings_are_found_when_the_project_is_loaded(tmp_path: Path, tex
         ("text: x", "unknown key 'text'"),
     ],
 )
-def test_wrong_blocks_are_found_when_the_project_is_loaded(tmp_path: Path, block: str, message: str) -> None:
+def test_invalid_blocks_are_found_when_the_project_is_loaded(
+    tmp_path: Path, block: str, message: str
+) -> None:
     with pytest.raises(SpecError) as caught:
         make_project(
             tmp_path, f"mappings: {{m: {{kind: values, columns: {{x: string}}, documentation: {{{block}}}}}}}"

@@ -1,4 +1,4 @@
-"""Boxes of a drawing don't overlap, lines join them from left to right."""
+"""Boxes of the graph do not overlap, and lines go from left to right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def overlap(a: Box, b: Box) -> bool:
 
 @given(EDGES)
 @settings(max_examples=150, deadline=None)
-def test_any_graph_gets_places_within_the_drawing(edges: list[tuple[int, int]]) -> None:
+def test_boxes_of_any_graph_lie_within_the_drawing_without_overlap(edges: list[tuple[int, int]]) -> None:
     drawing = lay_out({node: 40.0 + node for node in range(13)}, edges)
 
     real = {(a, b) for a, b in edges if a != b}
@@ -42,7 +42,7 @@ def test_any_graph_gets_places_within_the_drawing(edges: list[tuple[int, int]]) 
 
 @given(EDGES)
 @settings(max_examples=100, deadline=None)
-def test_without_circles_lines_go_to_the_right(edges: list[tuple[int, int]]) -> None:
+def test_lines_of_an_acyclic_graph_go_to_the_right(edges: list[tuple[int, int]]) -> None:
     forward = {(min(a, b), max(a, b)) for a, b in edges if a != b}
     drawing = lay_out(dict.fromkeys(range(13), 50.0), forward)
     for (a, b), points in drawing.lines.items():
@@ -55,14 +55,14 @@ def test_a_chain_is_straight() -> None:
     assert len({round(box.y, 3) for box in drawing.boxes.values()}) == 1
 
 
-def test_a_crossing_that_can_be_avoided_is() -> None:
+def test_an_avoidable_crossing_is_avoided() -> None:
     drawing = lay_out(dict.fromkeys("abcd", 50.0), [("a", "d"), ("b", "c"), ("a", "c")])
     a, b, c, d = (drawing.boxes[node].y for node in "abcd")
     assert (a < b) == (d < c)
 
 
 @pytest.mark.parametrize("size", [0, 400])
-def test_large_graphs_take_no_time(size: int) -> None:
+def test_large_graphs_are_laid_out_quickly(size: int) -> None:
     edges = [(n, n + step) for n in range(size) for step in (1, 7, 31)]
     begin = time.perf_counter()
     lay_out(dict.fromkeys(range(size + 31), 60.0), edges)

@@ -1,4 +1,4 @@
-"""Pages tell what was found, and nothing of the project's means anything in their language."""
+"""The pages show the document, and escape every text of the project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakewright.documentation.pages.words import anchor
 
 
 class Page(HTMLParser):
-    """A page as a browser would take it apart."""
+    """A page as a browser parses it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -59,14 +59,14 @@ def page_of(text: str = "plain") -> Page:
     return Page(html_files(make_document(text))["index.html"])
 
 
-def test_a_page_is_well_formed_and_its_links_lead_to_places_on_it() -> None:
+def test_a_page_is_well_formed_and_its_links_lead_to_its_anchors() -> None:
     page = page_of()
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
     assert {link.removeprefix("#") for link in page.links} <= {*page.ids, "top"}
 
 
-def test_a_page_needs_nothing_from_elsewhere() -> None:
+def test_a_page_loads_nothing_from_elsewhere() -> None:
     for is_inline in (True, False):
         files = html_files(make_document(), is_inline=is_inline)
         text = "".join(files.values())
@@ -74,7 +74,7 @@ def test_a_page_needs_nothing_from_elsewhere() -> None:
         assert set(files) == ({"index.html"} if is_inline else {"index.html", "page.css"})
 
 
-def test_a_projects_texts_stay_texts_in_html() -> None:
+def test_texts_of_the_project_are_escaped_in_html() -> None:
     plain, page = page_of(), page_of(HOSTILE)
     assert page.open == []
     assert page.tags.count("script") == 1
@@ -91,7 +91,7 @@ def test_only_the_pages_own_script_may_run() -> None:
     assert re.search(r"default-src 'none'.*script-src 'sha256-[A-Za-z0-9+/=]{44}';", policy[1])
 
 
-def test_a_page_tells_what_failed_and_shows_rows_for_it() -> None:
+def test_a_page_shows_failed_checks_with_failing_rows() -> None:
     text = html_files(make_document())["index.html"]
     assert "price is between 0 and 100" in text
     assert "1,200 passed, 2 failed" in text
@@ -100,14 +100,14 @@ def test_a_page_tells_what_failed_and_shows_rows_for_it() -> None:
     assert text.index("Needs attention") < text.index("Lineage") < text.index('data-chapter="target"')
 
 
-def test_the_drawing_joins_what_is_made_of_each_other() -> None:
+def test_the_graph_has_a_line_for_each_edge() -> None:
     text = html_files(make_document())["index.html"]
     lines = re.findall(r'data-from="([^"]*)" data-to="([^"]*)"', text)
     joined = [(RAW, READ), (READ, CLEAN), (CLEAN, WRITE), (WRITE, PRICES)]
     assert sorted(lines) == sorted((anchor(a), anchor(b)) for a, b in joined)
 
 
-def test_markdown_keeps_texts_on_their_lines_and_tables_whole() -> None:
+def test_texts_of_the_project_are_escaped_in_markdown() -> None:
     text = markdown_files(make_document(HOSTILE))["documentation.md"]
     assert CANARY not in text.replace(f"-- {HOSTILE}", "")
     assert "](javascript:" not in text.replace(f"-- {HOSTILE}", "")
@@ -117,12 +117,12 @@ def test_markdown_keeps_texts_on_their_lines_and_tables_whole() -> None:
     assert "````sql" in text
 
 
-def test_markdown_leads_to_its_own_places() -> None:
+def test_links_in_markdown_lead_to_its_anchors() -> None:
     text = markdown_files(make_document())["documentation.md"]
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= set(re.findall(r'<a id="([^"]*)">', text))
 
 
-def test_json_holds_all_of_it() -> None:
+def test_json_holds_the_whole_document() -> None:
     document = json.loads(json_files(make_document(HOSTILE))["documentation.json"])
     prices = next(
         item for item in document["items"] if item["ref"] == {"category": "relation", "name": "prices"}
@@ -132,13 +132,13 @@ def test_json_holds_all_of_it() -> None:
     assert document["description"] == HOSTILE
 
 
-def test_what_is_left_out_is_passed_over() -> None:
+def test_neighbours_of_a_hidden_item_become_neighbours() -> None:
     shown = make_document().only(lambda ref: ref.category != "mapping")
     assert shown.edges() == ((RAW, WRITE), (WRITE, PRICES))
     assert [item.ref for item in shown.items if WRITE in item.reads] == [PRICES]
 
 
-def test_secrets_are_taken_out_of_every_text() -> None:
+def test_secrets_are_removed_from_every_text() -> None:
     document = make_document("hunter2").redacted(lambda text: text.replace("hunter2", "***"))
     for files in (html_files(document), markdown_files(document), json_files(document)):
         assert all("hunter2" not in text for text in files.values())
@@ -159,7 +159,7 @@ def test_a_page_escapes_every_value_but_its_own_style_and_script() -> None:
 
 
 @pytest.mark.parametrize("name", ["page.css", "page.js", "templates/page.html.j2", "templates/item.html.j2"])
-def test_what_the_page_is_made_with_comes_with_the_package(name: str) -> None:
+def test_templates_style_and_script_are_part_of_the_package(name: str) -> None:
     import lakewright.documentation.pages
 
     assert (Path(lakewright.documentation.pages.__file__).parent / name).stat().st_size > 1000

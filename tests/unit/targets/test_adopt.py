@@ -1,4 +1,4 @@
-"""What a plan says of a table that is to be adopted, without Spark.
+"""The plan of a table that an entity adopts, without Spark.
 
 `lifecycles-and-phases.md`, "Phases" (CREATE).
 """
@@ -60,9 +60,9 @@ def test_create_shows_what_adopting_changes(tmp_path: Path) -> None:
     ]
 
 
-def test_without_a_slice_adoption_waits(tmp_path: Path) -> None:
+def test_adoption_waits_for_the_first_slice(tmp_path: Path) -> None:
     assert changes(tmp_path, "true", slices=()) == []
 
 
-def test_without_its_declaration_a_table_is_not_adopted(tmp_path: Path) -> None:
+def test_a_table_is_adopted_only_if_the_entity_says_so(tmp_path: Path) -> None:
     assert changes(tmp_path, "false") == []

@@ -1,4 +1,4 @@
-"""Targets that only check: `lifecycles-and-phases.md`, "Execution Phases" (VALIDATE, VERIFY)."""
+"""Targets that check assertions: `lifecycles-and-phases.md`, "Execution Phases" (VALIDATE, VERIFY)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ targets:
 
 
 @pytest.mark.parametrize(("name", "phase"), [("before", Phase.VALIDATE), ("after", Phase.VERIFY)])
-def test_what_asserts_nothing_succeeds_in_its_one_phase(tmp_path: Path, name: str, phase: Phase) -> None:
+def test_a_target_without_assertions_succeeds(tmp_path: Path, name: str, phase: Phase) -> None:
     workspace = make_workspace(tmp_path, PROJECT)
     target = Target.named(workspace, name)
     assert target.phases() == {phase}

@@ -62,7 +62,9 @@ def context(workspace: Workspace) -> Context:
     return make_context(workspace)
 
 
-def test_an_entity_stands_between_its_slices_and_its_table(tmp_path: Path, workspace: Workspace) -> None:
+def test_an_entity_target_requires_slices_and_provides_the_silver_table(
+    tmp_path: Path, workspace: Workspace
+) -> None:
     orders = Target.named(workspace, "orders")
     for phase in Phase:
         required = [str(each) for each in orders.requires(workspace, phase)]
@@ -73,7 +75,7 @@ def test_an_entity_stands_between_its_slices_and_its_table(tmp_path: Path, works
         assert provided == ([f"file:{tmp_path}/lake/silver/orders"] if writes else []), phase
 
 
-def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context) -> None:
+def test_observing_finds_new_slices_without_recording_them(context: Context) -> None:
     found = Target.named(context.workspace, "orders").observe(context)
     assert found.pending == ("2022-9", "2022-10")
     assert (found.exists, found.filled, found.hold) == (Answer.NO, Answer.NO, None)
@@ -100,7 +102,7 @@ def test_slices_that_nobody_recorded_are_seen_and_not_recorded(context: Context)
         (Phase.DESTROY, Observation("x", exists=Answer.YES), Answer.YES, "exists"),
     ],
 )
-def test_slices_to_process_make_it_dirty(
+def test_an_entity_target_is_dirty_if_there_are_slices_to_process(
     context: Context, phase: Phase, found: Observation, verdict: Answer, reason: str
 ) -> None:
     dirtiness = Target.named(context.workspace, "orders").dirtiness(phase, found, context.defaults)
@@ -108,7 +110,7 @@ def test_slices_to_process_make_it_dirty(
     assert reason in dirtiness.reasons[0]
 
 
-def test_a_failed_slice_holds_back_what_comes_after_it(context: Context) -> None:
+def test_a_failed_slice_blocks_later_slices(context: Context) -> None:
     workspace = context.workspace
     entity = workspace.entity("orders")
     application = application_of("tests", entity)
@@ -148,7 +150,7 @@ def test_damaged_slices_fail_before_anything_is_built(tmp_path: Path, context: C
     assert orders.execute(later, Phase.BUILD).status is Status.BLOCKED
 
 
-def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> None:
+def test_a_build_fails_if_the_table_of_processed_slices_is_missing(context: Context) -> None:
     workspace = context.workspace
     entity = workspace.entity("orders")
     application = application_of("tests", entity)
@@ -174,7 +176,7 @@ def test_a_table_that_vanished_is_not_begun_anew_silently(context: Context) -> N
     assert orders.observe(context).pending == ("2022-9", "2022-10")
 
 
-def test_a_disabled_entity_is_left_alone(context: Context) -> None:
+def test_a_disabled_entity_is_skipped(context: Context) -> None:
     unused = Target.named(context.workspace, "unused")
     assert not unused.dirtiness(Phase.CREATE, unused.observe(context), context.defaults).is_to_run
     for phase in Phase:
@@ -183,7 +185,7 @@ def test_a_disabled_entity_is_left_alone(context: Context) -> None:
         assert outcome.reasons == ("entity 'unused' is disabled",)
 
 
-def test_slices_that_were_processed_elsewhere_are_held_until_the_manifest_follows(
+def test_slices_processed_under_another_path_are_held_until_the_manifest_is_updated(
     tmp_path: Path, context: Context
 ) -> None:
     workspace = context.workspace
@@ -221,7 +223,7 @@ def test_slices_that_were_processed_elsewhere_are_held_until_the_manifest_follow
 
 
 def lay_table(folder: Path, properties: dict[str, str]) -> None:
-    """Write a table of no rows, with its properties."""
+    """Write an empty table with properties."""
     field = {"type": "long", "nullable": True, "metadata": {}}
     fields = [{"name": name, **field} for name in ("id", "ident")]
     schema = {"type": "struct", "fields": fields}
@@ -275,7 +277,7 @@ def lay_table(folder: Path, properties: dict[str, str]) -> None:
         ),
     ],
 )
-def test_a_plan_refuses_a_table_that_the_entity_can_not_go_on_with(
+def test_a_plan_rejects_a_table_that_the_entity_cannot_write(
     tmp_path: Path, context: Context, properties: dict[str, str], told: str | None
 ) -> None:
     lay_table(tmp_path / "lake/silver/orders", properties)
@@ -289,7 +291,7 @@ def test_a_plan_refuses_a_table_that_the_entity_can_not_go_on_with(
     assert found.hold.error.remedy
 
 
-def test_a_stale_lock_that_a_build_meets_is_told_and_one_of_a_living_holder_is_not(context: Context) -> None:
+def test_a_build_reports_stale_locks_and_no_others(context: Context) -> None:
     workspace = context.workspace
     orders, entity = Target.named(workspace, "orders"), workspace.entity("orders")
     bronze = entity.places(workspace.lake.settings).bronze

@@ -1,4 +1,4 @@
-"""By which labels targets are chosen.
+"""The labels that select targets.
 
 `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets).
 """

@@ -28,11 +28,11 @@ PARTITION = {"year": "2022", "name": "a b"}
         Resource.table("gold.Sales", PARTITION),
     ],
 )
-def test_a_lease_names_what_it_is_on(resource: Resource) -> None:
+def test_a_lease_key_names_its_resource(resource: Resource) -> None:
     assert leased_resource(lease_key(resource)) == resource
 
 
-def test_keys_of_items_are_no_resources() -> None:
+def test_lease_keys_of_items_are_not_resources() -> None:
     assert leased_resource("file:///lake/bronze/x/2022.parquet") is None
 
 
@@ -48,7 +48,7 @@ WHOLE = frozenset({Resource.table("t")})
         (Resource.file("/t"), True),
     ],
 )
-def test_another_run_may_not_write_any_part_of_it_meanwhile(
+def test_another_run_cannot_lease_a_part_of_a_leased_resource(
     tmp_path: Path, other: Resource, is_free: bool
 ) -> None:
     store, workspace = MemoryStore(), make_workspace(tmp_path, "")
@@ -66,7 +66,7 @@ def test_another_run_may_not_write_any_part_of_it_meanwhile(
 
 
 class Cancelling(Lake):
-    """Notes which jobs are cancelled."""
+    """Records which jobs are cancelled."""
 
     def __init__(self, like: Lake) -> None:
         super().__init__(like.settings, like.session)
@@ -76,7 +76,7 @@ class Cancelling(Lake):
         self.cancelled.append(tag)
 
 
-def test_once_a_lease_is_lost_jobs_are_cancelled_and_nothing_is_put_where_readers_see_it(
+def test_a_lost_lease_cancels_jobs_and_prevents_commits(
     tmp_path: Path,
 ) -> None:
     store, workspace = MemoryStore(), make_workspace(tmp_path, "")
@@ -105,7 +105,7 @@ def take_over(store: MemoryStore) -> None:
     store.write(Write(puts=(Put(LEASE, lease.key, {**lease.value, "token": "another's"}, lease.version),)))
 
 
-def test_a_lease_is_given_back_after_a_failure(tmp_path: Path) -> None:
+def test_a_lease_is_released_after_a_failure(tmp_path: Path) -> None:
     store, workspace = MemoryStore(), make_workspace(tmp_path, "")
     with pytest.raises(ValueError, match="broken"), hold_leases(make_context(workspace, store=store), WHOLE):
         raise ValueError("broken")

@@ -68,7 +68,7 @@ BRONZE, GOLD = "file:/bronze/2022-01-01", "file:/gold"
         ("append", Phase.BUILD, [BRONZE], [GOLD]),
     ],
 )
-def test_what_a_target_touches_follows_from_its_mapping_and_relation(
+def test_resources_follow_from_the_mapping_and_the_relation(
     workspace: Workspace, target: str, phase: Phase, requires: list[str], provides: list[str]
 ) -> None:
     found = Target.named(workspace, target)
@@ -76,13 +76,13 @@ def test_what_a_target_touches_follows_from_its_mapping_and_relation(
     assert names(workspace, found.provides(workspace, phase)) == provides
 
 
-def test_without_a_mapping_there_is_nothing_to_build(workspace: Workspace) -> None:
+def test_a_target_without_a_mapping_has_no_build_phase(workspace: Workspace) -> None:
     alone, build = (Target.named(workspace, name) for name in ("alone", "build"))
     assert alone.phases() == {Phase.CREATE, Phase.VERIFY, Phase.DESTROY}
     assert build.phases() == frozenset(Phase) - {Phase.VALIDATE}
 
 
-def test_what_can_only_be_read_is_no_output(workspace: Workspace) -> None:
+def test_a_read_only_relation_is_rejected_as_output(workspace: Workspace) -> None:
     with pytest.raises(SpecError, match="kind 'values' cannot be written"):
         Target.named(workspace, "unwritable").provides(workspace, Phase.BUILD)
 
@@ -114,7 +114,7 @@ UNSURE = Observation("x", exists=Answer.YES)
         ("build", Phase.DESTROY, MISSING, "", Answer.NO),
     ],
 )
-def test_dirtiness_follows_policy_and_observation(
+def test_dirtiness_follows_from_policy_and_observation(
     workspace: Workspace, *, target: str, phase: Phase, found: Observation, default: str, verdict: Answer
 ) -> None:
     key, _, value = default.partition("=")
@@ -124,7 +124,7 @@ def test_dirtiness_follows_policy_and_observation(
     assert dirtiness.reasons
 
 
-def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None:
+def test_changes_that_never_tolerates_are_named_and_clean(workspace: Workspace) -> None:
     left = Observation("x", exists=Answer.YES, changes=(Tolerated("add column b int"),))
     dirtiness = Target.named(workspace, "build").dirtiness(Phase.CREATE, left, TargetDefaults())
     assert dirtiness.verdict is Answer.NO
@@ -133,7 +133,7 @@ def test_what_never_is_migrated_is_named_and_clean(workspace: Workspace) -> None
     assert Target.named(workspace, "build").dirtiness(Phase.CREATE, missing, TargetDefaults()).is_to_run
 
 
-def test_a_wrong_default_names_its_key() -> None:
+def test_an_invalid_default_names_its_key() -> None:
     with pytest.raises(SpecError, match=r"lakewright\.default\.target\.buildPolicy: no build policy 'never'"):
         TargetDefaults.of({"lakewright.default.target.buildPolicy": "never"})
 
@@ -144,9 +144,7 @@ def test_observing_needs_no_spark(workspace: Workspace) -> None:
     assert found.subject.endswith("/gold[month=2022-01-01]")
 
 
-def test_a_change_of_inputs_or_definition_shows_in_the_fingerprint(
-    tmp_path: Path, workspace: Workspace
-) -> None:
+def test_the_fingerprint_changes_with_inputs_and_definition(tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing/2022-01-01").write_text("id\n1\n")
 
@@ -168,7 +166,7 @@ def test_a_change_of_inputs_or_definition_shows_in_the_fingerprint(
     assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
 
 
-def test_each_instance_has_what_it_was_built_from(tmp_path: Path, workspace: Workspace) -> None:
+def test_each_instance_has_a_fingerprint_of_its_own(tmp_path: Path, workspace: Workspace) -> None:
     store = MemoryStore()
     january = make_context(workspace, store=store)
     february = make_context(make_workspace(tmp_path, PROJECT, month="2022-02-01"), store=store)
