@@ -19,7 +19,6 @@ __all__ = [
     "shard",
     "sort_key",
     "sort_key_prefix",
-    "whole_key",
 ]
 
 SHARDS = 8
@@ -42,14 +41,15 @@ def shard(item_id: str) -> int:
     return hashlib.sha256(item_id.encode()).digest()[0] % SHARDS
 
 
-def whole_key(text: str) -> str:
-    """Return a text if it fits a key, otherwise its beginning with a digest."""
-    return text if len(text.encode()) <= LONGEST else f"{_cut(text, LONGEST)}\x01{_digest(text)}"
-
-
 def sort_key(text: str) -> str:
-    """Return the sort key of a text, which is never empty and differs for different texts."""
-    return f"={whole_key(_escaped(text))}"
+    """Return the sort key of a text, which is never empty and differs for different texts.
+
+    A text that is too long for a key is cut, and a digest of it is added.
+    """
+    escaped = _escaped(text)
+    if len(escaped.encode()) <= LONGEST:
+        return f"={escaped}"
+    return f"={_cut(escaped, LONGEST)}\x01{_digest(escaped)}"
 
 
 def record_sort_key(item_id: str, sequence: int | None = None) -> str:

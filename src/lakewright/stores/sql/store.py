@@ -66,7 +66,8 @@ class SqlStore(Store):
                 tables.load_items(connection, ids[:BATCH]), tables.load_documents(connection, storable_keys)
             )
 
-        seen = self._read_current(first_page)
+        # Only items can be out of date after an edit by hand; documents alone need no check for that.
+        seen = self._read_current(first_page) if ids else self._database.read(first_page)
         items = dict(seen.items)
         for start in range(BATCH, len(ids), BATCH):
             items |= self._read_current(partial(tables.load_items, item_ids=ids[start : start + BATCH]))
