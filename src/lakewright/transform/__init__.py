@@ -1,1 +1,1 @@
-"""Lazy DataFrame → DataFrame steps of the common pipeline: keys, hashes, casts, names."""
+"""Lazy DataFrame → DataFrame steps of the common pipeline: column names, keys, hashes and casts."""

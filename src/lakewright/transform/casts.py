@@ -1,6 +1,6 @@
-"""Casts that fail instead of losing anything, and say which column and which value.
+"""Casts that fail instead of losing information, with an error that names the column and the value.
 
-The error is raised by the very job that needs the value, so no job of its own looks for bad ones.
+The Spark job that uses the value raises the error, so no extra job has to look for bad values.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); strictness is
 Lakewright's own.
@@ -29,7 +29,7 @@ _RAISED = re.compile(
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
 _OTHER_COLUMN = (
-    "Correct the slice, give the column a `newname` to make it another one, or load the table anew with "
+    "Correct the slice, give the column a `newname` to load it as a new column, or reload the table with "
     "--strategy full --allow-data-loss; nothing was written."
 )
 
@@ -40,16 +40,16 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact: bool = False) -> str:
-    """Return the SQL of a value in another type; a value that doesn't fit fails the query, null stays null.
+    """Return SQL that casts a value; a value that doesn't fit fails the query, and null stays null.
 
-    A number with a fraction never becomes a whole one silently, nor does a decimal lose digits of a text.
+    A number with a fraction never becomes an integer silently, and a text never loses digits as a decimal.
 
     Args:
         value: SQL of the value.
         source: Its type.
-        target: The wanted type in Spark's SQL.
+        target: The type to cast to, in Spark's SQL.
         column: The column's name, for the error.
-        is_exact: Whether rounding fails too; so it is where the type is the table's.
+        is_exact: Whether rounding fails too, as it does for the type of a table's column.
     """
     kind = source.typeName().partition("(")[0]
     if source.simpleString() == target:
@@ -67,13 +67,13 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
 
 
 def limited_sql(value: str, length: int, *, column: str) -> str:
-    """Return the SQL of a text that may have at most `length` characters; a longer one fails the query."""
+    """Return SQL of a text of at most `length` characters; a longer one fails the query."""
     raised = _raise(value, column, f"varchar({length})")
     return f"if(coalesce(char_length({value}), 0) <= {length}, {value}, {raised})"
 
 
 def micros_sql(value: str, *, column: str, is_utc: bool) -> str:
-    """Return the SQL of nanoseconds since 1970 as a time in microseconds; a finer one fails the query."""
+    """Return SQL that converts nanoseconds since 1970 to microseconds; a finer time fails the query."""
     time = f"timestamp_micros({value} div 1000)"
     kept = time if is_utc else f"cast({time} as timestamp_ntz)"
     return (
@@ -82,7 +82,7 @@ def micros_sql(value: str, *, column: str, is_utc: bool) -> str:
 
 
 def cast_error(text: str) -> SchemaDriftError | None:
-    """Return the error that a failed query's text tells of, if a value didn't fit its column's type."""
+    """Return the error for a failed query, found in its message, if a value didn't fit its column's type."""
     found = _RAISED.search(text)
     if found is None:
         return None
@@ -107,7 +107,7 @@ def _is_whole(target: str) -> bool:
 
 
 def _has_no_more_digits(value: str, cast: str, precision: int, scale: int) -> str:
-    """SQL of whether a text is a number with no digit but zeros after those that a decimal has."""
+    """Return SQL of whether a text has only zeros beyond the digits that the decimal can hold."""
     widest = f"decimal(38,{38 - precision + scale})"
     return (
         f"if({value} rlike '[eE]', try_cast({value} as {widest}) = {cast}, "

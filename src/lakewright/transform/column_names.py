@@ -1,4 +1,4 @@
-"""Column names as a table can hold them, and names that clash.
+"""Column names that a table can hold, and checks for names that clash.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Normalize column names).
 """
@@ -14,10 +14,10 @@ __all__ = ["check_names", "final_names", "normal_name"]
 
 
 def check_names(names: Iterable[str], reserved: Iterable[str]) -> None:
-    """Return where a slice's names differ by more than case, and none is a system column's.
+    """Raise `SchemaDriftError` if names of a slice's columns clash with each other or with system columns.
 
     Raises:
-        SchemaDriftError: Two of them are one name to Spark, or one takes a system column's.
+        SchemaDriftError: Two names differ only in case, or one is the name of a system column.
     """
     taken = {name.lower(): name for name in reserved}
     seen: dict[str, str] = {}
@@ -25,25 +25,25 @@ def check_names(names: Iterable[str], reserved: Iterable[str]) -> None:
         key = name.lower()
         if key in taken:
             raise SchemaDriftError(
-                f"the slice's column {name!r} takes the name of the system column {taken[key]!r}",
+                f"the slice's column {name!r} has the name of the system column {taken[key]!r}",
                 remedy="Give it another name in the source, or a `systemfield_prefix` that no source uses.",
                 details={"columns": [name, taken[key]]},
             )
         if key in seen:
-            raise _same(seen[key], name, name)
+            raise _clash(seen[key], name, name)
         seen[key] = name
 
 
 def final_names(names: Iterable[str], renames: Mapping[str, str], reserved: Iterable[str]) -> dict[str, str]:
-    """Return for each column its name in silver, renamed and without characters that a table can't hold.
+    """Return the name of each column in silver: renamed, and without characters that a table can't hold.
 
     Args:
         names: Columns of the slice, in any case.
-        renames: Old to new names; case of the old ones doesn't matter.
-        reserved: Names that no column of the slice may come to have.
+        renames: Old to new names; the case of the old ones is ignored.
+        reserved: Names that no column of the slice may get.
 
     Raises:
-        SchemaDriftError: Nothing is left of a name, or two columns come to have the same.
+        SchemaDriftError: A name has no valid character, or two columns would get the same name.
 
     Example:
         >>> final_names(["net price", "id"], {"ID": "key"}, [])
@@ -63,13 +63,13 @@ def final_names(names: Iterable[str], renames: Mapping[str, str], reserved: Iter
                 details={"columns": [name]},
             )
         if key in owners or key in taken:
-            raise _same(owners.get(key) or f"system column {taken[key]}", name, found)
+            raise _clash(owners.get(key) or f"system column {taken[key]}", name, found)
         owners[key] = name
         final[name] = found
     return final
 
 
-def _same(first: str, second: str, result: str) -> SchemaDriftError:
+def _clash(first: str, second: str, result: str) -> SchemaDriftError:
     return SchemaDriftError(
         f"the columns {first!r} and {second!r} would both be {result!r} in the silver table",
         remedy="Give one of them a `newname`, or rename it with a transformation.",

@@ -1,6 +1,6 @@
-"""Expressions that users declare may compute with a row's columns, and reach nothing else.
+"""A check that declared expressions only compute with a row's columns, and reach nothing else.
 
-Spark's functions include some that call any Java method or tell files' names, and a subquery reads any file.
+Some of Spark's functions call any Java method or reveal names of files, and a subquery can read any file.
 
 Source: Lakewright's own; Spark SQL's functions `reflect` and `java_method`.
 """
@@ -45,22 +45,22 @@ _REFUSED_NODES = ("Subquery", "Exists", "ListQuery", "TableValued", "PlanExpress
 
 
 def check_expressions(session: SparkSession, entity: Entity) -> None:
-    """Return where all expressions of an entity only compute with columns.
+    """Raise `SpecError` unless all expressions of an entity only compute with columns.
 
     Raises:
-        SpecError: One of them reaches for more, or can't be parsed; each is named with its column.
+        SpecError: An expression does more, or can't be parsed; the message names it and its column.
     """
     for column, expression in expressions_of(entity):
         problem = find_unsafe_part(session, expression)
         if problem is not None:
             raise SpecError.of(
                 f"column {column!r} of entity {entity.name!r}: the expression {expression!r} {problem}",
-                remedy="Expressions compute with a row's columns and Spark's functions of values.",
+                remedy="Use only the row's columns, and functions of Spark that compute values.",
             )
 
 
 def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
-    """Return what is wrong about an expression, or None; it is only parsed."""
+    """Return what is wrong with an expression, or None; it is parsed, not run."""
     from pyspark.errors import PySparkException
 
     parser: Any = session._jsparkSession.sessionState().sqlParser()
@@ -70,12 +70,12 @@ def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
         return f"can't be parsed: {str(error).strip().partition(chr(10))[0]}"
     for name, node in _nodes(tree):
         if any(part in name for part in _REFUSED_NODES):
-            return "holds a subquery"
+            return "contains a subquery"
         if name == "UnresolvedFunction":
             parts = node.nameParts()
             function = str(parts.last()).lower()
             if parts.size() > 1 or function in _REFUSED_FUNCTIONS:
-                return f"calls {function}, which isn't offered"
+                return f"calls {function}, which is not allowed"
     return None
 
 

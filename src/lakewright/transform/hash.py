@@ -1,24 +1,25 @@
-"""Hashes of rows and keys: one canonical text of the columns that have a value, through SHA-256.
+"""Hashes of rows and keys: the SHA-256 of one canonical text of the columns that aren't null.
 
-Equal values have equal texts whatever their column's position, integer width or decimal scale, and whatever
-the session's time zone or the JVM; different values, also nulls and values in other columns, have different
-texts, because each part tells its own end. A part is a number, then a mark: a small letter for the type, and
-the column's name up to a semicolon. The number of
+Equal values have equal texts, whatever their column's position, integer width or decimal scale, the session's
+time zone or the JVM. Different values, nulls and values in other columns have different texts, because the
+end of each part can be told from the part itself. A part is a number, then a mark: a lower-case letter for
+the type, and the column's name up to a semicolon. The number of
 
-- a string or binary is its length in bytes; after the mark comes the text, in hex that of bytes,
-- a whole number or decimal is its plain digits, without zeros at the end of a fraction,
-- a float or double stands for its bits one to one (`xxhash64` of eight bytes is a bijection), with one zero
-  and one NaN,
+- a string or binary is its length in bytes; the text, or the bytes in hex, follow the mark,
+- an integer or decimal is its plain digits, without trailing zeros in a fraction,
+- a float or double maps its bits one to one (`xxhash64` of eight bytes is a bijection), with a single zero
+  and a single NaN,
 - a boolean is 0 or 1, a date or timestamp the days or microseconds since 1970 (UTC),
-- an array, map or struct is left out; after the mark come, in brackets, its elements, its entries in order,
-  or its fields like columns. Elements have marks without a name, and a tilde stands for null.
+- an array, map or struct is empty; its elements, its sorted entries, or its fields in the form of columns
+  follow the mark in brackets. Elements have marks without a name, and a tilde stands for null.
 
-All numbers but the plain digits are hexadecimal: capital letters, 64 bits in two's complement.
+All numbers except the plain digits are hexadecimal: capital letters, 64 bits in two's complement.
 
-All parts of a row are joined by one function: a text made for each of its columns would take longer than the
-hash. The casts of decimals need a session in ANSI mode: only there Spark writes small ones without an
-exponent. A variant's mark is followed by the SHA-256 of its JSON; that of any other type by the type's name,
-and by the value as text up to a semicolon.
+A variant's mark is followed by the SHA-256 of its JSON. The mark of any other type is followed by the type's
+name, and by the value as text up to a semicolon.
+
+One function joins all parts of a row: building a text for each column would take longer than the hash. The
+casts of decimals need a session in ANSI mode: only there does Spark write small ones without an exponent.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Compute source hash, Generate primary key).
 """
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["HASH_VERSION", "hash_of", "hash_sql", "value_class"]
 
 HASH_VERSION = "2"
-"""Version of the canonical text, kept as a property of each silver table."""
+"""Version of the canonical text, stored as a property of each silver table."""
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
 
@@ -44,22 +45,22 @@ _NULL = "~"
 
 
 def hash_sql(fields: Iterable[StructField]) -> str:
-    """Return the SQL of the hash of these columns: 64 hex digits, never null.
+    """Return SQL of the hash of these columns: 64 hex digits, never null.
 
     Args:
-        fields: Columns by name and type, in any order; case of names doesn't count.
+        fields: Columns by name and type, in any order; the case of names is ignored.
     """
     return hash_of((field, name_sql(field.name)) for field in fields)
 
 
 def hash_of(values: Iterable[tuple[StructField, str]]) -> str:
-    """Return the SQL of the hash of these values, each with the name and type that it counts under."""
+    """Return SQL of the hash of these values, each with the name and type that it is hashed with."""
     ordered = sorted(values, key=lambda each: each[0].name.lower())
     return f"sha2({_joined(_of_fields(ordered, 0))}, 256)"
 
 
 def value_class(kind: DataType) -> str:
-    """Return what types have in common whose equal values have equal hashes.
+    """Return the class of a type: equal values of types of one class have equal hashes.
 
     Example:
         >>> from pyspark.sql.types import DecimalType, IntegerType
@@ -80,12 +81,12 @@ def _kind(kind: DataType) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """The text of these parts, of which each may be null."""
+    """Return SQL of the text of these parts, each of which may be null."""
     return "concat_ws(''" + "".join(f", {part}" for part in parts) + ")"
 
 
 def _of_fields(values: Iterable[tuple[StructField, str]], depth: int) -> list[str]:
-    """The parts of columns or fields, which are null where the value is."""
+    """Return the parts of columns or fields; they are null if the value is null."""
     return [
         part
         for field, value in values
@@ -98,7 +99,7 @@ def _escaped(name: str) -> str:
 
 
 def _parts(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    """The parts of a value's text, in order; `depth` counts the lambdas around it."""
+    """Return the parts of a value's text, in order; `depth` is the number of lambdas around it."""
     builder = _PARTS.get(_kind(kind))
     if builder is not None:
         return builder(value, kind, depth, name)
@@ -111,13 +112,13 @@ def _unless_null(value: str, text: str) -> str:
 
 
 def _element(value: str, kind: DataType, depth: int) -> str:
-    """The text of an array's or a map's element."""
+    """Return SQL of the text of an array's or a map's element."""
     return f"if({value} is null, '{_NULL}', {_joined(_parts(value, kind, depth, ''))})"
 
 
 def _of_string(value: str, kind: DataType, depth: int, name: str) -> list[str]:
     del depth
-    # Texts of several collations can't be joined.
+    # Spark can't concatenate texts of different collations.
     text = value if kind.simpleString() == "string" else f"cast({value} as string)"
     return [f"hex(octet_length({value}))", _unless_null(value, f"s{name}"), text]
 

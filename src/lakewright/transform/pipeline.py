@@ -1,4 +1,4 @@
-"""The common pipeline: a slice as it was read becomes the rows of its silver table.
+"""The common pipeline: turns a slice as it was read into rows of its silver table.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline".
 """
@@ -26,28 +26,28 @@ __all__ = ["PreparedSlice", "expressions_of", "prepare"]
 
 
 _PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean"))
-"""Types, as Spark writes them, whose values are equal where their hashes are: no text with a collation."""
+"""Types, as Spark writes them, whose values are equal if their hashes are; texts with a collation aren't."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSlice:
-    """A slice with the columns that its silver table gets; lazy.
+    """A slice with the columns of its silver table, as a lazy frame.
 
     Attributes:
-        frame: The rows, system columns included.
+        frame: The rows, including system columns.
         system: Names of the system columns.
-        names: Column of the source to its name in silver.
-        keys: Columns of the business key to what their values' hashes depend on; names of the source.
-        key_columns: The same columns by their names in silver; none where the slice brings its primary key.
-        watermarks: Column of a watermark, as declared, to its name in silver.
-        identity: Columns in silver that are equal where the primary key is, and only there, for comparing.
-        partitions: Names in silver of the partition columns.
+        names: Name of each column in the source to its name in silver.
+        keys: Columns of the business key, by their names in the source, to the classes of their types.
+        key_columns: The same columns by their names in silver; none if the slice has its own primary key.
+        watermarks: Columns of watermarks, as declared, to their names in silver.
+        identity: Columns in silver that are equal exactly if the primary keys are equal, for comparing rows.
+        partitions: Names of the partition columns in silver.
         has_key: Whether rows have a primary key.
-        shape: The strategy whose rows these are.
+        shape: The strategy whose columns the rows have.
         typeless: Columns in silver that hold only nulls and have no type (texts, in the frame), and whether
-            the slice brought them without anything in the entity asking for them.
-        hashed: Columns of the source whose values the source hash is made of.
-        key_fields: The same of the primary key.
+            the slice has them although nothing in the entity asks for them.
+        hashed: Columns of the source that the source hash is computed from.
+        key_fields: Columns of the source that the primary key is computed from.
     """
 
     frame: DataFrame
@@ -75,20 +75,21 @@ def prepare(
     strategy: Strategy,
     hashed: Collection[str] | None = None,
 ) -> PreparedSlice:
-    """Return the slice after all steps of the pipeline but the last, which is the strategies' own.
+    """Return the slice after all steps of the pipeline except the last, which the strategies do.
 
     Args:
         frame: The slice as it was read.
         entity: The entity.
         system: Names of its system columns.
-        slice_name: For the column with the source's name.
+        slice_name: The value of the column with the slice's name.
         at: The processing time.
-        strategy: By which it is processed; rows of Historic, and of Full for a historic entity, are versions.
-        hashed: Names in silver of the only columns that count as a change; None for all.
+        strategy: The strategy that processes it; rows of Historic, and of Full for a historic entity, are
+            versions.
+        hashed: Names in silver of the only columns whose changes count; None for all columns.
 
     Raises:
-        SchemaDriftError: Configured columns are missing, or names clash.
-        TargetError: Spark refuses an expression.
+        SchemaDriftError: Declared columns are missing, or names clash.
+        TargetError: Spark rejects an expression.
     """
     check_names(frame.columns, system.reserved)
     brought = _typeless(frame)
@@ -139,18 +140,18 @@ def prepare(
 
 
 def _typeless(frame: DataFrame) -> set[str]:
-    """Names, in lower case, of columns that hold only nulls and have no type."""
+    """Return the names, in lower case, of columns that hold only nulls and have no type."""
     return {field.name.lower() for field in frame.schema.fields if field.dataType.typeName() == "void"}
 
 
 def _asked_for(entity: Entity) -> set[str]:
-    """Names, in lower case, of columns that the entity declares, by the source's name or theirs in silver."""
+    """Return the names, in lower case, of declared columns: those in the source and those in silver."""
     declared = (name for column in entity.columns for name in (column.source, column.silver))
     return {name.lower() for name in (*declared, *(mark.column_name for mark in entity.watermarks))}
 
 
 def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataType]) -> tuple[str, ...]:
-    """The key's own columns where they have the values that the primary key is made of; else that one."""
+    """Return the key's columns if the primary key is made of their values, otherwise the primary key."""
     is_plain = all(
         kind == frame.schema[name].dataType and kind.simpleString() in _PLAIN for name, kind in keys.items()
     )
@@ -158,7 +159,7 @@ def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataTy
 
 
 def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
-    """The frame with columns that are declared to be the deleted flag or the primary key so named."""
+    """Rename the columns that are declared to be the deleted flag or the primary key."""
     for column in entity.columns:
         name = steps.find_name(system.suppliable, column.silver)
         present = steps.find_name(frame.columns, column.source)
@@ -168,7 +169,7 @@ def _with_supplied(frame: DataFrame, entity: Entity, system: SystemColumns) -> D
 
 
 def _unknown(names: Mapping[str, str], hashed: Collection[str] | None) -> list[str]:
-    """Columns of the source that the table doesn't have."""
+    """Return the columns of the source that aren't among the hashed ones."""
     if hashed is None:
         return []
     known = {name.lower() for name in hashed}
@@ -176,7 +177,7 @@ def _unknown(names: Mapping[str, str], hashed: Collection[str] | None) -> list[s
 
 
 def _sources(entity: Entity, names: tuple[str, ...]) -> list[str]:
-    """Both names of columns that are given by their old or new one."""
+    """Return the given names, and the names in the source of those that are new names."""
     renamed = {column.result.lower(): column.source for column in entity.columns}
     return [*names, *(renamed[name.lower()] for name in names if name.lower() in renamed)]
 
@@ -187,7 +188,7 @@ def _resolved(present: list[str], wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Names in silver of columns given by their name in the source or their new one."""
+    """Return the names in silver of columns given by their names in the source or their new ones."""
     by_source = {source.lower(): final for source, final in names.items()}
     finals = {final.lower(): final for final in names.values()}
     found = {}
@@ -201,7 +202,7 @@ def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str
 
 
 def expressions_of(entity: Entity) -> tuple[tuple[str, str], ...]:
-    """Return the column and the text of every expression that makes a column, in order."""
+    """Return the column and the text of every expression that computes a column, in order."""
     injected = [
         (step.column, step.expression) for step in entity.transformations if step.column and step.expression
     ]

@@ -1,4 +1,4 @@
-"""Names and texts inside Spark SQL, quoted so that whatever they hold stays data."""
+"""Names and texts quoted for Spark SQL, so that nothing in them is read as SQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["name_sql", "text_sql"]
 
 
 def name_sql(*parts: str) -> str:
-    """Return a column's name, or the path to a field, as SQL.
+    """Return the name of a column, or the path of a field, quoted for SQL.
 
     Example:
         >>> name_sql("s", "net `price`")

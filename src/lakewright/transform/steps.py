@@ -1,9 +1,9 @@
 """The steps of the common pipeline, each a lazy `DataFrame → DataFrame`.
 
-They run in a session in ANSI mode with UTC as its time zone, where an expression that can't be computed fails
+They run in a session in ANSI mode with the time zone UTC, where an expression that can't be computed fails
 the query.
 
-Source: `processing-strategies.md`, "Common Processing Pipeline", whose order and numbers they keep.
+Source: `processing-strategies.md`, "Common Processing Pipeline", whose numbers of steps are given here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
     """Return the frame after the entity's transformations (step 1).
 
     Raises:
-        TargetError: Spark can't make sense of one; the message has it, with its column.
+        TargetError: Spark rejects an expression; the message contains it and its column.
     """
     for injection in injections:
         if injection.column is not None and injection.expression is not None:
@@ -61,10 +61,10 @@ def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
 
 
 def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
-    """Return the frame with the calculated columns, later ones of which may use earlier ones (step 2).
+    """Return the frame with the calculated columns; each may use those before it (step 2).
 
     Raises:
-        TargetError: Spark can't make sense of an expression; the message has it, with its column.
+        TargetError: Spark rejects an expression; the message contains it and its column.
     """
     for column in columns:
         if column.expression is not None:
@@ -73,9 +73,9 @@ def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
 
 
 def hash_rows(frame: DataFrame, system: SystemColumns, excluded: Iterable[str]) -> DataFrame:
-    """Return the frame with the hash of its columns, those left out that `excluded` names (step 3).
+    """Return the frame with the hash of its columns, except those in `excluded` (step 3).
 
-    System columns that the slice brings don't count either.
+    System columns that the slice has itself are excluded too.
     """
     return _with(frame, {system.hash: hash_sql(hashed_fields(frame, system, excluded))})
 
@@ -83,13 +83,13 @@ def hash_rows(frame: DataFrame, system: SystemColumns, excluded: Iterable[str]) 
 def hashed_fields(
     frame: DataFrame, system: SystemColumns, excluded: Iterable[str]
 ) -> tuple[StructField, ...]:
-    """Return the columns that count in the hash of a frame's rows."""
+    """Return the columns that the source hash of a frame's rows is computed from."""
     left_out = {name.lower() for name in (*excluded, *system.suppliable)}
     return tuple(field for field in frame.schema.fields if field.name.lower() not in left_out)
 
 
 def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
-    """Return the frame with each row as a version that is current from `at` on (step 4, Historic)."""
+    """Return the frame with each row as a version that is valid from `at` on (step 4, Historic)."""
     columns = {
         system.valid_from: instant_sql(at),
         system.valid_to: "cast(null as timestamp)",
@@ -104,9 +104,9 @@ def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataF
 
 
 def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> DataFrame:
-    """Return the frame with the hash of its business key; the slice's own primary key stays (step 6).
+    """Return the frame with the primary key, the hash of the business key (step 6).
 
-    Without a business key there is none.
+    A slice's own primary key is kept. Without a business key no primary key is added.
     """
     supplied = find_name(frame.columns, system.key)
     if supplied is not None:
@@ -121,13 +121,13 @@ def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> Da
 
 
 def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:
-    """Return the frame with columns in their declared types (step 7); a value that doesn't fit fails it.
+    """Return the frame with columns in their declared types (step 7); a value that doesn't fit is an error.
 
-    A column without any type (all null) becomes a string.
+    A column without a type (all null) becomes a string.
 
     Args:
         frame: The frame.
-        types: Column, in any case, to its type; others keep theirs.
+        types: Types of columns by name, in any case; other columns keep theirs.
     """
     wanted = {name.lower(): kind for name, kind in types.items()}
     changes = {}
@@ -164,9 +164,9 @@ def _cast(frame: DataFrame, changes: Mapping[str, str], wanted: Mapping[str, Typ
 
 
 def incompatible_type_error(column: str, source: str, target: str) -> SchemaDriftError:
-    """Return the error for a column whose type has no way into the one that it should have."""
+    """Return the error for a column whose type can't be cast to the wanted one."""
     return SchemaDriftError(
-        f"column {column!r}: {source} in the slice has no way into {target}",
+        f"column {column!r}: {source} in the slice can't be cast to {target}",
         remedy="Correct the slice, or convert the column with an expression in the entity.",
         details={"column": column, "slice": source, "table": target},
     )
@@ -177,7 +177,7 @@ def rename(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
     Args:
         frame: The frame.
-        names: Exact present name to new name; columns that aren't in it keep theirs.
+        names: Present names, in exact case, to new ones; other columns keep theirs.
     """
     if all(old == new for old, new in names.items()):
         return frame
@@ -185,7 +185,7 @@ def rename(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 
 def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
-    """Return the frame with a flag that is never null, as the slice brings it or else false (step 9)."""
+    """Return the frame with the deleted flag: the slice's own, otherwise false; never null (step 9)."""
     supplied = find_name(frame.columns, system.deleted)
     if supplied is None:
         return _with(frame, {system.deleted: "false"})
@@ -197,7 +197,7 @@ def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
 
 
 def mark_seen(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
-    """Return the frame with the processing time as the instant at which its records were seen (step 10)."""
+    """Return the frame with the processing time as the instant when records were last seen (step 10)."""
     return _with(frame, {system.last_seen: instant_sql(at)})
 
 
@@ -212,12 +212,12 @@ def instant_sql(at: datetime) -> str:
 
 
 def find_name(names: Iterable[str], wanted: str) -> str | None:
-    """Return the spelling under which a name is there, or None; case doesn't matter."""
+    """Return a name as it is spelled among these, or None; case is ignored."""
     return next((name for name in names if name.lower() == wanted.lower()), None)
 
 
 def storable(kind: DataType) -> DataType:
-    """Return the type as a table holds it: typeless becomes string, nested names lose some characters."""
+    """Return the type that a table can hold: no type becomes string, nested names lose invalid characters."""
     from pyspark.sql.types import ArrayType, MapType, NullType, StringType, StructField, StructType
 
     from lakewright.transform.column_names import normal_name
@@ -235,7 +235,7 @@ def storable(kind: DataType) -> DataType:
 
 
 def storable_sql(kind: DataType) -> str:
-    """Return the type as a table can hold it, in Spark's SQL, nested names quoted."""
+    """Return the type that a table can hold in Spark's SQL, with nested names quoted."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     found = storable(kind)
@@ -253,7 +253,7 @@ def storable_sql(kind: DataType) -> str:
 
 
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
-    """Return the error for an expression that Spark refused or could not compute."""
+    """Return the error for an expression that Spark rejects or can't compute."""
     return TargetError(
         f"column {column!r}: the expression {expression!r} can't be computed: {_first_line(error)}",
         remedy="Correct the expression in the entity, or the slice.",
@@ -301,10 +301,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
-    """Return where every wanted column is there.
+    """Raise `SchemaDriftError` unless every wanted column is present.
 
     Raises:
-        SchemaDriftError: Some are missing; the message names all of them.
+        SchemaDriftError: Columns are missing; the message names all of them.
     """
     present = {name.lower() for name in names}
     missing = [name for name in wanted if name.lower() not in present]
@@ -312,6 +312,6 @@ def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
         columns = "column" if len(missing) == 1 else "columns"
         raise SchemaDriftError(
             f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}",
-            remedy="Correct the slice, or take the column out of the entity's `columns`.",
+            remedy="Correct the slice, or remove the column from the entity's `columns`.",
             details={"columns": missing},
         )

@@ -1,4 +1,4 @@
-"""The names of the columns that processing adds to a slice.
+"""The system columns: those that processing adds to a slice.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" and "System Columns".
 """
@@ -14,11 +14,11 @@ __all__ = ["SystemColumns"]
 
 @dataclass(frozen=True, slots=True)
 class SystemColumns:
-    """System columns of one entity.
+    """Names of the system columns of one entity.
 
     Attributes:
-        prefix: Of all of them but the primary key.
-        destination: The silver table's name, which the primary key's column carries.
+        prefix: Prefix of all of them except the primary key.
+        destination: Name of the silver table, which is part of the primary key's name.
     """
 
     prefix: str
@@ -31,22 +31,22 @@ class SystemColumns:
 
     @property
     def valid_from(self) -> str:
-        """Instant from which a version holds."""
+        """Instant from which a version is valid."""
         return f"{self.prefix}ValidFrom"
 
     @property
     def valid_to(self) -> str:
-        """Instant from which it doesn't hold any more; null while it is current."""
+        """Instant from which a version is no longer valid; null for the current version."""
         return f"{self.prefix}ValidTo"
 
     @property
     def is_current(self) -> str:
-        """Whether a version is the current one."""
+        """Whether a version is the current one of its record."""
         return f"{self.prefix}IsCurrent"
 
     @property
     def filename(self) -> str:
-        """The slice's name."""
+        """Name of the slice that a row comes from."""
         return f"{self.prefix}source_filename"
 
     @property
@@ -56,32 +56,32 @@ class SystemColumns:
 
     @property
     def deleted(self) -> str:
-        """Soft delete; never null."""
+        """Flag of a soft delete; never null."""
         return f"{self.prefix}deleted"
 
     @property
     def last_seen(self) -> str:
-        """When the record was last in a processed slice."""
+        """Instant at which a slice with the record was last processed."""
         return f"{self.prefix}lastSeen"
 
     @property
     def temporal(self) -> tuple[str, str, str]:
-        """The columns that only Historic has."""
+        """The columns that only the strategy `historic` adds."""
         return (self.valid_from, self.valid_to, self.is_current)
 
     @property
     def reserved(self) -> tuple[str, ...]:
-        """Names that a slice may not bring."""
+        """Names that no column of a slice may have."""
         return (self.hash, *self.temporal, self.filename, self.last_seen, *_DELTA_NAMES)
 
     @property
     def suppliable(self) -> tuple[str, str]:
-        """Names that a slice may bring, whose values then count."""
+        """Names that columns of a slice may have; their values are then used."""
         return (self.key, self.deleted)
 
     @property
     def all(self) -> frozenset[str]:
-        """All of them, in lower case."""
+        """All names, in lower case."""
         return frozenset(name.lower() for name in (*self.reserved, *self.suppliable))
 
 
