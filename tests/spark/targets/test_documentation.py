@@ -1,4 +1,4 @@
-"""The documentation: checks tried in few passes and counted rightly, columns traced, pages written."""
+"""The documentation with Spark: checks run in few passes, columns are traced, pages are written."""
 
 from __future__ import annotations
 
