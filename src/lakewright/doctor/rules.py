@@ -35,13 +35,21 @@ class Rule:
 
     Attributes:
         name: Stable name.
-        words: What is wrong with the rows that meet the condition; follows their number.
+        singular: Subject and verb of the sentence on one row that meets the condition.
+        plural: The same on several rows.
+        rest: The rest of that sentence.
         condition: SQL over the columns of `ExaminedTable.annotated`.
     """
 
     name: str
-    words: str
+    singular: str
+    plural: str
+    rest: str
     condition: str
+
+    def words(self, count: int) -> str:
+        """Return what is wrong with a number of rows, to follow that number."""
+        return f"{self.singular if count == 1 else self.plural} {self.rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,39 +135,80 @@ class ExaminedTable:
         system = self.system
         key, hash_, deleted = (name_sql(n) for n in (system.key, system.hash, system.deleted))
         common = [
-            Rule("key_missing", "rows have no primary key", f"{key} is null"),
+            Rule("key_missing", "row has", "rows have", "no primary key", f"{key} is null"),
             Rule(
                 "key_wrong",
-                "rows have a primary key that differs from that of their values",
+                "row has",
+                "rows have",
+                "a primary key that differs from that of the values",
                 f"{key} <> {OWN_KEY}",
             ),
-            Rule("hash_missing", "rows have no source hash", f"not coalesce(length({hash_}) = 64, false)"),
-            Rule("deleted_missing", "rows have no deleted flag", f"{deleted} is null"),
+            Rule(
+                "hash_missing",
+                "row has",
+                "rows have",
+                "no source hash",
+                f"not coalesce(length({hash_}) = 64, false)",
+            ),
+            Rule("deleted_missing", "row has", "rows have", "no deleted flag", f"{deleted} is null"),
         ]
         if not self.is_historic:
-            return [Rule("key_twice", "rows share their key", f"{SAME} > 1 and {key} is not null"), *common]
+            return [
+                Rule(
+                    "key_twice",
+                    "row shares",
+                    "rows share",
+                    "a key with others",
+                    f"{SAME} > 1 and {key} is not null",
+                ),
+                *common,
+            ]
         start, end, current = (name_sql(n) for n in system.temporal)
         return [
             Rule(
                 "current_twice",
-                "versions are current although a later one has the same key",
+                "version is",
+                "versions are",
+                "current although a later one has the same key",
                 f"{end} is null and {NEXT} is not null",
             ),
             Rule(
                 "begins_twice",
-                "versions begin when the next one of their key begins",
+                "version begins",
+                "versions begin",
+                "when the next one of the same key begins",
                 f"{NEXT} = {start}",
             ),
-            Rule("overlap", "versions begin before the one before them ends", f"{FORMER} > {start}"),
-            Rule("backward", "versions end before they begin", f"{end} < {start}"),
+            Rule(
+                "overlap",
+                "version begins",
+                "versions begin",
+                "before the previous one ends",
+                f"{FORMER} > {start}",
+            ),
+            Rule("backward", "version ends", "versions end", "before beginning", f"{end} < {start}"),
             Rule(
                 "gap",
-                "versions end before the next one begins, without a delete",
+                "version ends",
+                "versions end",
+                "before the next one begins, without a delete",
                 f"{end} < {NEXT} and {end} >= {start} and not coalesce({deleted}, false)",
             ),
-            Rule("mark_wrong", "versions have a wrong current flag", f"not {current} <=> ({end} is null)"),
-            Rule("deleted_current", "versions are current and deleted", f"{end} is null and {deleted}"),
-            Rule("start_missing", "versions have no beginning", f"{start} is null"),
+            Rule(
+                "mark_wrong",
+                "version has",
+                "versions have",
+                "a wrong current flag",
+                f"not {current} <=> ({end} is null)",
+            ),
+            Rule(
+                "deleted_current",
+                "version is",
+                "versions are",
+                "current and deleted",
+                f"{end} is null and {deleted}",
+            ),
+            Rule("start_missing", "version has", "versions have", "no beginning", f"{start} is null"),
             *common,
         ]
 
@@ -194,7 +243,7 @@ def find_violations(table: ExaminedTable, rules: Sequence[Rule] | None = None) -
     row = found.first()
     values: dict[str, Any] = {} if row is None else row.asDict()
     return tuple(
-        Finding(rule.name, rule.words, values[rule.name], _samples(columns, values, rule))
+        Finding(rule.name, rule.words(values[rule.name]), values[rule.name], _samples(columns, values, rule))
         for rule in asked
         if values.get(rule.name)
     )

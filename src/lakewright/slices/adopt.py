@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lakewright.lake.commit import Token, strict_session
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
-from lakewright.strategies.adopting.commit import adopt
+from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
 

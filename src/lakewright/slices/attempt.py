@@ -38,8 +38,8 @@ from lakewright.slices.recover_from_log import metrics_content, summary_from_com
 from lakewright.slices.result import SliceResult
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adopting.columns import is_adoptable
-from lakewright.strategies.adopting.commit import adopt
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full

@@ -13,7 +13,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.delete_inference import lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, prepare_load

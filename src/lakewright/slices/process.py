@@ -31,7 +31,7 @@ from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
-from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

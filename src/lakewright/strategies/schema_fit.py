@@ -16,7 +16,7 @@ from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
-from lakewright.strategies.adopting.columns import adopted_columns, is_adoptable
+from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import own_properties

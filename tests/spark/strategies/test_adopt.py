@@ -18,7 +18,7 @@ from lakewright.doctor.rules import ExaminedTable, find_violations
 from lakewright.errors import MigrationError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity
-from lakewright.strategies.adopting.columns import adopted_columns
+from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.transform.system_columns import SystemColumns
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
@@ -203,13 +203,16 @@ def test_a_table_of_datalake_foundation_is_gone_on_from(lake: SmallLake) -> None
 UNCLEAR = [
     (
         "(1, 'a', {1}, null), (1, 'b', {2}, null)",
-        "1 versions are current beside another one of their key (id=1)",
+        "1 version is current although a later one has the same key (id=1)",
     ),
-    ("(1, 'a', {0}, {3}), (1, 'b', {1}, null)", "1 versions overlap the one before (id=1)"),
-    ("(1, 'a', {3}, {2})", "1 versions end before they begin (id=1)"),
-    ("(1, 'a', null, null)", "1 versions have no beginning (id=1)"),
-    ("(1, 'a', {1}, timestamp'9999-12-31')", "name it as `sentinel` in `adopt`"),
-    ("(1, 'a', {1}, {2}), (1, 'b', {1}, null)", "1 versions begin when another one of their key does (id=1)"),
+    ("(1, 'a', {0}, {3}), (1, 'b', {1}, null)", "1 version overlaps the one before (id=1)"),
+    ("(1, 'a', {3}, {2})", "1 version ends before beginning (id=1)"),
+    ("(1, 'a', null, null)", "1 version has no beginning (id=1)"),
+    ("(1, 'a', {1}, timestamp'9999-12-31')", "declare it as `sentinel` in `adopt`"),
+    (
+        "(1, 'a', {1}, {2}), (1, 'b', {1}, null)",
+        "1 version begins when another one of the same key begins (id=1)",
+    ),
 ]
 
 
@@ -269,7 +272,7 @@ def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) ->
 
 
 def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakewright.strategies.adopting import commit
+    from lakewright.strategies.adoption import commit
 
     things = entity("historic", settings={"adopt": {"valid_from": "start"}})
     make(lake, things, "(1, 'Rome', timestamp'2023-01-01')", "id", "city", "start")

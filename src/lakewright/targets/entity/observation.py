@@ -10,7 +10,7 @@ from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, find_pending, held_error
 from lakewright.slices.preview import preview_next_slice
-from lakewright.strategies.adopting.columns import adopted_columns
+from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns

@@ -12,7 +12,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.strategies.adopting.columns import is_adoptable
+from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases, table_resource
 

@@ -1,10 +1,11 @@
-"""Adopting a table: what something else made becomes an entity's silver table, in one commit.
+"""Columns of an adopted table: which are kept, renamed, replaced, dropped or added.
 
-Its rows are written anew once, with the columns that the strategy works with: the primary key and the hash
-of every row can't be had without looking at it. What a table's version was before stays readable.
+Adoption rewrites all rows once, because each gets a primary key and a hash. The table's earlier versions stay
+readable.
 
-Source: `processing-strategies.md`, "Behavior" of Merge and Historic (an existing table is gone on from);
-how it comes to be one is Lakewright's own.
+Source: `processing-strategies.md`, "Behavior" of Merge and Historic (an existing table is continued);
+    adoption
+is Lakewright's own.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ __all__ = ["AdoptedColumns", "adopted_columns", "is_adoptable"]
 
 
 _PARTITIONED = (
-    "Say in `adopt: columns` which of the table's columns are the declared ones; or declare those by which "
-    "the table is partitioned, or write it with the declared ones first."
+    "Map the declared columns to the table's in `adopt: columns`; or declare those by which the table is "
+    "partitioned, or rewrite the table with the declared ones first."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedColumns:
-    """What becomes of a table's columns.
+    """What adoption does to a table's columns.
 
     Attributes:
-        roles: What a column is (`valid_from`, …) to its name in the table.
+        roles: Role of a column (`valid_from`, …) to its name in the table.
         kept: Name in the table to the name in silver.
-        replaced: System columns of the table whose values are made anew.
-        dropped: Columns that go.
-        added: System columns that come.
+        replaced: System columns of the table whose values are computed again.
+        dropped: Columns that are dropped.
+        added: System columns that are added.
     """
 
     roles: Mapping[str, str]
@@ -53,29 +54,29 @@ class AdoptedColumns:
     added: tuple[str, ...]
 
     def changes(self, system: SystemColumns, rows: int | None) -> Iterator[str]:
-        """Yield what adopting does, for a plan."""
+        """Yield a text for each change that adoption makes, for a plan."""
         renamed = {name: _role_name(system, role) for role, name in self.roles.items()}
         renamed |= {old: new for old, new in self.kept.items() if old != new}
         count = "" if rows is None else f" of at most {rows:,} rows"
         yield f"adopt the table{count}: each row gets its key and hash, all in one commit"
         yield from (f"rename column {old} to {new}" for old, new in renamed.items() if old != new)
         yield from (f"add column {name}" for name in self.added)
-        yield from (f"make column {name} anew" for name in self.replaced)
+        yield from (f"replace column {name}" for name in self.replaced)
         yield from (f"drop column {name}" for name in self.dropped)
 
 
 def is_adoptable(entity: Entity, state: TableState) -> bool:
-    """Return whether a table that something else made is there, and the entity says how to go on from it."""
+    """Return whether the entity declares an adoption, and the table was made by another tool."""
     is_ours = STRATEGY_PROPERTY in state.properties
     return entity.settings.adopt is not None and state.exists and not is_ours
 
 
 def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) -> AdoptedColumns:
-    """Return what becomes of a table's columns.
+    """Return what adoption does to a table's columns.
 
     Raises:
-        MigrationError: A column that the entity names isn't there, or a partition column would go, or the
-            entity declares other ones.
+        MigrationError: A column that the entity names does not exist, or a partition column would be dropped,
+            or the entity declares other partition columns.
     """
     adoption = _adoption(entity)
     is_historic = entity.strategy is Strategy.HISTORIC
@@ -95,8 +96,8 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     made = {name.lower() for name in _made(system, is_historic=is_historic)}
     replaced = tuple(name for name in others if name.lower() in made)
     kept = {name: normal_name(given.get(name, name)) for name in others if name not in replaced}
-    _refuse_clashes(kept, system)
-    _refuse_lost_partitions(state, kept)
+    _check_names(kept, system)
+    _check_partitions_kept(state, kept)
     partitions = [kept[name] for name in state.partition_columns]
     check_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
     there = {name.lower() for name in (*replaced, *(_role_name(system, role) for role in roles))}
@@ -107,12 +108,12 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
 def _adoption(entity: Entity) -> Adoption:
     adoption = entity.settings.adopt
     if adoption is None:
-        raise RuntimeError("the entity says nothing of adopting a table")
+        raise RuntimeError("the entity declares no adoption")
     return adoption
 
 
 def _made(system: SystemColumns, *, is_historic: bool) -> tuple[str, ...]:
-    """System columns of an adopted table, in their order; the filename stays where there is one."""
+    """Return the system columns that adoption computes, in order; an existing file name is kept."""
     times = system.temporal if is_historic else ()
     return (system.hash, *times, system.key, system.deleted, system.last_seen)
 
@@ -127,7 +128,7 @@ def _exact(state: TableState, name: str) -> str:
     return name if found is None else found.name
 
 
-def _refuse_clashes(kept: Mapping[str, str], system: SystemColumns) -> None:
+def _check_names(kept: Mapping[str, str], system: SystemColumns) -> None:
     seen: dict[str, str] = {}
     taken = {name for name in system.all if name != system.filename.lower()}
     for old, new in kept.items():
@@ -135,18 +136,18 @@ def _refuse_clashes(kept: Mapping[str, str], system: SystemColumns) -> None:
             other = seen.get(new.lower(), "a system column")
             raise MigrationError(
                 f"the table's column {old!r} would be {new!r}, as {other!r} is already",
-                remedy="Name it in `adopt`: by its role, in `columns` with another name, or in `drop`.",
+                remedy="List it in `adopt`: by its role, in `columns` with another name, or in `drop`.",
                 details={"columns": [old, other]},
             )
         seen[new.lower()] = old
 
 
-def _refuse_lost_partitions(state: TableState, kept: Mapping[str, str]) -> None:
+def _check_partitions_kept(state: TableState, kept: Mapping[str, str]) -> None:
     lost = [name for name in state.partition_columns if name not in kept]
     if lost:
         raise MigrationError(
-            f"the table is partitioned by {', '.join(lost)}, which adopting would take out of it",
-            remedy="Write the table without these partitions first, or keep the columns.",
+            f"the table is partitioned by {', '.join(lost)}, which adoption would drop",
+            remedy="Rewrite the table without these partitions first, or keep the columns.",
             details={"columns": lost},
         )
 

@@ -1,6 +1,6 @@
-"""The rows of an adopted table: its columns as the strategies know them, checked before anything is written.
+"""Rows of an adopted table: their keys, hashes, flags and intervals, checked before anything is written.
 
-Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; what is refused is Lakewright's own.
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; the checks are Lakewright's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adopting.doubts import (
+from lakewright.strategies.adoption.row_checks import (
     CURRENT,
     DELETED,
     END,
@@ -26,8 +26,8 @@ from lakewright.strategies.adopting.doubts import (
     SAME,
     SEEN,
     UNREAD,
-    counted,
-    doubts,
+    check_rows,
+    row_checks,
 )
 from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sql import name_sql, text_sql
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
-    from lakewright.strategies.adopting.columns import AdoptedColumns
+    from lakewright.strategies.adoption.columns import AdoptedColumns
     from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["Adopted", "adopt_rows"]
@@ -47,18 +47,18 @@ _SLICE_KEY, _SLICE_ROW, _OWN_KEY, _OWN_ROW, _SLICE_PK, _SLICE_HASH = (
     f"_lakewright_{name}"
     for name in ("slice_key", "slice_row", "own_key", "own_row", "slice_pk", "slice_hash")
 )
-"""Columns of the rows beside the slice."""
+"""Columns of the rows while they are compared with the slice."""
 
 _TRUE, _FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The rows that an adopted table gets.
+    """The rows of the table after its adoption.
 
     Attributes:
-        rows: With the table's columns by their names in silver, and the system columns.
-        counts: For the record: `rows`, `current`, `deleted` and, where deletes were rows, `folded`.
+        rows: The rows with the table's columns by their silver names, and the system columns.
+        counts: Numbers of `rows`, `current` and `deleted` ones, for the record.
     """
 
     rows: DataFrame
@@ -74,35 +74,35 @@ def adopt_rows(
     zone: str,
     at: datetime,
 ) -> Adopted:
-    """Return an adopted table's rows.
+    """Return the rows of a table after its adoption, after checking them.
 
-    The first slice says how rows are hashed: by which columns of the source, of which types. A row whose
-    values are those of a record of the slice has that record's hash, so that it counts as unchanged.
+    The next slice determines how rows are hashed: which columns of the source, with which types. A row with
+    the values of a record of the slice gets that record's hash, so that it counts as unchanged.
 
     Args:
-        table: As it is.
-        prepared: The slice that is processed next.
+        table: The table's present rows.
+        prepared: The next slice.
         entity: The entity.
-        columns: What becomes of the table's columns.
-        zone: In which times without offset are.
-        at: The instant up to which versions may reach.
+        columns: What adoption does to the table's columns.
+        zone: Time zone of times without an offset.
+        at: The latest instant at which versions may begin or end.
 
     Raises:
-        MigrationError: What the rows say isn't clear: keys that are there twice, intervals that overlap or go
-            backwards, times or marks that can't be read.
+        MigrationError: The meaning of rows is not clear: keys that occur more than once, intervals that
+            overlap or go backwards, times or flags that cannot be read.
     """
     rows = _Rows(prepared, entity, columns, zone)
     found = rows.keyed(table)
     is_historic = entity.strategy is Strategy.HISTORIC
     found = rows.timed(found) if is_historic else rows.flagged(found)
-    counts = counted(found, doubts(at, entity, is_historic=is_historic), prepared)
+    counts = check_rows(found, row_checks(at, entity, is_historic=is_historic), prepared)
     if is_historic and rows.adoption.are_deletes_rows:
         found = found.where(f"not coalesce({FLAG}, false)")
     return Adopted(rows.finished(found, is_historic=is_historic), counts)
 
 
 class _Rows:
-    """The steps from a table's rows to those of its adoption; each is lazy."""
+    """The steps from the present rows of a table to its adopted rows; each is lazy."""
 
     def __init__(self, prepared: PreparedSlice, entity: Entity, columns: AdoptedColumns, zone: str) -> None:
         self.prepared = prepared
@@ -112,11 +112,11 @@ class _Rows:
         self._kinds: dict[str, str] = {}
         adoption = entity.settings.adopt
         if adoption is None:
-            raise RuntimeError("the entity says nothing of adopting a table")
+            raise RuntimeError("the entity declares no adoption")
         self.adoption: Adoption = adoption
 
     def keyed(self, table: DataFrame) -> DataFrame:
-        """The rows with primary key and hash, under the names of silver, roles still as they are."""
+        """Return the rows with primary key and hash, under silver names; columns with roles are unchanged."""
         self._kinds = {
             role: table.schema[name].dataType.typeName() for role, name in self.columns.roles.items()
         }
@@ -132,19 +132,19 @@ class _Rows:
     def _require_keys(self, types: Mapping[str, StructField]) -> None:
         if not self.prepared.key_columns:
             raise MigrationError(
-                f"the slice brings the primary key {self.system.key} itself; a table can't be adopted for it",
+                f"the slice contains the primary key {self.system.key}; no table can be adopted for it",
                 remedy="Declare the business key's columns instead.",
             )
         missing = [name for name in self.prepared.key_columns if name.lower() not in types]
         if missing:
             raise MigrationError(
                 f"the table to adopt lacks the business key's columns {', '.join(missing)}",
-                remedy="Say in `adopt: columns` which of its columns they are.",
+                remedy="Map them to the table's columns in `adopt: columns`.",
                 details={"missing": missing},
             )
 
     def _has_slices_types(self, types: Mapping[str, StructField]) -> bool:
-        """Whether values are hashed from the table just as from the source."""
+        """Return whether values of the table have the same hashes as values of the source."""
         fields = [*self.prepared.hashed, *self.prepared.key_fields]
         found = [(field, types.get(self._silver(field.name).lower())) for field in fields]
         return all(own is None or _is_same(field.dataType, own.dataType) for field, own in found)
@@ -153,19 +153,19 @@ class _Rows:
         return self.prepared.names.get(source, source)
 
     def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
-        """The hash of a table's row, its values turned back into the source's types."""
-        return hash_of(_counted(types, fields, self._silver))
+        """Return SQL of the hash of a table's row, with its values cast to the source's types."""
+        return hash_of(_hashables(types, fields, self._silver))
 
     def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
-        """The rows, with key and hash of the slice's record where the values in silver are the same."""
+        """Return the rows with key and hash of the slice's record if the silver values are equal."""
         from pyspark.sql import functions
 
         silver = self.prepared.frame.schema
         counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
         keys = [silver[name] for name in self.prepared.key_columns]
         own_key, own_row, theirs_key, theirs_row = (
-            hash_of(_counted(types, keys)),
-            hash_of(_counted(types, counted)),
+            hash_of(_hashables(types, keys)),
+            hash_of(_hashables(types, counted)),
             hash_of((f, name_sql(f.name)) for f in keys),
             hash_of((f, name_sql(f.name)) for f in counted),
         )
@@ -187,13 +187,13 @@ class _Rows:
         return _with(joined, found)
 
     def flagged(self, rows: DataFrame) -> DataFrame:
-        """Rows of Merge: the deleted flag and when they were last seen."""
+        """Return rows of Merge with the deleted flag and the time when they were last seen."""
         made = {DELETED: self._flag("deleted", "false"), SEEN: self._instant("last_seen")}
         made[SAME] = f"count(1) over (partition by {KEY})"
         return _with(rows, {**made, UNREAD: self._unread()})
 
     def timed(self, rows: DataFrame) -> DataFrame:
-        """Rows of Historic: their intervals, beside those of the record's neighbouring versions."""
+        """Return versions of Historic with their intervals, and those of the neighbours of each record."""
         over = f"over (partition by {KEY} order by {FROM}, {END} nulls last)"
         found = _with(
             rows,
@@ -221,7 +221,7 @@ class _Rows:
         return _with(found, {DELETED: self._deleted()})
 
     def _closed(self) -> str:
-        """SQL of a version's end, where only the next one's beginning or the delete tells it."""
+        """Return SQL of a version's end, derived from the next version or the delete if necessary."""
         end = END
         if "valid_to" not in self.columns.roles and "is_current" in self.columns.roles:
             end = f"if(not {CURRENT}, {NEXT}, null)"
@@ -234,14 +234,14 @@ class _Rows:
         return f"if({end} is null and {FLAG}, greatest({SEEN}, {FROM}), {end})"
 
     def _deleted(self) -> str:
-        """SQL of the deleted flag: of versions that say so, and of those that a delete closed."""
+        """Return SQL of the deleted flag: set in flagged versions, and in those that a delete closed."""
         closed = f"{END} is not null and not {NEXT} <=> {END}"
         if self.adoption.are_deletes_rows:
             closed = f"({closed}) or (coalesce({NEXT_FLAG}, false) and {NEXT} <=> {END})"
         return f"coalesce({FLAG}, false) or {closed}"
 
     def finished(self, rows: DataFrame, *, is_historic: bool) -> DataFrame:
-        """The rows with the columns of the silver table alone."""
+        """Return the rows with only the columns of the silver table."""
         system = self.system
         made: dict[str, str] = {}
         if is_historic:
@@ -258,7 +258,7 @@ class _Rows:
         return self._kinds.get(role, "")
 
     def _instant(self, role: str) -> str:
-        """SQL of the instant in a column; null where there is none or it can't be read."""
+        """Return SQL of the instant in a column; null if there is none or it cannot be read."""
         name = self.columns.roles.get(role)
         return (
             "cast(null as timestamp)" if name is None else self._as_instant(name_sql(name), self._kind(role))
@@ -281,7 +281,7 @@ class _Rows:
         return f"if({self._is_sentinel(value)}, null, {self._instant('valid_to')})"
 
     def _is_sentinel(self, value: str) -> str:
-        """SQL of whether an end means that there is none: as text, as day or as instant."""
+        """Return SQL of whether an end stands for no end, compared as text, day and instant."""
         tests = [f"{value} is null"]
         for text in self.adoption.sentinels:
             literal = text_sql(text)
@@ -299,7 +299,7 @@ class _Rows:
         return f"case when {text} in {_TRUE} then true when {text} in {_FALSE} then false end"
 
     def _unread(self) -> str:
-        """SQL of whether a column with a role holds a value that can't be read."""
+        """Return SQL of whether a column with a role holds a value that cannot be read."""
         tests = []
         for role, name in self.columns.roles.items():
             value = name_sql(name)
@@ -314,16 +314,16 @@ class _Rows:
 
 
 def _is_same(source: DataType, own: DataType) -> bool:
-    """Whether a value has one hash in both types, whatever it is."""
+    """Return whether every value has the same hash in both types."""
     whole = ("byte", "short", "integer", "long")
     names = (source.typeName(), own.typeName())
     return source.simpleString() == own.simpleString() or all(name in whole for name in names)
 
 
-def _counted_as(own: StructField, wanted: StructField) -> Iterator[tuple[StructField, str]]:
-    """A table's value by another name: in its own type, if equal values have equal hashes in both.
+def _hashable(own: StructField, wanted: StructField) -> Iterator[tuple[StructField, str]]:
+    """Yield a table's value under another name: in its own type if equal values have equal hashes in both.
 
-    Else in the wanted type, or where it has no place in that, as a text: it is not the same as null.
+    Otherwise in the wanted type; a value that cannot be cast is added as text, so that it differs from null.
     """
     from pyspark.sql.types import StringType, StructField
 
@@ -336,14 +336,14 @@ def _counted_as(own: StructField, wanted: StructField) -> Iterator[tuple[StructF
     yield StructField(wanted.name, StringType()), f"if({cast} is null, cast({value} as string), null)"
 
 
-def _counted(
+def _hashables(
     types: Mapping[str, StructField], wanted: Iterable[StructField], silver: Callable[[str], str] = str
 ) -> Iterator[tuple[StructField, str]]:
-    """A table's values that count; `silver` gives the name there of a wanted column."""
+    """Yield the table's values to hash; `silver` maps a wanted column to its name in the table."""
     for field in wanted:
         own = types.get(silver(field.name).lower())
         if own is not None:
-            yield from _counted_as(own, field)
+            yield from _hashable(own, field)
 
 
 def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:

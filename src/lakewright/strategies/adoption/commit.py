@@ -16,8 +16,8 @@ from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import delta_table, local_table_path, observe_table, read_table
 from lakewright.spec.models.places import Address
-from lakewright.strategies.adopting.columns import adopted_columns
-from lakewright.strategies.adopting.rows import adopt_rows
+from lakewright.strategies.adoption.columns import adopted_columns
+from lakewright.strategies.adoption.rows import adopt_rows
 from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql
 
@@ -47,21 +47,21 @@ def adopt(
     token: Token,
     check: Callable[[], None],
 ) -> Mapping[str, int]:
-    """Return the numbers of a table's rows after it has become the entity's, in one commit.
+    """Make a table the entity's silver table in one commit; return the counts of its rows.
 
     Args:
         lake: The lake.
         session: A strict session.
-        entity: The entity, which says what the table's columns are.
-        prepared: The slice that is processed next: it says how rows are hashed.
-        state: The table as it is.
-        at: The instant up to which versions may reach.
-        token: What the commit is made for; its number is made from the table's version.
-        check: Raises if what the adoption works under isn't held any more.
+        entity: The entity, which declares the meaning of the table's columns.
+        prepared: The next slice, whose columns and types say how rows are hashed.
+        state: The table as it was observed.
+        at: The latest instant at which versions may begin or end.
+        token: Application and content of the commit; its number follows from the table's version.
+        check: Raises `LeaseLost` if the lock is no longer held.
 
     Raises:
-        MigrationError: What the table's rows mean isn't clear; nothing was written.
-        CommitConflict: The table has changed since it was looked at; nothing was written.
+        MigrationError: The meaning of the table's rows is not clear; nothing was written.
+        CommitConflict: The table has changed since it was observed; nothing was written.
     """
     address = entity.places(lake.settings).silver
     columns = adopted_columns(entity, state, prepared.system)
@@ -75,7 +75,7 @@ def adopt(
     with commit_lock(
         address if place is None else Address(location=str(place)), str(token.content.get("run", ""))
     ):
-        _refuse_moved(lake, address, state)
+        _check_unchanged(lake, address, state)
         check()
         reach_failpoint("before_adopt")
         with carrying_token(session, numbered):
@@ -91,7 +91,7 @@ def _replacing(
     properties: Mapping[str, str],
     names: Mapping[str, str],
 ) -> Callable[[], None]:
-    """The write that replaces rows and columns; partitions and clustering stay, under their new names."""
+    """Return the write that replaces rows and columns; partitioning and clustering are kept."""
     from pyspark.sql import functions
 
     writer = rows.writeTo(address.sql).using("delta")
@@ -111,12 +111,12 @@ def _replacing(
 
 
 def _properties(state: TableState, entity: Entity, prepared: PreparedSlice) -> dict[str, str]:
-    """The table's properties as they were, with those by which it tells what its rows are."""
+    """Return the table's properties with those that say how its rows were made."""
     kept = {key: value for key, value in state.properties.items() if not key.startswith(_INTERNAL)}
     return {**kept, **silver_properties(entity, prepared)}
 
 
-def _refuse_moved(lake: Lake, address: Address, state: TableState) -> None:
+def _check_unchanged(lake: Lake, address: Address, state: TableState) -> None:
     now = observe_table(lake, address)
     if now.version != state.version:
         raise CommitConflict(

@@ -1,1 +1,0 @@
-"""Adopting tables that something else made: their columns, their rows, what is refused, and the commit."""
