@@ -27,8 +27,8 @@ SYSCALLS = {
 }
 """System calls, with their names on this or that processor."""
 
-GRACE = 120.0
-"""Seconds in which a run must have ended, whatever was done to it."""
+GRACE = 300.0
+"""Seconds in which a run must have ended, whatever was done to it; a tenth of it where nothing else runs."""
 
 LOOK = 0.001
 
