@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -28,6 +29,16 @@ targets:
 jobs:
   endless: {targets: endless}
 """
+
+
+def read_until(stream: IO[str], text: str) -> str:
+    """Return the lines up to the one that has a text."""
+    said = ""
+    while text not in said:
+        line = stream.readline()
+        assert line, said
+        said += line
+    return said
 
 
 def wait_until_spark_works(run: subprocess.Popen[str]) -> None:
@@ -54,15 +65,11 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
         command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None
-        said = ""
-        while "BUILD endless started" not in said:
-            line = run.stderr.readline()
-            assert line, said
-            said += line
+        said = read_until(run.stderr, "BUILD endless started")
         wait_until_spark_works(run)
         begin = time.monotonic()
         run.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        said += read_until(run.stderr, "once more stops at once")
         assert run.poll() is None
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
