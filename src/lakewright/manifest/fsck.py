@@ -59,5 +59,5 @@ class _Tally:
             listed = sum(1 for _ in store.select(Query(verdicts=frozenset({verdict}))))
             if listed != self.by_verdict[verdict]:
                 yield Damage(
-                    "*", None, f"{listed} items are listed as {verdict} instead of {self.by_verdict[verdict]}"
+                    "*", None, f"items listed as {verdict}: {listed} instead of {self.by_verdict[verdict]}"
                 )

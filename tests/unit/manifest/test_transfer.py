@@ -308,7 +308,7 @@ class TestFsck:
         ]
         of_all = {damage.problem for damage in damages if damage.item_id == "*"}
         assert "the counts by verdict differ from the items" in of_all
-        assert "1 items are listed as ready, not 2" in of_all
+        assert "items listed as ready: 1 instead of 2" in of_all
         assert a not in {damage.item_id for damage in damages}
 
     def test_names_items_at_the_end_without_records(self) -> None:
