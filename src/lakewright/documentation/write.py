@@ -13,7 +13,7 @@ from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
 from lakewright.lake.paths import local_path
-from lakewright.spec.models.documentation import Generator, Template
+from lakewright.spec.models.documentation import DocumentationFormat, Generator
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["folder_of", "write_documentation"]
@@ -49,12 +49,12 @@ def _shows(generator: Generator, ref: Ref, project: str) -> bool:
     return generator.shows(ref.category, ref.name, project)
 
 
-def _files(document: Document, template: Template) -> Mapping[str, str]:
-    if template is Template.JSON:
+def _files(document: Document, template: DocumentationFormat) -> Mapping[str, str]:
+    if template is DocumentationFormat.JSON:
         return json_files(document)
-    if template is Template.MARKDOWN:
+    if template is DocumentationFormat.MARKDOWN:
         return markdown_files(document)
-    return html_files(document, is_inline=template is Template.HTML)
+    return html_files(document, is_inline=template is DocumentationFormat.HTML)
 
 
 def _write(path: Path, text: str) -> None:

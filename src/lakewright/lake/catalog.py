@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.lake import Output
+from lakewright.spec.models.lake import TableOutput
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def needs_catalog(project: Project) -> bool:
     if "spark.remote" in project.config:
         return False
     return (
-        Output.CATALOG in (project.lake.output_method, project.lake.silver_output)
+        TableOutput.CATALOG in (project.lake.output_method, project.lake.silver_output)
         or any(_is_in_catalog(definition.raw) for definition in project.entity_definitions.values())
         or any(
             definition.kind in _OF_CATALOG
@@ -66,7 +66,7 @@ def _is_in_catalog(entity: Mapping[str, Any]) -> bool:
     settings = entity.get("settings")
     if not isinstance(settings, Mapping):
         return False
-    return "silver_table" in settings or str(settings.get("output_method")).lower() == Output.CATALOG
+    return "silver_table" in settings or str(settings.get("output_method")).lower() == TableOutput.CATALOG
 
 
 def full_name(database: str | None, name: str) -> str:

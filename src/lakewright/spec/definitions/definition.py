@@ -14,7 +14,7 @@ from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bound_values, expand_uses
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
-from lakewright.spec.reading.document import Document
+from lakewright.spec.reading.parsed_file import ParsedFile
 
 __all__ = ["Definition", "render_tree"]
 
@@ -41,7 +41,7 @@ class Definition:
     kind: str
     raw: Mapping[str, Any]
     model: type[Named]
-    document: Document
+    document: ParsedFile
     path: tuple[str | int, ...]
     registry: Registry
     bindings: tuple[Binding, ...] = ()

@@ -37,8 +37,8 @@ from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.project_file import ImportSpec, ProjectFile
 from lakewright.spec.project import Entities, Project
-from lakewright.spec.reading.document import Document
 from lakewright.spec.reading.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
+from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import CATEGORIES, Profile, Sections
 
 __all__ = ["load_project"]
@@ -174,12 +174,12 @@ class _Loader:
         names = ("relation", "mapping", "target", "connection", "test", "template")
         return {f"{name}s": self.definitions[name] for name in names}
 
-    def read(self, path: Path) -> Document:
+    def read(self, path: Path) -> ParsedFile:
         document, faults = read_document(path, self.basedir)
         self.sections.faults += faults
         return document
 
-    def read_project_file(self) -> tuple[ProjectFile | None, Document]:
+    def read_project_file(self) -> tuple[ProjectFile | None, ParsedFile]:
         path = self.basedir / PROJECT_FILE
         if not path.is_file():
             raise SpecError.of(
@@ -200,7 +200,7 @@ class _Loader:
             return None, document
         return top, document
 
-    def read_modules(self, document: Document) -> None:
+    def read_modules(self, document: ParsedFile) -> None:
         # Modules are read even if keys of the project file are invalid, to report the faults of both.
         value = document.value.get("modules") if isinstance(document.value, dict) else ()
         listed = value if isinstance(value, list) else [value]
@@ -280,7 +280,7 @@ class _Loader:
             self.definitions, self.models, self.sections.definitions, imports, self.sections.faults
         )
 
-    def imports(self, top: ProjectFile | None, scope: Scope, document: Document) -> dict[str, Project]:
+    def imports(self, top: ProjectFile | None, scope: Scope, document: ParsedFile) -> dict[str, Project]:
         found: dict[str, Project] = {}
         for index, spec in enumerate(top.imports if top else ()):
             location = document.at(("imports", index))

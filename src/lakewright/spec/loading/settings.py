@@ -14,9 +14,9 @@ from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.config import read_config
-from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, Output
-from lakewright.spec.reading.document import LazyLocation
+from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.reading.files import PROJECT_FILE
+from lakewright.spec.reading.parsed_file import LazyLocation
 from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import suggestion
 
@@ -115,7 +115,7 @@ def read_lake(
     except ValidationError as error:
         sections.faults += faults_of(error, "lake", locate, is_rendered=True)
         return None
-    if lake.bronze_output is Output.CATALOG:
+    if lake.bronze_output is TableOutput.CATALOG:
         remedy = "Slices are files or folders below the bronze path. Put them there."
         why = "lake: bronze_output: catalog has no effect"
         sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))

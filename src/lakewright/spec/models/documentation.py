@@ -21,8 +21,8 @@ __all__ = [
     "ColumnDocumentation",
     "Documentation",
     "DocumentationFile",
+    "DocumentationFormat",
     "Generator",
-    "Template",
 ]
 
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
@@ -31,7 +31,7 @@ COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks
 DEFAULT_LOCATION = "generated-documentation"
 
 
-class Template(StrEnum):
+class DocumentationFormat(StrEnum):
     """Output format of the documentation."""
 
     HTML = "html"
@@ -97,8 +97,8 @@ class Generator(Model):
     location: str = Field(
         default=DEFAULT_LOCATION, description="Output folder. A relative path starts at the project's folder."
     )
-    template: Annotated[Template, BeforeValidator(_template)] = Field(
-        default=Template.HTML, description="html, html+css, markdown or json."
+    template: Annotated[DocumentationFormat, BeforeValidator(_template)] = Field(
+        default=DocumentationFormat.HTML, description="html, html+css, markdown or json."
     )
     include_relations: Texts = _patterns("of the relations to include; default all")
     exclude_relations: Texts = _patterns("of the relations to leave out")

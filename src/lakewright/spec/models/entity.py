@@ -18,7 +18,7 @@ from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.models.base import Listed, Named, Reference, inconsistent, lower
 from lakewright.spec.models.column import Column, Injections, normal_name
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings
-from lakewright.spec.models.lake import LakeSettings, Output
+from lakewright.spec.models.lake import LakeSettings, TableOutput
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.watermark import Watermark
 
@@ -198,16 +198,16 @@ class Entity(Named):
             "raw_path": own.raw_path or lake.raw_path,
             "bronze_path": own.bronze_path or lake.bronze_path,
         }
-        declared = (
-            Output.CATALOG if own.silver_table else Output.PATHS if own.silver_path else own.output_method
-        )
-        if (declared or lake.silver_output or lake.output_method) is Output.PATHS:
+        declared = own.output_method
+        if own.silver_table or own.silver_path:
+            declared = TableOutput.CATALOG if own.silver_table else TableOutput.PATHS
+        if (declared or lake.silver_output or lake.output_method) is TableOutput.PATHS:
             found["silver_path"] = own.silver_path or lake.silver_path
         else:
             found["silver_table"] = own.silver_table or "silver_${connection}.${destination}"
         if own.bronze_table:
             found["bronze_table"] = own.bronze_table
-        elif lake.bronze_output is Output.CATALOG and not own.bronze_path:
+        elif lake.bronze_output is TableOutput.CATALOG and not own.bronze_path:
             found["bronze_table"] = "bronze_${connection}.${entity}"
         return found
 

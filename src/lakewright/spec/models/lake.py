@@ -16,21 +16,21 @@ from lakewright.spec.models.base import SnakeModel, lower
 from lakewright.spec.models.places import place_within
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["PATH_TEMPLATES", "LakeSettings", "Output", "OutputText"]
+__all__ = ["PATH_TEMPLATES", "LakeSettings", "OutputText", "TableOutput"]
 
 
 PATH_TEMPLATES = ("raw_path", "bronze_path", "silver_path")
 """Keys whose templates may use the names of an entity."""
 
 
-class Output(StrEnum):
+class TableOutput(StrEnum):
     """How silver tables are found: by path or in the catalog."""
 
     PATHS = "paths"
     CATALOG = "catalog"
 
 
-OutputText = Annotated[Output, BeforeValidator(lower)]
+OutputText = Annotated[TableOutput, BeforeValidator(lower)]
 
 
 class LakeSettings(SnakeModel):
@@ -61,7 +61,7 @@ class LakeSettings(SnakeModel):
     )
     systemfield_prefix: str = Field(default="dlf_", description="Prefix of the names of system columns.")
     output_method: OutputText = Field(
-        default=Output.PATHS, description="How tables are found: paths or catalog."
+        default=TableOutput.PATHS, description="How tables are found: paths or catalog."
     )
     bronze_output: OutputText | None = Field(
         default=None,

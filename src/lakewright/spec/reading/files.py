@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lakewright.errors import Fault, Location, UsageError
-from lakewright.spec.reading.document import Document
 from lakewright.spec.reading.json_reader import LONGEST as LONGEST_JSON
 from lakewright.spec.reading.json_reader import read_json
+from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.yaml_reader import LONGEST as LONGEST_YAML
 from lakewright.spec.reading.yaml_reader import read_yaml
 
@@ -22,7 +22,7 @@ MOST_FILES = 10_000
 
 
 def find_modules(
-    basedir: Path, modules: Sequence[str], document: Document
+    basedir: Path, modules: Sequence[str], document: ParsedFile
 ) -> tuple[tuple[Path, ...], tuple[Fault, ...]]:
     """Return the files of the modules, and a fault for each missing one.
 
@@ -55,7 +55,7 @@ def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
             yield candidate
 
 
-def read_document(path: Path, basedir: Path) -> tuple[Document, tuple[Fault, ...]]:
+def read_document(path: Path, basedir: Path) -> tuple[ParsedFile, tuple[Fault, ...]]:
     """Return a YAML or JSON file, and its faults. A file that is too large is not opened."""
     file = _shown(path, basedir)
     is_json = path.suffix.lower() == ".json"
@@ -72,8 +72,8 @@ def read_document(path: Path, basedir: Path) -> tuple[Document, tuple[Fault, ...
     return read_json(text, file) if is_json else read_yaml(text, file)
 
 
-def _unread(file: str, message: str, remedy: str | None) -> tuple[Document, tuple[Fault, ...]]:
-    return Document.empty(file), (Fault(message, Location(file), remedy),)
+def _unread(file: str, message: str, remedy: str | None) -> tuple[ParsedFile, tuple[Fault, ...]]:
+    return ParsedFile.empty(file), (Fault(message, Location(file), remedy),)
 
 
 def _shown(path: Path, basedir: Path) -> str:

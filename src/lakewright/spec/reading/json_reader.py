@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.document import Document, Lines
+from lakewright.spec.reading.parsed_file import Lines, ParsedFile
 
 __all__ = ["LONGEST", "read_json"]
 
@@ -37,7 +37,7 @@ class _NotANumber(ValueError):
     """NaN or Infinity, which are not JSON."""
 
 
-def read_json(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
+def read_json(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     """Return the document of a text, and its faults.
 
     Numbers and booleans stay text (`1.50`, `true`); null becomes None. A duplicate key keeps its first value
@@ -45,8 +45,8 @@ def read_json(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
     """
     value, fault = _parse(text, file)
     if fault is not None:
-        return Document.empty(file), (fault,)
-    document = Document(file, value, lambda: _find_lines(text))
+        return ParsedFile.empty(file), (fault,)
+    document = ParsedFile(file, value, lambda: _find_lines(text))
     return document, tuple(islice(_doubled_keys(document, value), MOST_FAULTS))
 
 
@@ -107,7 +107,7 @@ def _as_text(value: Any, depth: int) -> Any:
     return value
 
 
-def _doubled_keys(document: Document, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+def _doubled_keys(document: ParsedFile, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
     for key in value.duplicates if isinstance(value, _Map) else ():
         where = document.at((*path, key))
         yield Fault(f"the key {key!r} occurs twice", location=where, remedy="Remove or rename one of them.")

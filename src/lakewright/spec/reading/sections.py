@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.document import Document, LazyLocation, ValuePath
+from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["CATEGORIES", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
@@ -44,7 +44,7 @@ class RawDefinition:
 
     name: str
     raw: Mapping[str, Any]
-    document: Document
+    document: ParsedFile
     path: ValuePath
 
     def at(self, *path: str | int) -> Location:
@@ -103,7 +103,7 @@ class Sections:
         """Add a fault."""
         self.faults.append(Fault(message, location, remedy))
 
-    def add(self, document: Document) -> None:
+    def add(self, document: ParsedFile) -> None:
         """Add the sections of a module's file."""
         if document.value is None:
             return
@@ -114,7 +114,7 @@ class Sections:
         else:
             self.add_sections(document, document.value, (*CATEGORIES, *SHARED, "profiles"))
 
-    def _no_module(self, document: Document) -> None:
+    def _no_module(self, document: ParsedFile) -> None:
         if document.file.lower().endswith(".json"):
             self._ignore(document)
         else:
@@ -124,11 +124,11 @@ class Sections:
                 f"Sections are {', '.join(CATEGORIES)} and others.",
             )
 
-    def _ignore(self, document: Document) -> None:
+    def _ignore(self, document: ParsedFile) -> None:
         why = f"{document.file} is ignored: it has none of the sections {', '.join(FOUNDATION)}"
         self.warnings.append(Fault(why, document.at(), "Move it out of the module's folder."))
 
-    def add_sections(self, document: Document, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    def add_sections(self, document: ParsedFile, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
         """Add the known sections of a map. Unknown sections are faults."""
         for section, content in value.items():
             if section not in known:
@@ -142,7 +142,7 @@ class Sections:
             elif section == "profiles":
                 self._add_profiles(document, content)
 
-    def _add_foundation(self, document: Document) -> None:
+    def _add_foundation(self, document: ParsedFile) -> None:
         if not set(FOUNDATION) & set(document.value):
             self._ignore(document)
             return
@@ -156,7 +156,7 @@ class Sections:
             else:
                 self._add_definitions(document, section, content)
 
-    def _add_shared(self, profile: Profile, document: Document, path: ValuePath, content: Any) -> None:
+    def _add_shared(self, profile: Profile, document: ParsedFile, path: ValuePath, content: Any) -> None:
         section = str(path[-1])
         if section in ("lake", "manifest"):
             self._add_keys(profile.lake if section == "lake" else profile.manifest, document, path, content)
@@ -169,7 +169,7 @@ class Sections:
                 entries[key] = setting
 
     def _add_keys(
-        self, into: dict[str, tuple[Any, LazyLocation]], document: Document, path: ValuePath, content: Any
+        self, into: dict[str, tuple[Any, LazyLocation]], document: ParsedFile, path: ValuePath, content: Any
     ) -> None:
         for key, value in self._map(document, path, content).items():
             place = LazyLocation(document, (*path, key))
@@ -178,7 +178,7 @@ class Sections:
             else:
                 into[key] = (value, place)
 
-    def _settings(self, document: Document, path: ValuePath, content: Any) -> Iterator[tuple[str, Setting]]:
+    def _settings(self, document: ParsedFile, path: ValuePath, content: Any) -> Iterator[tuple[str, Setting]]:
         if isinstance(content, dict):
             entries: list[tuple[str | int, Any, Any]] = [(key, key, value) for key, value in content.items()]
         else:
@@ -191,7 +191,7 @@ class Sections:
             else:
                 yield key, Setting("" if value is None else value, location)
 
-    def _add_profiles(self, document: Document, content: Any) -> None:
+    def _add_profiles(self, document: ParsedFile, content: Any) -> None:
         for name, inner in self._map(document, ("profiles",), content).items():
             path: ValuePath = ("profiles", name)
             location = document.at(path)
@@ -203,7 +203,7 @@ class Sections:
             for key, value in self._map(document, path, inner).items():
                 self._add_to_profile(self.profiles[name], document, (*path, key), value)
 
-    def _add_to_profile(self, profile: Profile, document: Document, path: ValuePath, value: Any) -> None:
+    def _add_to_profile(self, profile: Profile, document: ParsedFile, path: ValuePath, value: Any) -> None:
         key = str(path[-1])
         known = ("enabled", "description", "connections", *SHARED)
         if key == "enabled":
@@ -218,7 +218,7 @@ class Sections:
                 f"unknown key {key!r} of profile {path[1]!r}", document.at(path), suggestion(key, known)
             )
 
-    def _add_definitions(self, document: Document, section: str, content: Any) -> None:
+    def _add_definitions(self, document: ParsedFile, section: str, content: Any) -> None:
         category = CATEGORIES[section]
         present = self.definitions[category]
         for declared in self._declared(document, (section,), content):
@@ -242,7 +242,7 @@ class Sections:
             raw = {"name": name, **declared.raw}
             self.definitions["entity"].setdefault(key, replace(declared, name=key, raw=raw))
 
-    def _declared(self, document: Document, path: ValuePath, content: Any) -> Iterator[RawDefinition]:
+    def _declared(self, document: ParsedFile, path: ValuePath, content: Any) -> Iterator[RawDefinition]:
         if isinstance(content, list) and path[-1] in LISTED:
             entries: list[tuple[str | int, Any]] = list(enumerate(content))
         else:
@@ -267,7 +267,7 @@ class Sections:
             else:
                 yield RawDefinition(name, raw or {}, document, inner)
 
-    def _map(self, document: Document, path: ValuePath, content: Any) -> Mapping[str, Any]:
+    def _map(self, document: ParsedFile, path: ValuePath, content: Any) -> Mapping[str, Any]:
         if isinstance(content, dict):
             return content
         if content is not None:

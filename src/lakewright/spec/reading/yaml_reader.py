@@ -24,7 +24,7 @@ from yaml.events import (
 )
 
 from lakewright.errors import Fault, Location
-from lakewright.spec.reading.document import Document, Lines
+from lakewright.spec.reading.parsed_file import Lines, ParsedFile
 
 __all__ = ["LONGEST", "read_yaml"]
 
@@ -57,7 +57,7 @@ class _Refused(Exception):
         self.fault = fault
 
 
-def read_yaml(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
+def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
     """Return the document of a text, and its faults.
 
     A duplicate key keeps its first value and is a fault. A text that is not YAML gives an empty document and
@@ -81,7 +81,7 @@ def read_yaml(text: str, file: str) -> tuple[Document, tuple[Fault, ...]]:
         builder.faults.append(_syntax_fault(error, file))
         node = _Node(None, Lines(1), 1)
     lines = node.lines
-    return Document(file, node.value, lambda: lines), tuple(builder.faults)
+    return ParsedFile(file, node.value, lambda: lines), tuple(builder.faults)
 
 
 def _syntax_fault(error: yaml.YAMLError, file: str) -> Fault:

@@ -14,7 +14,7 @@ from tests.unit.spec.kinds import faults, load
 from lakewright.errors import SpecError
 from lakewright.spec.models.adoption import Adoption
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.spec.models.lake import LakeSettings, Output
+from lakewright.spec.models.lake import LakeSettings, TableOutput
 from lakewright.spec.models.places import Address, place_within
 from lakewright.spec.models.watermark import Watermark
 
@@ -464,7 +464,7 @@ def test_a_json_file_without_entities_is_ignored_with_a_warning(tmp_path: Path) 
     ]
 
 
-CATALOG = LakeSettings(root_folder="/lake", output_method=Output.CATALOG)
+CATALOG = LakeSettings(root_folder="/lake", output_method=TableOutput.CATALOG)
 PATHS = LakeSettings(root_folder="s3a://lake/")
 
 
@@ -477,9 +477,9 @@ PATHS = LakeSettings(root_folder="s3a://lake/")
         (PATHS, {"silver_table": "silver__${connection}.${entity}"}, "silver__web.regions", None),
         (CATALOG, {"silver_table": "main.db.t", "bronze_table": "b.t"}, "main.db.t", "b.t"),
         (CATALOG, {"output_method": "paths"}, "/lake/silver/web/regions", None),
-        (LakeSettings(root_folder="/l", silver_output=Output.CATALOG), {}, "silver_web.regions", None),
+        (LakeSettings(root_folder="/l", silver_output=TableOutput.CATALOG), {}, "silver_web.regions", None),
         (
-            LakeSettings(root_folder="/l", bronze_output=Output.CATALOG),
+            LakeSettings(root_folder="/l", bronze_output=TableOutput.CATALOG),
             {},
             "/l/silver/web/regions",
             "bronze_web.regions",

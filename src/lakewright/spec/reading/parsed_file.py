@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lakewright.errors import Location
 
-__all__ = ["Document", "LazyLocation", "Lines", "ValuePath"]
+__all__ = ["LazyLocation", "Lines", "ParsedFile", "ValuePath"]
 
 ValuePath = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
@@ -32,7 +32,7 @@ class Lines(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Document:
+class ParsedFile:
     """One file as maps, lists, texts and None. Every scalar is the text that the user wrote.
 
     Attributes:
@@ -46,7 +46,7 @@ class Document:
     find_lines: Callable[[], Lines]
 
     @classmethod
-    def empty(cls, file: str) -> Document:
+    def empty(cls, file: str) -> ParsedFile:
         """Return a document without a value, for a file that cannot be read."""
         return cls(file, None, lambda: Lines(1))
 
@@ -69,7 +69,7 @@ class Document:
 class LazyLocation:
     """The location of a value, whose line is looked up only when it is needed."""
 
-    document: Document
+    document: ParsedFile
     path: ValuePath
 
     @property
