@@ -1,4 +1,4 @@
-"""Schemas: where declared columns come from, one module a kind."""
+"""Schemas, which give declared columns: one module for each kind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KINDS = {
     "spark": "lakewright.schemas.spark:SparkSchema",
     "union": "lakewright.schemas.union:UnionSchema",
 }
-"""Class of each kind, imported on first use."""
+"""The class of each kind, imported on first use."""
 
 NOT_OFFERED = {
     "openApi": "Give the columns with kind: inline, or the schema as kind: json.",
     "swagger": "Give the columns with kind: inline, or the schema as kind: json.",
 }
-"""Kinds of Flowman's that aren't offered, with what to use instead."""
+"""Kinds of Flowman that aren't supported, and what to use instead."""

@@ -1,4 +1,4 @@
-"""The `avro` schema: a record of Apache Avro's.
+"""The `avro` schema: a record schema of Apache Avro.
 
 Source: the Apache Avro specification, "Schema Declaration" and "Logical Types".
 """
@@ -39,10 +39,10 @@ _LOGICAL = {
 
 
 class AvroSchema(TextSchema):
-    """Gives the fields of a record; a union with null may be null."""
+    """The columns are the fields of a record; a field whose type is a union with null may be null."""
 
     nullable: bool = Declared(
-        default=False, description="Let every column be null, whatever the record says."
+        default=False, description="Allow nulls in every column, whatever the record says."
     )
 
     def parse(self, document: Any) -> tuple[Field, ...]:
@@ -70,7 +70,7 @@ def _type(found: Any, named: dict[str, Type]) -> Type:
         if found in named:
             return named[found]
         if found not in _PRIMITIVES:
-            raise ValueError(f"there is no type {found!r}")
+            raise ValueError(f"type {found!r} is unknown")
         return Scalar(_PRIMITIVES[found])
     made = _complex(found, named)
     if "name" in found:
@@ -108,4 +108,4 @@ def _union(parts: list[Any], named: dict[str, Type]) -> Type:
         return Scalar("bigint")
     if set(types) == {Scalar("float"), Scalar("double")}:
         return Scalar("double")
-    raise ValueError(f"a union of {', '.join(found.ddl for found in types)} is no column's type")
+    raise ValueError(f"a union of {', '.join(found.ddl for found in types)} can't be the type of a column")

@@ -1,4 +1,4 @@
-"""The `inline` schema: columns written where they are used."""
+"""The `inline` schema: columns declared in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["InlineSchema"]
 
 
 class InlineSchema(Schema):
-    """Gives the columns of its `fields`."""
+    """The columns are those of `fields`."""
 
     declared_fields: Listed[Field] = Declared(alias="fields", description="The columns, in order.")
     declared_key: Texts = Declared(
@@ -25,7 +25,7 @@ class InlineSchema(Schema):
     )
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return the columns as written."""
+        """Return the declared columns."""
         del workspace
         return self.declared_fields
 

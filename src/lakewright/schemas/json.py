@@ -1,8 +1,9 @@
 """The `json` schema: a JSON Schema of an object.
 
-Source: JSON Schema, draft 2020-12, "Validation" (type, format, required). Only what says something about
-columns is read: `properties`, `required`, `type`, `format`, `items`, `additionalProperties`, `description`,
-and references within the document.
+Only keywords that concern columns are read: `properties`, `required`, `type`, `format`, `items`,
+`additionalProperties`, `description`, and references within the document.
+
+Source: JSON Schema, draft 2020-12, "Validation" (type, format, required).
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ __all__ = ["JsonSchema"]
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
 _FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}
 _DEEPEST = 20
+"""Levels of nesting, and references in a row, after which a document is taken to be circular."""
 
 
 class JsonSchema(TextSchema):
-    """Gives a column for each property; those that aren't required may be null."""
+    """The columns are the properties of the object; those that aren't required may be null."""
 
     def parse(self, document: Any) -> tuple[Field, ...]:
-        """Return the properties, in the order written."""
+        """Return the properties, in their order."""
         reader = _Reader(document)
         root = reader.resolved(document)
         return tuple(
@@ -40,11 +42,13 @@ class JsonSchema(TextSchema):
 
 
 class _Reader:
+    """Reads types from a document, whose references it follows."""
+
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
 
     def resolved(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a reference within the document points to; anything else itself."""
+        """Return the target of a reference within the document, or the argument if it is no reference."""
         for _ in range(_DEEPEST):
             if "$ref" not in found:
                 return found
@@ -52,20 +56,20 @@ class _Reader:
             for step in str(found["$ref"]).removeprefix("#/").split("/"):
                 target = target[step]
             found = target
-        raise ValueError(f"references go in a circle: {found['$ref']}")
+        raise ValueError(f"references form a cycle: {found['$ref']}")
 
     def type_of(self, found: Mapping[str, Any], depth: int) -> Type:
         """Return the type of a property."""
         found = self.resolved(found)
         if depth > _DEEPEST:
-            raise ValueError(f"nested more than {_DEEPEST} deep")
+            raise ValueError(f"types are nested more than {_DEEPEST} levels deep")
         kind = self._kind(found)
         if kind == "array":
             return Array(self.type_of(found["items"], depth + 1))
         if kind == "object":
             return self._object(found, depth)
         if kind not in _TYPES:
-            raise ValueError(f"there is no type {kind!r}")
+            raise ValueError(f"type {kind!r} is unknown")
         return Scalar(_FORMATS.get(str(found.get("format")), _TYPES[kind]))
 
     def is_nullable(self, found: Mapping[str, Any]) -> bool:
@@ -79,7 +83,7 @@ class _Reader:
             return str(kinds)
         named = [kind for kind in kinds if kind != "null"]
         if len(named) != 1:
-            raise ValueError(f"the types {', '.join(named)} are no one column's")
+            raise ValueError(f"a column can't have several types: {', '.join(named)}")
         return str(named[0])
 
     def _object(self, found: Mapping[str, Any], depth: int) -> Type:

@@ -1,4 +1,4 @@
-"""The `mapping` schema: the columns that a mapping makes."""
+"""The `mapping` schema: the columns of a mapping."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MappingSchema"]
 
 
 class MappingSchema(Schema):
-    """Gives the columns of a mapping's frame, for which Spark is started."""
+    """The columns are those of a mapping's frame, for which Spark is started."""
 
     mapping: str = Declared(description="Name of the mapping.")
 

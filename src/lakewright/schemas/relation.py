@@ -18,7 +18,7 @@ __all__ = ["RelationSchema"]
 
 
 class RelationSchema(Schema):
-    """Gives the columns of a relation: those it declares, else those it has."""
+    """The columns are those of a relation: those it declares, otherwise those it has."""
 
     relation: str = Declared(description="Name of the relation.")
 

@@ -1,4 +1,4 @@
-"""What every schema is: declared columns, wherever they are written."""
+"""The base class of schemas."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Schema"]
 
 
 class Schema(Named):
-    """Columns of a relation, a mapping or a check."""
+    """Declares the columns of a relation, a mapping or a check."""
 
     @abstractmethod
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the columns, in order."""
 
     def primary_key(self) -> tuple[str, ...]:
-        """Return the names of the columns that identify a row; none where none are declared."""
+        """Return the names of the columns that identify a row; none if no key is declared."""
         return ()
 
     def mappings(self) -> tuple[str, ...]:
-        """Return the mappings whose columns these are."""
+        """Return the names of the mappings that the columns are taken from."""
         return ()

@@ -1,4 +1,4 @@
-"""The `spark` schema: as Spark writes schemas of its own as JSON."""
+"""The `spark` schema: a schema in Spark's JSON form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SparkSchema", "as_spark_json"]
 
 
 class SparkSchema(TextSchema):
-    """Gives the columns of a struct in Spark's JSON form."""
+    """The columns are the fields of a struct in Spark's JSON form."""
 
     def parse(self, document: Any) -> tuple[Field, ...]:
         """Return the struct's fields."""
@@ -28,7 +28,7 @@ class SparkSchema(TextSchema):
 
 
 def as_spark_json(fields: tuple[Field, ...]) -> dict[str, Any]:
-    """Return columns in Spark's JSON form, which this kind of schema reads again.
+    """Return columns in Spark's JSON form, which this kind of schema can read.
 
     Example:
         >>> as_spark_json((Field(name="id", type=parse_type("int")),))["fields"][0]["type"]

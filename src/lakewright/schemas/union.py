@@ -1,4 +1,4 @@
-"""The `union` schema: the columns of several schemas."""
+"""The `union` schema: the columns of several schemas, merged."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ __all__ = ["UnionSchema"]
 
 
 class UnionSchema(Schema):
-    """Gives each column once; one that not all have may be null, and the widest of its types is its type."""
+    """The columns are those of all schemas, each once with the widest of its types.
+
+    A column that some of the schemas lack may be null.
+    """
 
     schemas: Listed[Annotated[Schema, KindOf("schema", default="inline")]] = Declared(
-        min_length=1, description="The schemas, whose columns come in this order."
+        min_length=1, description="The schemas; their columns are in this order."
     )
 
     def references(self) -> Iterable[Reference]:
-        """Return what the schemas name."""
+        """Return the references of the schemas."""
         return [
             Reference(each.category, each.name, ("schemas", index, *each.path))
             for index, schema in enumerate(self.schemas)
@@ -36,10 +39,10 @@ class UnionSchema(Schema):
         ]
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return the columns of all.
+        """Return the merged columns.
 
         Raises:
-            SpecError: A column has types of which none can hold the values of the others.
+            SpecError: A column has types of which none can hold the values of all the others.
         """
         all_fields = [schema.fields(workspace) for schema in self.schemas]
         merged: dict[str, Field] = {}
@@ -54,7 +57,7 @@ class UnionSchema(Schema):
         )
 
     def mappings(self) -> tuple[str, ...]:
-        """Return the mappings whose columns are among these."""
+        """Return the names of the mappings that columns are taken from."""
         return tuple(name for schema in self.schemas for name in schema.mappings())
 
 
@@ -66,5 +69,5 @@ def _wider(one: Field, other: Field) -> Field:
         return one.model_copy(update={"nullable": nullable, "type": engine_type(other.type)})
     raise SpecError.of(
         f"column {one.name} is of type {one.type.ddl} in one schema and {other.type.ddl} in another",
-        remedy="Declare one type for it in both.",
+        remedy="Declare the same type for it in both.",
     )

@@ -148,7 +148,7 @@ def test_columns_come_from_wherever_they_are_declared(
     ("relation", "message"),
     [
         ("clash", "column id is of type bigint in one schema and string in another"),
-        ("wrong", "is no schema of kind 'avro'"),
+        ("wrong", "is not a schema of kind 'avro'"),
         ("missing", r"nothing\.json can't be read"),
     ],
 )
