@@ -1,4 +1,4 @@
-"""One call of the command line: what it was given, where it prints, and the project it opens."""
+"""One call of the command line: its options, its output and the project it opens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Call", "Opener", "open_app"]
 
 
 Opener = Callable[[Settings, Mapping[str, str], Callable[[str], None]], "App"]
-"""Opens the project that settings name, in an environment, with what prints a target's own lines."""
+"""Opens the project that settings name, given the environment and what prints a target's own lines."""
 
 
 def open_app(
@@ -54,11 +54,11 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class Call:
-    """What a command works with.
+    """What every command gets.
 
     Attributes:
-        ask: Reads one line that somebody types.
-        opener: Opens a project; tests give their own.
+        ask: Where answers to questions are read from.
+        opener: Opens the project; tests pass their own.
     """
 
     output: Output
@@ -71,7 +71,7 @@ class Call:
 
     @contextmanager
     def configured(self, settings: Settings) -> Iterator[None]:
-        """Have output and logging follow these settings while inside."""
+        """Apply these settings to output and logging while inside."""
         self.settings = settings
         self.output.is_json = settings.is_json
         self.output.is_quiet = settings.is_quiet
@@ -96,11 +96,11 @@ class Call:
 
     @property
     def at(self) -> str:
-        """What a command that somebody is told to type needs so that it finds the same project."""
+        """The option to append to suggested commands, so that they find the same project."""
         return f" --project {shlex.quote(str(self.settings.project))}" if self.settings.project else ""
 
     def close(self) -> None:
-        """Let go of the project's stores and session, if it was opened."""
+        """Close the project, if it was opened."""
         if self._app is not None:
             self._app.close()
             self._app = None
@@ -108,6 +108,6 @@ class Call:
     def _level(self) -> int:
         if self.settings.verbosity < 0:
             return logging.ERROR
-        # Where progress is drawn, lines about each step would say the same again.
+        # Where progress is drawn, a log line for each step would repeat it.
         levels = [logging.WARNING if self.output.is_live else logging.INFO, logging.INFO, logging.DEBUG]
         return levels[min(self.settings.verbosity, 2)]

@@ -1,4 +1,4 @@
-"""Where the command starts and ends: arguments in, an exit code out, every failure in words."""
+"""The entry point of the command line: arguments in, an exit code out, errors as readable messages."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ COMMANDS = {
     "plan": (f"{HERE}.plan:plan", "Show what a job would do, and why."),
     "process": (f"{HERE}.process:process", "Process the pending slices of an entity."),
     "test": (f"{HERE}.test:test", "Run the project's own tests."),
-    "validate": (f"{HERE}.validate:validate", "Find every error of the project, without Spark."),
-    "status": (f"{HERE}.status:status", "Show what runs, waits and failed, and what to type next."),
-    "manifest": (f"{HERE}.manifest:manifest", "See and change what is known of slices."),
-    "history": (f"{HERE}.history:history", "List the runs there were, or show one."),
-    "maintain": (f"{HERE}.maintain:maintain", "Bring the files of silver tables together."),
-    "watermark": (f"{HERE}.watermark:watermark", "See and set watermarks."),
+    "validate": (f"{HERE}.validate:validate", "Report every error of the project, without Spark."),
+    "status": (f"{HERE}.status:status", "Show what is running, waiting and failed, and what to type next."),
+    "manifest": (f"{HERE}.manifest:manifest", "List and operate slices: states, locks, failures."),
+    "history": (f"{HERE}.history:history", "List, show and compare runs."),
+    "maintain": (f"{HERE}.maintain:maintain", "Compact the files of silver tables."),
+    "watermark": (f"{HERE}.watermark:watermark", "List and set watermarks."),
     "sql": (f"{HERE}.sql:sql", "Query the lake."),
     "ls": (f"{HERE}.ls:ls", "List what the project declares."),
     "show": (f"{HERE}.show:show", "Show one definition of the project."),
-    "graph": (f"{HERE}.graph:graph", "Show what depends on what in a job."),
+    "graph": (f"{HERE}.graph:graph", "Show the dependencies between a job's targets."),
     "docs": (f"{HERE}.docs:docs", "Write the project's documentation."),
     "schema": (f"{HERE}.schema:schema", "Write JSON schemas for editors."),
     "init": (f"{HERE}.init:init", "Write a small project that runs."),
-    "demo": (f"{HERE}.demo:demo", "Write a lake of real data and run it."),
-    "doctor": (f"{HERE}.doctor:doctor", "Check the machine and the project, with remedies."),
+    "demo": (f"{HERE}.demo:demo", "Write a project on real data and run it."),
+    "doctor": (f"{HERE}.doctor:doctor", "Check the machine, the project and one table, with remedies."),
 }
 
 
@@ -66,21 +66,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the process's exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        # A name that this terminal can't show must not end what tells about it.
+        # A name that this terminal cannot encode must not make printing fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    with _results_alone(is_json_wanted(arguments)) as out:
+    with _reserved_stdout(is_json_wanted(arguments)) as out:
         call = Call(Output(out, sys.stderr, os.environ), os.environ, sys.stdin)
         try:
             return answer(arguments, call)
         except BrokenPipeError:
-            # Whoever read us has enough; what is still buffered must not raise at exit again.
+            # The reader has closed the pipe; what is still buffered must not raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
             return FAILED
 
 
 def answer(arguments: Sequence[str], call: Call) -> int:
-    """Return the exit code of a call; everything that goes wrong is printed."""
+    """Run a command and return its exit code; every error is printed."""
     call.output.is_json = is_json_wanted(arguments)
     try:
         return int(root.main(list(arguments), prog_name="lakewright", standalone_mode=False, obj=call) or 0)
@@ -89,7 +89,7 @@ def answer(arguments: Sequence[str], call: Call) -> int:
         return WRONG
     except BrokenPipeError:
         raise
-    except (Exception, KeyboardInterrupt) as error:  # a person gets words for it, whatever it is
+    except (Exception, KeyboardInterrupt) as error:  # every error becomes a readable message
         return _failed(call, error)
     finally:
         call.close()
@@ -130,10 +130,10 @@ def _signal_of(stop: BaseException) -> int:
 
 
 @contextmanager
-def _results_alone(is_wanted: bool) -> Iterator[TextIO]:
-    """Yield stdout; where it is for one JSON document, whatever else would write there goes to stderr.
+def _reserved_stdout(is_wanted: bool) -> Iterator[TextIO]:
+    """Yield stdout; if it is reserved for one JSON document, everything else written to it goes to stderr.
 
-    This holds for the JVM and for code of the project too, since it is done to the process's own file.
+    The file descriptor itself is redirected, so that this holds for the JVM and for code of the project, too.
     """
     if not is_wanted:
         yield sys.stdout
@@ -145,7 +145,7 @@ def _results_alone(is_wanted: bool) -> Iterator[TextIO]:
     try:
         yield out
     finally:
-        with suppress(BrokenPipeError):  # whoever read us has enough
+        with suppress(BrokenPipeError):  # the reader has closed the pipe
             out.close()
         sys.stdout.flush()
         os.dup2(kept, 1)

@@ -1,4 +1,4 @@
-"""How a command fails: the exit code that an error stands for, and its words for a person or a machine."""
+"""How a command fails: the exit code of an error, and its message as text or JSON."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ FAILED = 1
 
 
 def exit_code(error: LakewrightError) -> int:
-    """Return 2 for what the caller or the project's author must mend, 4 for what is held, else 1."""
-    # A processing time that lies too early is refused before anything is locked or read.
+    """Return 2 for errors of the caller or the project's author, 4 for what is held, else 1."""
+    # A processing time that is too early is refused before anything is locked or read.
     if isinstance(error, SpecError | UsageError | BackdatedError):
         return WRONG
     return HELD if isinstance(error, OperatorError) else FAILED
 
 
 def faults_of(error: LakewrightError) -> tuple[Fault, ...]:
-    """Return everything that an error has to say."""
+    """Return every fault of an error."""
     return error.faults if isinstance(error, SpecError) else (error.as_fault(),)
 
 
 def unexpected(error: BaseException) -> Fault:
-    """Return the fault for an error that nobody foresaw."""
+    """Return the fault for an unexpected error."""
     return Fault(
         f"{type(error).__name__}: {error}",
-        remedy="Run again with -vv for the traceback; if it is a defect of Lakewright, please report it.",
+        remedy="Run again with -vv for the traceback; if it is a bug in Lakewright, please report it.",
         code="unexpected",
     )
 
 
 def fault_branch(fault: Fault) -> Branch:
-    """Return a fault as it is shown: what, then where and what to do below it."""
+    """Return a fault as text: the message, then the location and the remedy below it."""
     head, *rest = fault.message.splitlines() or [fault.code]
     return Branch(
         line(Span("error: ", "bold red"), head),

@@ -1,4 +1,4 @@
-"""Commands as this tool wants them: global options anywhere, an example in each help, loaded when used."""
+"""Commands with global options anywhere, examples in their help, and groups that import commands lazily."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTEXT = {"help_option_names": HELP_OPTIONS, "max_content_width": 100}
 
 
 class _WithGlobalOptions(click.Command):
-    """A command whose own options are listed first and the global ones after them."""
+    """A command that takes the global options and lists its own options before them."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
         settings.setdefault("context_settings", CONTEXT)
@@ -35,7 +35,7 @@ class _WithGlobalOptions(click.Command):
         return [*own, *self.global_options]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write two sections: what this command takes, what every command takes."""
+        """Write two sections: the options of this command, then those of every command."""
         shared = set(map(id, self.global_options))
         own = [
             param
@@ -54,10 +54,10 @@ class _WithGlobalOptions(click.Command):
 
 
 class Command(_WithGlobalOptions):
-    """A command that does something: its function gets the `Call` and returns an exit code, or None for 0."""
+    """A command whose function gets the `Call` and returns an exit code, or None for 0."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command with output and logging as the global options say."""
+        """Run the command with output and logging as the global options set them."""
         call = ctx.find_object(Call)
         if call is None:
             return super().invoke(ctx)
@@ -66,11 +66,11 @@ class Command(_WithGlobalOptions):
 
 
 class LazyGroup(_WithGlobalOptions, click.Group):
-    """A group whose commands are imported when they are asked for, listed in the order given.
+    """A group that imports a command only when it is used, and lists commands in the order given.
 
     Args:
-        lazy: For each command where it is, as in `"lakewright.cli.commands.job:job"`, and what a list says
-            of it: the list is shown without importing any.
+        lazy: For each command where it is, as in `"lakewright.cli.commands.job:job"`, and its line in the
+            list of commands, which is shown without importing any.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         return [*self._lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, or None where there is none of that name."""
+        """Return the command with this name, or None."""
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
         module, _, name = self._lazy[cmd_name][0].partition(":")
@@ -92,7 +92,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the names of the commands and what each does."""
+        """Write the name of each command with one line about it."""
         own = {name: found.get_short_help_str(LONGEST_SHORT_HELP) for name, found in self.commands.items()}
         with formatter.section("Commands"):
             formatter.write_dl([*((name, text) for name, (_, text) in self._lazy.items()), *own.items()])
@@ -100,7 +100,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant; the error for an unknown one names what is like it."""
+        """Return the command that is meant; the error for an unknown command suggests similar names."""
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
             raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)

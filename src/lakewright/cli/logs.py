@@ -17,16 +17,16 @@ OURS = "lakewright"
 SILENT = logging.CRITICAL + 1
 PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 SAME = frozenset({"run_id", "job"})
-"""What is the same on every line of a console; a collector of JSON lines needs it."""
+"""Fields that are the same on every line of a console; only collectors of JSON lines need them."""
 
 Redacted = Callable[[Any], Any]
-"""Takes secrets out of a text or a JSON-able value."""
+"""Removes secrets from a text or a JSON value."""
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class TextFormatter(logging.Formatter):
-    """One line a record: time, level, message, then as `key=value` what the message doesn't say."""
+    """One line per record: time, level, message, then `key=value` for fields that the message lacks."""
 
     def __init__(self, redacted: Redacted) -> None:
         super().__init__()
@@ -44,19 +44,19 @@ class TextFormatter(logging.Formatter):
 
 
 def _is_said(value: object, message: str) -> bool:
-    """Whether a message says a value already; a number is no part of a name."""
+    """Return whether a message contains a value; digits within a name do not count."""
     return isinstance(value, str) and value in message
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, for collectors."""
+    """One JSON object per line, for collectors."""
 
     def __init__(self, redacted: Redacted) -> None:
         super().__init__()
         self._redacted = redacted
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line of JSON: timestamp, level, logger, message, what it carries."""
+        """Return the record as one line of JSON: timestamp, level, logger, message and extra fields."""
         document: dict[str, Any] = {
             "timestamp": _instant(record),
             "level": record.levelname,
@@ -70,17 +70,17 @@ class JsonFormatter(logging.Formatter):
 
 
 class LineHandler(logging.Handler):
-    """Gives each formatted record to a function, so that progress on a terminal can make room for it."""
+    """Passes each formatted record to a function, so that progress on a terminal can make room for it."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a failure to do so is logging's to report."""
+        """Write one record; the logging module reports a failure to do so."""
         try:
             self._write(self.format(record))
-        except Exception:  # logging must never end what it tells about
+        except Exception:  # a failure to log must not stop the command
             self.handleError(record)
 
 
@@ -91,11 +91,11 @@ class Silent(logging.Logger):
     """
 
     def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 def silence(names: Iterable[str]) -> None:
-    """Have loggers of these names say nothing from now on, unless they are there already."""
+    """Silence loggers of these names, unless they exist already."""
     usual = logging.getLoggerClass()
     logging.setLoggerClass(Silent)
     try:
@@ -109,7 +109,7 @@ def silence(names: Iterable[str]) -> None:
 def logging_to(
     write: Callable[[str], None], *, is_json: bool, level: int, redacted: Redacted
 ) -> Iterator[None]:
-    """Have log records written line by line while inside; loggers are as before afterwards.
+    """Write log records line by line while inside; the previous loggers are restored afterwards.
 
     Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J is silent: it logs a
     traceback for every call that an interruption, or the end of its JVM, cuts short, some by the root logger.

@@ -1,4 +1,4 @@
-"""The options that every command takes, before its name or after it, and what they come to."""
+"""The global options, which every command takes before or after its name."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ META = "lakewright.settings"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the global options say; those after the command win over those before it.
+    """The values of the global options; those after the command override those before it.
 
     Attributes:
-        project: Folder of the project; None looks for one upwards.
+        project: Folder of the project; None means the nearest one upwards.
         definitions: `-D`, values of the project's environment.
         conf: `--conf`, keys of its configuration.
-        verbosity: How often `-v` was given, or -1 for `-q`.
+        verbosity: The number of `-v`, or -1 for `-q`.
     """
 
     project: Path | None = None
@@ -37,16 +37,16 @@ class Settings:
 
     @property
     def is_json(self) -> bool:
-        """Whether one JSON document is to be printed."""
+        """Whether the result is printed as one JSON document."""
         return self.output == "json"
 
     @property
     def is_quiet(self) -> bool:
-        """Whether only errors and the last line are to be printed."""
+        """Whether only errors and the last line are printed."""
         return self.verbosity < 0
 
     def merged(self, name: str, value: Any) -> Settings:
-        """Return these settings with one more value: lists and maps grow, all else is replaced."""
+        """Return the settings with one more value: lists and maps are extended, other values replaced."""
         present = getattr(self, name)
         if isinstance(present, tuple):
             value = (*present, *value)
@@ -56,27 +56,27 @@ class Settings:
 
 
 def settings_of(context: click.Context) -> Settings:
-    """Return what the global options said so far."""
+    """Return the values of the global options parsed so far."""
     settings = context.meta.get(META)
     return settings if isinstance(settings, Settings) else Settings()
 
 
 def global_options() -> list[click.Option]:
-    """Return new options that add what they are given to the context's settings."""
+    """Return the global options, which store their values in the context's settings."""
     return [
         _option("--project", metavar="DIR", type=click.Path(path_type=Path), help="Folder of the project."),
         _option("-P", "--profile", "profiles", multiple=True, metavar="NAME", help="Use a profile."),
         _option("-D", "definitions", multiple=True, metavar="K=V", help="Set a value of the environment."),
         _option("--conf", multiple=True, metavar="K=V", help="Set a key of the configuration."),
-        _option("-o", "--output", type=click.Choice(["text", "json"]), help="What to print."),
-        _option("--log-format", type=click.Choice(["text", "json"]), help="How to log on stderr."),
-        _option("-v", "--verbose", "verbosity", count=True, help="Say more; -vv says everything."),
+        _option("-o", "--output", type=click.Choice(["text", "json"]), help="Format of the result."),
+        _option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines on stderr."),
+        _option("-v", "--verbose", "verbosity", count=True, help="Log more; -vv logs everything."),
         _option("-q", "--quiet", is_flag=True, help="Print only errors and the last line."),
     ]
 
 
 def is_json_wanted(arguments: Sequence[str]) -> bool:
-    """Return whether arguments that could not be parsed ask for JSON; the last one counts."""
+    """Return whether arguments ask for JSON, even if they cannot be parsed; the last `-o` counts."""
     wanted = "text"
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         if argument in ("-o", "--output"):
@@ -93,7 +93,7 @@ def _option(*names: str, **settings: Any) -> click.Option:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    # An option that isn't given must not undo the same one given before the command.
+    # An option that is not given must not reset the same option given before the command.
     if not value or parameter.name is None:
         return
     name = parameter.name

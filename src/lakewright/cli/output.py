@@ -1,6 +1,6 @@
-"""Where a command's words go: results to stdout, everything else to stderr.
+"""The output of a command: results to stdout, everything else to stderr.
 
-Under `-o json` stdout gets one JSON document and nothing else; what would be read by people goes to stderr.
+With `-o json` stdout gets one JSON document and nothing else; text for people goes to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Output", "is_colourful"]
 
 @dataclass(slots=True)
 class Output:
-    """The two streams of a command and how they are written to."""
+    """Writes to the two streams of a command."""
 
     out: TextIO
     err: TextIO
@@ -37,16 +37,16 @@ class Output:
 
     @property
     def is_live(self) -> bool:
-        """Whether progress may be drawn over itself: stderr is a terminal that can move its cursor."""
+        """Whether progress can be redrawn in place: stderr is a terminal that can move its cursor."""
         return not self.is_quiet and self.err.isatty() and self.environ.get("TERM") != "dumb"
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody can read a question and answer it."""
+        """Whether questions can be shown to somebody."""
         return self.err.isatty()
 
     def redacted(self, value: Any) -> Any:
-        """Return a text or a JSON-able value without the secrets that are known by now."""
+        """Return a text or a JSON value without the secrets known so far."""
         return self.redactor.value(value)
 
     def document(self, document: Any) -> None:
@@ -57,24 +57,24 @@ class Output:
         self.out.flush()
 
     def result(self, document: Any, blocks: Iterable[Block]) -> None:
-        """Print what the command found: the document under `-o json`, else the page."""
+        """Print the result: the document with `-o json`, else the page."""
         if self.is_json:
             self.document(document)
         else:
             self.page(blocks)
 
     def page(self, blocks: Iterable[Block]) -> None:
-        """Print a page on stdout; on stderr where stdout is for JSON."""
+        """Print a page on stdout, or on stderr if stdout is for JSON."""
         if not self.is_quiet:
-            self._write(self._people, blocks)
+            self._write(self._text_stream, blocks)
 
     def note(self, *blocks: Block | str) -> None:
-        """Print what is no result: progress, advice, questions, errors."""
+        """Print to stderr what is not a result: progress, advice, errors."""
         self._write(self.err, (line(block) if isinstance(block, str) else block for block in blocks))
 
     def say(self, text: str) -> None:
-        """Print a line of a target's own output; on stderr where stdout is for JSON."""
-        self._write(self._people, [line(text)])
+        """Print a line of a target's own output on stdout, or on stderr if stdout is for JSON."""
+        self._write(self._text_stream, [line(text)])
 
     def question(self, text: str) -> None:
         """Print a question without ending its line."""
@@ -82,15 +82,15 @@ class Output:
         self.err.flush()
 
     def last(self, text: str) -> None:
-        """Print the line that a run ends with, also where all else is quiet."""
-        self._write(self._people, [line(Span(text, "bold"))])
+        """Print the last line of a run, with `-q`, too."""
+        self._write(self._text_stream, [line(Span(text, "bold"))])
 
     @property
-    def _people(self) -> TextIO:
+    def _text_stream(self) -> TextIO:
         return self.err if self.is_json else self.out
 
     def log(self, text: str) -> None:
-        """Print what logging made, as it is, on stderr."""
+        """Print a formatted log record on stderr."""
         if self._drawing is not None:
             self._drawing.print(text, style="dim")
         else:
@@ -99,7 +99,7 @@ class Output:
 
     @contextmanager
     def drawing(self) -> Iterator[Console]:
-        """Lend the terminal for something that moves; whatever else is printed then appears above it."""
+        """Yield the terminal for animated output; anything else printed meanwhile appears above it."""
         self._drawing = _console(self.err, self.environ)
         try:
             yield self._drawing
@@ -119,7 +119,7 @@ class Output:
 
 
 def _finite(value: Any) -> Any:
-    """Return a JSON-able value with the numbers that JSON doesn't know as texts."""
+    """Return a JSON value with infinite numbers and NaN as text, because JSON does not have them."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -128,7 +128,7 @@ def _finite(value: Any) -> Any:
 
 
 def is_colourful(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Return whether a stream is a terminal whose user didn't ask for `NO_COLOR`."""
+    """Return whether a stream is a terminal and `NO_COLOR` is not set."""
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
@@ -143,7 +143,7 @@ def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
 
 @dataclass(frozen=True, slots=True)
 class _Rich:
-    """Makes pages into what rich draws."""
+    """Converts pages to what rich draws."""
 
     redactor: Redactor
 

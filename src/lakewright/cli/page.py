@@ -1,4 +1,4 @@
-"""What is printed for people, before it is decided where: lines with styles, trees and tables.
+"""Text for people, independent of where it is printed: styled lines, trees and tables.
 
 A page knows no terminal. `Output` prints it plainly, or with colours and guides where there is one.
 """
@@ -25,7 +25,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Spans that stand on one line."""
+    """The spans of one line."""
 
     spans: tuple[Span, ...]
 
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A line with what belongs to it indented below."""
+    """A line with indented lines below it."""
 
     line: Line
     children: tuple[Branch, ...] = ()
@@ -53,7 +53,7 @@ Block = Line | Branch | Table
 
 
 def line(*parts: str | Span) -> Line:
-    """Return a line of texts and spans, with control characters made visible.
+    """Return a line of texts and spans, with control characters escaped.
 
     Example:
         >>> str(line("is ", Span("red", "red")))
@@ -64,7 +64,7 @@ def line(*parts: str | Span) -> Line:
 
 
 def printable(text: str) -> str:
-    r"""Return text that moves no cursor and forges no line: control characters are written as escapes.
+    r"""Return text with control characters escaped, so that it cannot move the cursor or forge lines.
 
     Example:
         >>> printable("a\x1b[2Jb")

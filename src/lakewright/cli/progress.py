@@ -1,4 +1,4 @@
-"""What is seen while a run goes on: a line that moves on a terminal, a log line a step elsewhere."""
+"""The progress of a run: one animated line on a terminal, a log line for each step elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakewright.run.execute import Listener
     from lakewright.run.result import TargetResult
 
-__all__ = ["LiveProgress", "LoggedProgress", "SlicesAtHand", "watching", "working"]
+__all__ = ["LiveProgress", "LoggedProgress", "SlicesInProgress", "watching", "working"]
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ FRAMES_A_SECOND = 8
 SECONDS_BETWEEN_QUESTIONS = 1.0
 
 
-class SlicesAtHand:
-    """Tells which slices a run has locked, asking the manifest once in a while."""
+class SlicesInProgress:
+    """Returns the slices that a run has locked; it reads the manifest at most once a second."""
 
     def __init__(self, store: Store, run_id: str, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class SlicesAtHand:
         self._known: tuple[str, ...] = ()
 
     def __call__(self) -> tuple[str, ...]:
-        """Return their folders and names, as `regions/2022-01-01`; the last known where it can't be asked."""
+        """Return their folders and names, as `regions/2022-01-01`; the last known ones if it fails."""
         if self._clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
             self._asked = self._clock()
             with suppress(StoreUnavailable):
@@ -63,19 +63,19 @@ class SlicesAtHand:
 
 @contextmanager
 def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
-    """Yield the listener that suits where the command prints; what it draws is gone afterwards.
+    """Yield the listener that shows progress on this output; what it draws is removed afterwards.
 
     Args:
-        output: Where it prints.
-        app: Whose run is watched.
-        about: What each log line carries beside the run's id.
+        output: The output of the command.
+        app: The project that runs.
+        about: Fields that each log line has besides the run's id.
     """
     if not output.is_live:
         yield LoggedProgress({"run_id": app.run_id, **about})
         return
     from rich.live import Live
 
-    progress = LiveProgress(output, SlicesAtHand(app.store, app.run_id))
+    progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id))
     with (
         output.drawing() as console,
         Live(
@@ -90,7 +90,7 @@ def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
 
 @contextmanager
 def working(output: Output, text: str) -> Iterator[None]:
-    """Show on a terminal that something goes on that can't tell how far it is."""
+    """Show a text with a spinner on a terminal while inside."""
     if not output.is_live:
         yield
         return
@@ -99,17 +99,17 @@ def working(output: Output, text: str) -> Iterator[None]:
 
 
 class LoggedProgress:
-    """Logs a line where a step begins and where it ends."""
+    """Logs a line when a step starts and when it ends."""
 
     def __init__(self, about: Mapping[str, str]) -> None:
         self._about = about
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Log that a step begins."""
+        """Log that a step starts."""
         log.info("%s %s started", step.phase, step.target, extra=self._extra(instance, step))
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Log how a step ended; one that had nothing to do is only worth a line with `-vv`."""
+        """Log the result of a step; a skipped step only with `-vv`."""
         level = logging.INFO if result.status.is_success else logging.WARNING
         if result.status.value == "SKIPPED":
             level = logging.DEBUG
@@ -124,7 +124,7 @@ class LoggedProgress:
 
 
 class LiveProgress:
-    """Draws one line with the steps at hand; finished ones scroll away above it."""
+    """Draws one line with the steps in progress; finished steps scroll away above it."""
 
     def __init__(
         self, output: Output, slices: Callable[[], tuple[str, ...]], clock: Callable[[], float] = monotonic
@@ -134,40 +134,40 @@ class LiveProgress:
         self._clock = clock
         self._begin = clock()
         self._lock = threading.Lock()
-        self._at_hand: dict[tuple[int, str], tuple[Step, float]] = {}
+        self._in_progress: dict[tuple[int, str], tuple[Step, float]] = {}
         self._ended = 0
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Show a step as being at hand."""
+        """Show a step as in progress."""
         with self._lock:
-            self._at_hand[instance, step.target] = (step, self._clock())
+            self._in_progress[instance, step.target] = (step, self._clock())
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Take a step off; one that did something leaves a line."""
+        """Remove a step from the line; a step that ran leaves a line of its own."""
         with self._lock:
-            was_at_hand = self._at_hand.pop((instance, step.target), None)
+            was_in_progress = self._in_progress.pop((instance, step.target), None)
             self._ended += 1
-        if was_at_hand is not None or result.status.is_failure:
+        if was_in_progress is not None or result.status.is_failure:
             time = Span(f" {seconds(result.seconds)}", "dim")
             self._output.note(line(status(result.status.value), f" {step.phase} {step.target}", time))
 
     def now(self) -> Text:
-        """Return the line as it is to be drawn now."""
+        """Return the current line."""
         from rich.text import Text
 
         now = self._clock()
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
-            shown = [_at_hand(step, now - since) for step, since in self._at_hand.values()]
+            shown = [_in_progress(step, now - since) for step, since in self._in_progress.values()]
         slices = [f"slice {name}" for name in self._slices()]
         if self._ended or shown:
             shown.insert(0, f"{self._ended} done")
         parts = [
             f"{frame} {seconds(now - self._begin)}",
-            *(shown + slices or ["looking what there is to do"]),
+            *(shown + slices or ["checking what there is to do"]),
         ]
         return Text(", ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
 
 
-def _at_hand(step: Step, length: float) -> str:
+def _in_progress(step: Step, length: float) -> str:
     return f"{step.phase} {step.target} {seconds(length)}"

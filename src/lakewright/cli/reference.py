@@ -1,4 +1,4 @@
-"""The page of all commands, made from the commands themselves: `python -m lakewright.cli.reference`."""
+"""Generate the reference page of all commands: `python -m lakewright.cli.reference`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Exit codes:
 
 
 def reference() -> str:
-    """Return the page: the help of each command, in the order of `lakewright --help`."""
+    """Return the page with the help of each command, in the order of `lakewright --help`."""
     return "\n".join([HEAD, *_sections(root, _context(root, "lakewright", None))])
 
 
@@ -49,7 +49,7 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _without_shared(text: str) -> str:
-    """Return a help without the options of every command, which stand once at the beginning."""
+    """Return a help text without the global options, which are listed once at the beginning."""
     sections = text.split("\n\n")
     return "\n\n".join(part for part in sections if not part.startswith(SHARED_TITLE))
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one stops a run after its current commit, a second one at once."""
+"""Ctrl-C and SIGTERM: the first stops a run after its current commit, the second at once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopper:
-    """Remembers the signal by which somebody asked a run to stop.
+    """Remembers the signal that asked a run to stop.
 
     Attributes:
-        signal: Its number, or None while nobody asked.
+        signal: The number of the signal, or None.
     """
 
     def __init__(self, announce: Callable[[str], None]) -> None:
@@ -25,20 +25,20 @@ class Stopper:
         self._announce = announce
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
-        """Take a signal: the first is remembered, a second ends the work at once.
+        """Handle a signal: remember the first one, stop at once on the second.
 
         Raises:
-            KeyboardInterrupt: It is the second; its argument is the first one's number.
+            KeyboardInterrupt: It is the second signal; its argument is the number of the first.
         """
         if self.signal is not None:
             raise KeyboardInterrupt(self.signal)
         self.signal = number
-        self._announce("Stopping after the current commit; once more stops at once.")
+        self._announce("Stopping after the current commit; a second signal stops at once.")
 
 
 @contextmanager
 def listening(announce: Callable[[str], None]) -> Iterator[Stopper]:
-    """Have signals stop what runs inside in good order; handlers are as before afterwards."""
+    """Yield a stopper that receives signals while inside; the previous handlers are restored afterwards."""
     stopper = Stopper(announce)
     if threading.current_thread() is not threading.main_thread():
         yield stopper

@@ -1,4 +1,4 @@
-"""Putting a project that comes with the tool into a folder, without ever touching what is somebody's own."""
+"""Write a project that comes with the package into a folder, without overwriting anything."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ MARKER = "project.yml"
 
 
 def packaged(*path: str) -> Traversable:
-    """Return a folder that the package brings."""
+    """Return a folder of the installed package."""
     return files("lakewright").joinpath(*path)
 
 
 def write_project(source: Traversable, folder: Path) -> int:
-    """Write a packaged project into a folder; return how many files that took, 0 where it is there already.
+    """Write a packaged project into a folder and return the number of files, 0 if it is there already.
 
-    `project.yml` comes last and tells that the rest is complete: where it is, nothing is written, whatever
-    was changed or removed since. A folder that a cut short call left behind is completed.
+    `project.yml` is written last and marks the project as complete: if it exists, nothing is written,
+    whatever was changed or removed since. A folder that an interrupted call left behind is completed.
 
     Raises:
-        UsageError: The folder holds something else.
+        UsageError: The folder has something else in it.
     """
     marker = folder / MARKER
     if marker.exists():
         if _name(marker.read_bytes()) == _name(source.joinpath(MARKER).read_bytes()):
             return 0
-        raise _refusal(folder, f"holds another project: {marker}")
+        raise _refusal(folder, f"has another project: {marker}")
     contents = dict(_contents(source))
     _check_free(folder, contents)
     order = sorted(contents, key=lambda path: path == MARKER)
@@ -53,16 +53,16 @@ def _contents(source: Traversable, prefix: str = "") -> Iterator[tuple[str, byte
 
 def _check_free(folder: Path, contents: dict[str, bytes]) -> None:
     if folder.exists() and not folder.is_dir():
-        raise _refusal(folder, "is no folder")
+        raise _refusal(folder, "is not a folder")
     for path in folder.rglob("*"):
-        # What a cut short call wrote is whole, because files are renamed into their places.
+        # Files of an interrupted call are complete, because files are renamed into place.
         if path.is_file() and contents.get(path.relative_to(folder).as_posix()) != path.read_bytes():
-            raise _refusal(folder, f"isn't empty: {path.name}")
+            raise _refusal(folder, f"is not empty: {path.name}")
 
 
 def _refusal(folder: Path, why: str) -> UsageError:
     return UsageError(
-        f"{folder} {why}; nothing was written", remedy="Name a folder that is empty or doesn't exist."
+        f"{folder} {why}; nothing was written", remedy="Name a folder that is empty or does not exist."
     )
 
 

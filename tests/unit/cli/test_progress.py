@@ -6,7 +6,7 @@ from tests.unit.cli.surroundings import Screen, ended, step
 from tests.unit.cli.test_manifest import HOLDER, ITEM, a_lake
 
 from lakewright.cli.output import Output
-from lakewright.cli.progress import LiveProgress, SlicesAtHand
+from lakewright.cli.progress import LiveProgress, SlicesInProgress
 from lakewright.manifest.lease import Leases
 from lakewright.plan.status import Status
 
@@ -16,7 +16,7 @@ def test_it_names_what_is_at_hand_and_how_long() -> None:
     slices: list[str] = []
     output = Output(Screen(), Screen(), {"TERM": "xterm"})
     progress = LiveProgress(output, lambda: tuple(slices), lambda: now[0])
-    assert progress.now().plain.endswith("0.0 s, looking what there is to do")
+    assert progress.now().plain.endswith("0.0 s, checking what there is to do")
 
     progress.step_started(0, step("regions"))
     slices.append("regions/2022-01-01")
@@ -33,7 +33,7 @@ def test_slices_at_hand_are_those_that_the_run_has_locked() -> None:
     app = a_lake()
     leases = Leases(app.store, HOLDER, app.ids)
     leases.acquire("write file:/lake/gold/x")
-    ours, others = (SlicesAtHand(app.store, run, lambda: now[0]) for run in (HOLDER.run_id, "run-2"))
+    ours, others = (SlicesInProgress(app.store, run, lambda: now[0]) for run in (HOLDER.run_id, "run-2"))
     assert (ours(), others()) == (("orders/c",), ())
     app.ledger.release(f"{ITEM}c", "done", is_forced=True)
     assert ours() == ("orders/c",)

@@ -40,7 +40,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path, name: str) -
 
 def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         write_project(MINIMAL, tmp_path / "file")
 
 

@@ -1,1 +1,1 @@
-"""One module a command: its options, and the call of the use case behind it."""
+"""One module per command: it parses options, calls one use case and renders the result."""

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def phase_named(text: str) -> Phase:
-    """Return the phase with that name, in any case.
+    """Return the phase with this name, in any case.
 
     Raises:
         click.BadParameter: There is none.
@@ -29,12 +29,12 @@ def phase_named(text: str) -> Phase:
         return Phase(text.upper())
     except ValueError:
         known = ", ".join(phase.value.lower() for phase in Phase)
-        raise click.BadParameter(f"{text!r} is no phase; there are {known}") from None
+        raise click.BadParameter(f"{text!r} is not a phase; the phases are {known}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options that decide what a run or a plan takes in, as they were typed."""
+    """The options of `job` and `plan`, as they were typed."""
 
     no_lifecycle: bool = False
     targets: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class RunOptions:
     jobs: int | None = None
 
     def request(self, job: str, phase: Phase, arguments: tuple[str, ...]) -> JobRequest:
-        """Return the request that these options make of a job and its arguments."""
+        """Return the request for a job with these options and arguments."""
         from lakewright.run.job import JobRequest
 
         return JobRequest(
@@ -70,7 +70,7 @@ class RunOptions:
 
 
 def job_arguments(function: F) -> F:
-    """Add the arguments of a job: its name, the last phase, values of its parameters."""
+    """Add the arguments JOB, PHASE and PARAM=VALUE."""
     for decorate in (
         click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]..."),
         click.argument("phase", type=phase_named, metavar="PHASE"),
@@ -88,24 +88,24 @@ def run_options(function: F) -> F:
 
 
 _RUN_OPTIONS = (
-    click.option("-f", "--force", is_flag=True, help="Run clean targets too."),
+    click.option("-f", "--force", is_flag=True, help="Run clean targets, too."),
     click.option(
         "-t",
         "--targets",
         multiple=True,
         metavar="REGEX",
-        help="Only targets with such a name; also +NAME, NAME+, tag:…, kind:…, state:failed.",
+        help="Only targets whose name matches; also +NAME, NAME+, tag:…, kind:…, state:failed.",
     ),
     click.option(
-        "-d", "--dirty", multiple=True, metavar="REGEX", help="Take targets with such a name as dirty."
+        "-d", "--dirty", multiple=True, metavar="REGEX", help="Treat targets whose name matches as dirty."
     ),
-    click.option("-nl", "--no-lifecycle", is_flag=True, help="Only the phase itself, none before it."),
-    click.option("-k", "--keep-going", is_flag=True, help="Go on with what doesn't depend on a failure."),
+    click.option("-nl", "--no-lifecycle", is_flag=True, help="Run only this phase, none before it."),
+    click.option("-k", "--keep-going", is_flag=True, help="Run targets that do not depend on a failed one."),
     click.option(
-        "--resume", is_flag=True, help="Only what the last run left failed, blocked or not reached."
+        "--resume", is_flag=True, help="Run only what the last run left failed, blocked or not reached."
     ),
-    click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run so many targets at once."),
-    click.option("--wait", is_flag=True, help="Wait for what another run holds."),
-    click.option("--allow-data-loss", is_flag=True, help="Let migrations drop what holds rows."),
-    click.option("--allow-backdated", is_flag=True, help="Let a processing time be before the table's."),
+    click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run this many targets at once."),
+    click.option("--wait", is_flag=True, help="Wait for what another run has locked."),
+    click.option("--allow-data-loss", is_flag=True, help="Allow migrations to drop data."),
+    click.option("--allow-backdated", is_flag=True, help="Allow a processing time earlier than the table's."),
 )

@@ -1,4 +1,4 @@
-"""Tests of a project as a tree: what was built where something is to be said of it, and each assertion."""
+"""The project's tests as a tree: targets that did not succeed, and each assertion."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["case_branch", "summary_of"]
 
 
 def case_branch(result: CaseResult) -> Branch:
-    """Return one test; a target that did well takes no line."""
+    """Return the tree of one test; a successful target gets no line."""
     told = f": {result.description}" if result.description else ""
     head = line(status(result.status.value), " ", Span(result.name, "bold"), told, _time(result.seconds))
     return Branch(head, tuple(_inside(result)))
 
 
 def summary_of(results: Sequence[CaseResult]) -> str:
-    """Return the last line on the console, made to be found by grep."""
+    """Return the last line on the console, easy to find with grep."""
     counts = Counter(result.status.is_failure for result in results)
     length = sum(result.seconds for result in results)
     return f"Tested. PASSED={counts[False]} FAILED={counts[True]} in {length:.1f} s"

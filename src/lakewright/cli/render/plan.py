@@ -17,7 +17,7 @@ __all__ = ["plan_page", "plan_summary", "removal_page"]
 
 
 def plan_page(plan: Plan) -> Iterator[Block]:
-    """Yield the page of a plan: a line of what was asked, a tree for each instance, the counts."""
+    """Yield the page of a plan: a heading, a tree for each instance, and the counts."""
     yield line(
         Span(f"{plan.project}/{plan.job}", "bold"),
         f" up to {plan.phase.value.lower()}, {counted(len(plan.instances), 'instance')}",
@@ -28,13 +28,13 @@ def plan_page(plan: Plan) -> Iterator[Block]:
 
 
 def plan_summary(plan: Plan) -> str:
-    """Return the counts of a plan's steps, in one line."""
+    """Return the numbers of steps by status, in one line."""
     counts = Counter(step.status for step in plan.steps())
     return "Plan. " + " ".join(f"{one.value}={counts[one]}" for one in Planned)
 
 
 def removal_page(plan: Plan) -> Iterator[Block]:
-    """Yield what a plan of TRUNCATE or DESTROY would remove, a line each."""
+    """Yield one line for each target that a TRUNCATE or DESTROY would empty or remove."""
     for instance in plan.instances:
         of_instance = f" ({assignments(instance.parameters)})" if instance.parameters else ""
         for phase in instance.phases:
@@ -59,7 +59,7 @@ def _phase(phase: PhasePlan) -> Branch:
 
 
 def _sameness(step: Step) -> tuple[object, ...]:
-    # Neighbours of which the same is to be said share a line.
+    # Adjacent steps with the same status and reasons share a line.
     has_details = bool(step.changes) or step.hold is not None
     return (step.target,) if has_details else (step.status, step.reasons)
 

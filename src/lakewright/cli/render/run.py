@@ -1,4 +1,4 @@
-"""A run as a tree: instance, phase, target, with how each ended and what was measured."""
+"""A run as a tree: instances, phases and targets, with statuses and metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakewright.run.result import InstanceResult, PhaseResult, RunResult, Target
 
 __all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_line"]
 
-# Numbers of a slice that are shown where they aren't zero, with the words for them.
+# Metrics of a slice that are shown unless they are zero, with their words.
 COUNTS = {
     "inserted": "inserted",
     "updated": "updated",
@@ -24,7 +24,7 @@ COUNTS = {
 
 
 def run_page(result: RunResult) -> Iterator[Block]:
-    """Yield the page of a run: which one it is, then a tree for each instance."""
+    """Yield the page of a run: a heading, then a tree for each instance."""
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
@@ -34,7 +34,7 @@ def run_page(result: RunResult) -> Iterator[Block]:
 
 
 def failure_lines(result: RunResult) -> Iterator[Branch]:
-    """Yield each failure once more, whole: where a tree is long, this is what is left on the screen."""
+    """Yield each failure again in full: after a long tree, these are the lines still on the screen."""
     for instance in result.instances:
         for target in (target for phase in instance.phases for target in phase.targets):
             if target.error is not None:
@@ -45,13 +45,13 @@ def failure_lines(result: RunResult) -> Iterator[Branch]:
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
-    """Return what processing one slice came to, in one line."""
+    """Return the metrics of one slice in one line."""
     parts = [
         f"{metrics[key]:,} {word}"
         for key, word in COUNTS.items()
         if isinstance(metrics.get(key), int) and metrics[key]
     ]
-    # Historic counts these as updated and deleted already.
+    # `changed` includes rows that Historic already counts as updated or deleted.
     if metrics.get("changed") and metrics["changed"] != metrics.get("updated"):
         parts.append(f"{metrics['changed']:,} changed")
     if metrics.get("inferred_deletes") and metrics["inferred_deletes"] != metrics.get("deleted"):
@@ -68,7 +68,7 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:
-    """Return what maintenance did to a table, or would do, in one line."""
+    """Return what maintenance did or would do to a table, in one line."""
     why = Span(f" ({'; '.join(found['reasons'])})", "dim")
     if found["done"]:
         files = counted(found["files_removed"], "file")
@@ -110,9 +110,9 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
 
 
 def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
-    """Yield what stands below a target, from the JSON of its metrics and error."""
+    """Yield the lines below a target, from the JSON of its metrics and error."""
     yield from (Branch(slice_line(one)) for one in metrics.get("slices", ()))
-    # Beside slices, the rest are their sums.
+    # With slices, the other metrics are only their sums.
     known = ("slices", "maintenance")
     rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key not in known}
     if metrics.get("maintenance"):
