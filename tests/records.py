@@ -1,4 +1,4 @@
-"""Factories of what the manifest is made of, for the tests of manifest and stores."""
+"""Factories of the manifest's values, for the tests of manifest and stores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTHOR = Author.named("lakewright", "1.0")
 
 
 class Clock:
-    """A clock that stands still until it is told to go on."""
+    """A clock that moves only when a test advances it."""
 
     def __init__(self, now: datetime = START) -> None:
         self.time = now
@@ -38,7 +38,7 @@ class Clock:
 
 
 def numbered(prefix: str = "id") -> Callable[[], str]:
-    """Ids that differ, and are the same in every run of a test."""
+    """Return a function that returns distinct ids, the same in every run of a test."""
     numbers = count(1)
     return lambda: f"{prefix}-{next(numbers)}"
 
@@ -77,7 +77,7 @@ def recorded(drafts: Iterable[Draft]) -> list[Record]:
 
 
 def put_down(store: Store, *drafts: Draft, expected: int | None = None) -> Item:
-    """Append drafts of one item to a store, by default to the item as it is."""
+    """Append drafts of one item to a store, by default after its last record."""
     item_id = drafts[0].item_id
     present = store.read([item_id]).get(item_id)
     seen = (present.sequence if present else 0) if expected is None else expected

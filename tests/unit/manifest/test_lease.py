@@ -1,4 +1,4 @@
-"""Leases on anything with a key: `processing-manifest.md`, "State" (acquire a lock); leases are ours."""
+"""Leases on any key: `processing-manifest.md`, "State" (acquire a lock); leases are Lakewright's addition."""
 
 from __future__ import annotations
 

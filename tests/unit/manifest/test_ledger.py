@@ -66,7 +66,7 @@ class Stage:
 
 
 class Meddling(MemoryStore):
-    """A store in which something else happens just before, or right after, the next write."""
+    """A store that runs an action just before, or right after, the next write."""
 
     before: Callable[[], object] | None = None
     loses_acknowledgement = False
@@ -78,7 +78,7 @@ class Meddling(MemoryStore):
         written = super().write(write)
         if self.loses_acknowledgement:
             self.loses_acknowledgement = False
-            return super().write(write)  # as a back end does that tries again
+            return super().write(write)  # as a back end does when it retries
         return written
 
 

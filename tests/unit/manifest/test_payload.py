@@ -1,4 +1,4 @@
-"""Payloads take any error and stay small: `processing-manifest.md`, "Record"."""
+"""Payloads accept any error and have a bounded size: `processing-manifest.md`, "Record"."""
 
 from __future__ import annotations
 

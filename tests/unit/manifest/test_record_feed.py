@@ -1,4 +1,4 @@
-"""Following a manifest misses nothing: `processing-manifest.md`, "Use cases"."""
+"""The record feed returns every new record: `processing-manifest.md`, "Use cases"."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ UUIDS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
 
 
 def lived_in() -> MemoryStore:
-    """A store in which much has happened."""
+    """A store with processed, failed, skipped and requeued items, and watermarks."""
     store = MemoryStore(Clock())
     ledger = ledger_of(store, ids=numbered())
     ledger.discover(found(name) for name in ("a", "b", "c", "d"))
@@ -44,7 +44,7 @@ def lived_in() -> MemoryStore:
 def snowplow(
     record_id: int, state: str, previous: int | None, *, second: int, **changes: Any
 ) -> dict[str, Any]:
-    """A record with the eight keys that Snowplow's has."""
+    """A record with the eight keys of Snowplow's form."""
     return {
         "itemId": "s3://acme/shredded/good/run=2017-02-15-13-10-30/",
         "application": {"agent": {"name": "rdb-shredder", "version": "0.13.0"}, "instanceId": None},

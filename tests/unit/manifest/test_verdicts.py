@@ -25,7 +25,7 @@ NEW = draft("new", "NEW", application=SHREDDER)
 
 
 def attempt(name: str, application: Application, *outcome: str) -> list[Draft]:
-    """PROCESSING and what became of it, such as `FAILED`, `RESOLVED`."""
+    """A PROCESSING and the records that follow it, such as `FAILED`, `RESOLVED`."""
     drafts = [draft(f"{name}-PROCESSING", "PROCESSING", application=application)]
     for state in outcome:
         drafts.append(draft(f"{name}-{state}", state, drafts[-1].record_id, application=application))
@@ -138,7 +138,7 @@ CONTENTS = st.sampled_from(
 
 @st.composite
 def histories(drawn: st.DrawFn) -> list[Record]:
-    """Records in which legal ones are likely, and illegal ones occur."""
+    """Records that are mostly legal, and sometimes illegal."""
     records: list[Record] = []
     for number in range(1, drawn(st.integers(0, 12)) + 1):
         known = [None, *(record.record_id for record in records[-3:])]

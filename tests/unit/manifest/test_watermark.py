@@ -1,4 +1,4 @@
-"""Watermarks, typed, moving forward only: `processing-strategies.md`, "Merge Strategy"."""
+"""Watermarks keep their type and only advance: `processing-strategies.md`, "Merge Strategy"."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_an_operators_change_is_recorded_with_author_time_reason_and_value_befor
 
 
 class Overtaken(MemoryStore):
-    """A store in which a slice moves the watermark on right after somebody has looked at it."""
+    """A store in which a slice advances the watermark right after it was read."""
 
     def document(self, kind: str, key: str) -> Document | None:
         seen = super().document(kind, key)
