@@ -1,4 +1,4 @@
-"""How Spark is to read a slice of CSV in which fields in quotes have line breaks.
+"""Spark options for CSV slices with line breaks inside quotes.
 
 Source: rules of entities, "Slices"; RFC 4180, section 2.
 """
@@ -23,16 +23,18 @@ __all__ = ["quote_options"]
 
 
 def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
-    """Return the options of CSV to read line breaks inside quotes; none without such: files can be split.
+    """Return the CSV options to read line breaks inside quotes.
+
+    Without such line breaks no options are needed, and Spark can read one file in several tasks.
 
     Raises:
-        SliceError: A quote isn't closed where its field ends, or lines end in different ways.
+        SliceError: A quote is not closed at the end of its field, or lines have different endings.
     """
     whole = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"}
     ends: set[str] = set()
     files = {path: local_path(path) for path in slice_.paths}
-    far = [path for path, local in files.items() if local is None]
-    if far and not _has_odd_lines(session, far):
+    remote = [path for path, local in files.items() if local is None]
+    if remote and not _has_odd_lines(session, remote):
         return {}
     for path, local in files.items():
         try:
@@ -48,22 +50,22 @@ def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
         ends |= own
     if len(ends) > 1:
         raise SliceError(
-            f"the slice {slice_.name} has line breaks inside quotes, and lines that end in different ways: "
+            f"the slice {slice_.name} has line breaks inside quotes, and lines with different endings: "
             f"{', '.join(sorted(map(repr, ends)))}",
-            remedy="Let its lines end alike, then resolve the item; otherwise resolve and skip it.",
+            remedy="Use one kind of line ending, then resolve the item; otherwise resolve and skip it.",
         )
-    # Told how lines end, Spark leaves other line breaks inside quotes as they are.
+    # If Spark knows the line ending, it keeps other line breaks inside quotes.
     return {**whole, "lineSep": ends.pop()} if ends else {}
 
 
 def _has_odd_lines(session: SparkSession, paths: Sequence[str]) -> bool:
-    """Whether a line of files elsewhere has quotes that aren't in pairs, found by a query."""
+    """Return whether a line of remote files has an odd number of quotes, found by a query."""
     lines = session.read.option("__globPaths__", "false").text(list(paths))
     return not lines.where("length(value) % 2 <> length(replace(value, '\"')) % 2").isEmpty()
 
 
 def _far_line_ends(session: Any, path: str) -> frozenset[str] | None:
-    """How lines end in a file elsewhere, of which a copy is made as long as it is looked at."""
+    """Return the line endings in a remote file, of which a temporary copy is made."""
     place = session._jvm.org.apache.hadoop.fs.Path(path)
     system = place.getFileSystem(session._jsc.hadoopConfiguration())
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Reading a slice, exactly the files that it consists of.
+"""Reading of a slice: exactly its files, with the options and types that its format needs.
 
 Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (reads the source slice).
 """
@@ -34,30 +34,30 @@ _OPTIONS: dict[str, dict[str, str]] = {
 
 
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
-    """Return the rows of a slice, lazily; columns of several files are brought together by name.
+    """Return the rows of a slice, lazily; columns of several files are merged by name.
 
     Raises:
-        SliceError: A CSV file's quotes leave open where its fields end.
+        SliceError: A quote in a CSV file is not closed.
     """
-    peculiar = _peculiar_columns(slice_) if entity.settings.bronze_format == "parquet" else None
-    fine = (peculiar and peculiar.nanoseconds) or {}
-    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if fine else "false")
+    misread = _misread_columns(slice_) if entity.settings.bronze_format == "parquet" else None
+    nanoseconds = (misread and misread.nanoseconds) or {}
+    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
     frame = (
         session.read.format(entity.settings.bronze_format)
         .options(**_options(session, slice_, entity))
         .load(slice_.path)
     )
-    if peculiar is None:
+    if misread is None:
         return frame
     keys = {name.lower() for name in entity.business_keys}
-    typeless = [name for name in peculiar.typeless if name.lower() not in keys]
-    return _with_true_types(frame, fine, typeless) if fine or typeless else frame
+    typeless = [name for name in misread.typeless if name.lower() not in keys]
+    return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
 
 
-def _peculiar_columns(slice_: Slice) -> MisreadColumns | None:
-    """What is peculiar about the columns of all files, or None where that can't be known.
+def _misread_columns(slice_: Slice) -> MisreadColumns | None:
+    """Return the columns of all files that Spark misreads, or None if the footers cannot be read.
 
-    Times in nanoseconds are none where some are out of reach; a column has a type that has one in some file.
+    Nanoseconds are left out if some are inside other types. A column has a type if it has one in any file.
     """
     nanoseconds: dict[str, bool] = {}
     typeless: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ def _peculiar_columns(slice_: Slice) -> MisreadColumns | None:
         try:
             own = None if path is None else misread_columns(path)
         except (ValueError, OSError):
-            own = None  # reading it says what is wrong
+            own = None  # Spark reports the error when it reads the file
         if own is None:
             return None
         are_inside = are_inside or own.nanoseconds is None
@@ -78,7 +78,7 @@ def _peculiar_columns(slice_: Slice) -> MisreadColumns | None:
 
 
 def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iterable[str]) -> DataFrame:
-    """The frame with numbers as the times that they are, and with columns that have no type as such."""
+    """Return the frame with nanoseconds as timestamps, and with columns without a type as nulls."""
     from pyspark.sql import functions
 
     columns = {
@@ -89,7 +89,7 @@ def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iter
 
 
 def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, str]:
-    # Names with `*` or `[` are names, not patterns.
+    # A name with `*` or `[` is not a pattern.
     options = {"__globPaths__": "false", **_OPTIONS[entity.settings.bronze_format]}
     if entity.settings.bronze_format == "csv":
         options |= quote_options(session, slice_)
@@ -98,6 +98,6 @@ def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, 
     if local_path(slice_.path) is not None and any(
         ":" in name for name in (slice_.name, *(f.name for f in slice_.files))
     ):
-        # Hadoop's checksums of local files can't do with a colon in a name.
+        # Hadoop's file system with checksums cannot open local files with a colon in their name.
         options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
     return options

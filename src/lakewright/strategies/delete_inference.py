@@ -36,7 +36,7 @@ __all__ = [
     "ALWAYS_ALLOWED",
     "DeletePreview",
     "check_delete_brake",
-    "joined",
+    "join_conditions",
     "lower_bound",
     "lower_bounds",
     "missing_from_slice",
@@ -119,10 +119,10 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
         high = value_sql(statistics.watermarks[column].python, type_sql)
         value = name_sql(*alias, name)
         conditions[column] = f"{value} {above} {low} and {value} <= {high}"
-    return joined([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
+    return join_conditions([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
 
 
-def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
+def join_conditions(conditions: Sequence[tuple[Watermark, str]]) -> str:
     """Return the conditions of several watermarks as one.
 
     Each is joined to all before it by its `operation`. Neighbours with the same `operation_group` stand in
@@ -131,7 +131,7 @@ def joined(conditions: Sequence[tuple[Watermark, str]]) -> str:
     Example:
         >>> from lakewright.spec.models.watermark import Operation
         >>> mark = Watermark(column_name="a", expression="${last_value}")
-        >>> joined([(mark, "a > 1"), (mark.model_copy(update={"operation": Operation.OR}), "b > 1")])
+        >>> join_conditions([(mark, "a > 1"), (mark.model_copy(update={"operation": Operation.OR}), "b > 1")])
         '((a > 1) or (b > 1))'
     """
     text = ""

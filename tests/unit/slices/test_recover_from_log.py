@@ -20,7 +20,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
-from lakewright.slices import recover_from_log as recall_module
+from lakewright.slices import recover_from_log
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
@@ -133,7 +133,7 @@ def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     place = Place(tmp_path, "s1", "s2")
     place.commit(1, "s1")
     place.look()
-    monkeypatch.setattr(recall_module, "read_commits", lambda *_: pytest.fail("the log is read again"))
+    monkeypatch.setattr(recover_from_log, "read_commits", lambda *_: pytest.fail("the log is read again"))
     assert names(place.look().ready) == ["s2"]
     place.put("s3")
     assert names(place.look().ready) == ["s2", "s3"]
@@ -153,11 +153,11 @@ def test_a_slice_that_has_changed_since_is_new_and_late_where_a_later_one_is_kno
 
 
 @pytest.mark.parametrize(
-    ("revision", "since", "is_recalled"),
+    ("revision", "since", "is_recovered"),
     [(1, EARLY, False), (2, EARLY, True), (2, LATE, False)],
 )
-def test_a_requeued_slice_is_recalled_by_its_own_commit_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: int, since: datetime, is_recalled: bool
+def test_a_requeued_slice_is_recovered_by_its_own_commit_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: int, since: datetime, is_recovered: bool
 ) -> None:
     """As from an older copy of the manifest; what is requeued after the loss is meant to be applied."""
     place = Place(tmp_path, "s1")
@@ -168,7 +168,7 @@ def test_a_requeued_slice_is_recalled_by_its_own_commit_alone(
     place.ledger.discover(discovered(slices, place.application, "orders"))
     place.ledger.requeue(place.item("s1").item_id, "once more")
 
-    assert names(place.look().ready) == ([] if is_recalled else ["s1"])
+    assert names(place.look().ready) == ([] if is_recovered else ["s1"])
 
 
 def test_the_last_commit_of_a_slice_counts_whatever_revision_it_was(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_what_came_after_a_slice_tells_whether_its_rows_are_there(
     (first,) = read_commits(place.workspace.lake, silver)
     operation, parameters, app = happening
     later = Commit(1, LATE, operation, parameters, {} if app is None else {"app": app, "number": 2})
-    monkeypatch.setattr(recall_module, "read_commits", lambda *_: (first, later))
+    monkeypatch.setattr(recover_from_log, "read_commits", lambda *_: (first, later))
     assert names(place.look().ready) == ([] if is_in else ["s1"])
 
 
