@@ -11,16 +11,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from typing import Any
 
 import pytest
 from tests.records import REGIONS, found
-from tests.stores.workers import COUNTERS, add_up, ledger_in, open_and_close, race
+from tests.stores.workers import COUNTERS, add_up, ledger_in, open_and_close, race, shortest_lease
 
 from lakewright.errors import ItemLocked
 from lakewright.manifest.claim import Claim
@@ -31,15 +32,12 @@ from lakewright.manifest.store import Query
 from lakewright.stores.process import this_process
 
 Settings = dict[str, Any]
-SideBySide = Callable[[Callable[[int], Any]], list[Any]]
 
-RACERS = 8
-LOCKS = 1_000
-# The server of the tests takes a few milliseconds for each question.
-FEWER = {"dynamodb": 200}
-
-LEASE = 2.1
-"""Seconds; processes that ask DynamoDB for the time differ by up to one, at first."""
+FEW, MANY = 4, 8
+LOCKS: Mapping[int, int] = {FEW: 200, MANY: 1_000}
+"""How many locks so many processes race for."""
+# DynamoDB Local takes a few milliseconds for each request.
+LOCKS_IN_DYNAMODB: Mapping[int, int] = {FEW: 100, MANY: 200}
 
 
 @pytest.fixture
@@ -49,17 +47,38 @@ def ledger(shared_settings: Settings) -> Iterator[Ledger]:
     found_ledger.store.close()
 
 
-@pytest.fixture(scope="module")
-def side_by_side() -> Iterator[SideBySide]:
+class SideBySide:
     """Runs work in several processes at once, and returns what it returns in each."""
-    with get_context("spawn").Pool(RACERS) as pool:
-        yield lambda work: pool.map(work, range(RACERS), chunksize=1)
+
+    def __init__(self, pool: Pool, racers: int) -> None:
+        self.pool = pool
+        self.racers = racers
+
+    def __call__(self, work: Callable[[int], Any]) -> list[Any]:
+        return self.pool.map(work, range(self.racers), chunksize=1)
+
+
+@pytest.fixture(scope="module", params=[FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+def side_by_side(request: pytest.FixtureRequest) -> Iterator[SideBySide]:
+    with get_context("spawn").Pool(request.param) as pool:
+        yield SideBySide(pool, request.param)
 
 
 def take(ledger: Ledger, name: str, **options: Any) -> Claim:
     run = this_process("taker")
     given = {"duration": timedelta(seconds=60), "token_counter": "table", **options}
     return ledger.acquire(found(name).item_id, REGIONS, run, **given)
+
+
+def take_when_free(ledger: Ledger, name: str) -> Claim:
+    """Take a slice as soon as its holder's lease has run out."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            return take(ledger, name)
+        except ItemLocked:
+            time.sleep(0.1)
+    return take(ledger, name)
 
 
 @contextmanager
@@ -86,7 +105,8 @@ def told(process: subprocess.Popen[str]) -> list[str]:
 def test_each_item_has_exactly_one_winner_and_losers_write_nothing(
     shared_settings: Settings, ledger: Ledger, side_by_side: SideBySide
 ) -> None:
-    locks = FEWER.get(shared_settings["kind"], LOCKS)
+    is_dynamodb = shared_settings["kind"] == "dynamodb"
+    locks = (LOCKS_IN_DYNAMODB if is_dynamodb else LOCKS)[side_by_side.racers]
     names = [f"{number:04}" for number in range(locks)]
     ledger.discover(found(name) for name in names)
     winners = side_by_side(partial(race, shared_settings, names))
@@ -131,8 +151,9 @@ def test_a_heartbeat_keeps_a_lease_for_longer_than_it_lasts(
     shared_settings: Settings, ledger: Ledger
 ) -> None:
     ledger.discover([found()])
-    with holder_of(shared_settings, found().slice, LEASE) as process:
-        time.sleep(LEASE + 1)
+    lease = shortest_lease(shared_settings)
+    with holder_of(shared_settings, found().slice, lease) as process:
+        time.sleep(1.5 * lease)
         with pytest.raises(ItemLocked):
             take(ledger, found().slice)
         assert told(process) == ["may commit", "processed"]
@@ -142,10 +163,9 @@ def test_a_holder_that_stood_still_may_neither_commit_nor_finish(
     shared_settings: Settings, ledger: Ledger
 ) -> None:
     ledger.discover([found()])
-    with holder_of(shared_settings, found().slice, LEASE) as process:
+    with holder_of(shared_settings, found().slice, shortest_lease(shared_settings)) as process:
         process.send_signal(signal.SIGSTOP)
-        time.sleep(LEASE + 1.5)
-        claim = take(ledger, found().slice)
+        claim = take_when_free(ledger, found().slice)
         process.send_signal(signal.SIGCONT)
         assert told(process) == ["LeaseLost", "LeaseLost"]
     ledger.processed(claim, {})

@@ -12,18 +12,19 @@ import pytest
 from tests.projects import make_workspace
 from tests.reading import rows_of_files
 from tests.sessions import same
+from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.catalog import find_entry
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer
 from lakewright.relations.migration import Tolerated
-from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+from lakewright.relations.relation import OutputMode, Relation
 from lakewright.relations.view import ViewRelation
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 PROJECT = """
 relations:
@@ -67,18 +68,6 @@ mappings:
 def workspace(tmp_path: Path, spark: SparkSession) -> Iterator[Workspace]:
     yield make_workspace(tmp_path, PROJECT.replace("PLACE", str(tmp_path)), sessions=same(spark))
     spark.sql("DROP DATABASE IF EXISTS kinds CASCADE")
-
-
-def stored(workspace: Workspace, name: str) -> StoredRelation:
-    found = Relation.named(workspace, name)
-    assert isinstance(found, StoredRelation)
-    return found
-
-
-def rows(frame: DataFrame) -> list[tuple[object, ...]]:
-    return sorted(
-        tuple(row) for row in frame.select(*(frame[n].cast("string") for n in frame.columns)).collect()
-    )
 
 
 def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:

@@ -15,15 +15,16 @@ from deltalake import DeltaTable, write_deltalake
 from tests.projects import make_workspace
 from tests.reading import rows_of_files
 from tests.sessions import same
+from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import TargetError
 from lakewright.plan.observation import Answer
 from lakewright.relations import delta_write
-from lakewright.relations.relation import OutputMode, Relation, StoredRelation
+from lakewright.relations.relation import OutputMode
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 STORAGE = """
 relations:
@@ -57,17 +58,6 @@ relations:
 @pytest.fixture
 def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
     return make_workspace(tmp_path, STORAGE, sessions=same(spark))
-
-
-def stored(workspace: Workspace, name: str) -> StoredRelation:
-    found = Relation.named(workspace, name)
-    assert isinstance(found, StoredRelation)
-    return found
-
-
-def rows(frame: DataFrame) -> list[tuple[object, ...]]:
-    texts = frame.select(*(frame[f"`{name}`"].cast("string") for name in frame.columns))
-    return sorted(tuple(row) for row in texts.collect())
 
 
 @pytest.fixture

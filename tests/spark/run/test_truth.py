@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
@@ -139,17 +140,34 @@ class Lakeful:
         }
 
 
-@settings(
-    max_examples=6,
+FEW = settings(
+    max_examples=2,
     deadline=None,
     derandomize=True,
     phases=[Step.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+
+
+@FEW
 @given(models(), PHASES)
 def test_what_a_plan_says_of_real_tables_is_what_runs(
     spark: SparkSession, model: Declared, phases: list[Phase]
 ) -> None:
+    check(spark, model, phases)
+
+
+@pytest.mark.nightly
+@settings(FEW, max_examples=12)
+@given(models(), PHASES)
+def test_what_a_plan_says_of_more_tables_is_what_runs(
+    spark: SparkSession, model: Declared, phases: list[Phase]
+) -> None:
+    check(spark, model, phases)
+
+
+def check(spark: SparkSession, model: Declared, phases: list[Phase]) -> None:
+    """Plan and run phases one after the other, the last one twice."""
     with TemporaryDirectory() as folder:
         lake = Lakeful(Path(folder), model, spark)
         lake.slice("2022-01-01")

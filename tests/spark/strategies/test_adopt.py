@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,7 +100,7 @@ def test_a_dbt_snapshot_is_gone_on_from(lake: SmallLake) -> None:
     assert broken(lake, things) == ()
     assert lake.version(things) == 2
     assert lake.load(things, "s2", rows, schema).delta_version is None
-    history = lake.spark.sql(f"describe history delta.`{things.places(lake.lake.settings).silver.location}`")
+    history = lake.spark.sql(f"describe history delta.`{lake.folder(things)}`")
     (commit,) = history.where("version = 1").collect()
     assert '"adopted": {"current": 2' in commit["userMetadata"]
 
@@ -290,5 +289,5 @@ def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pyte
     result = lake.process(things)
     assert result.slices[0].summary.unchanged == 1
     assert lake.version(things) == 1
-    assert Path(things.places(lake.lake.settings).silver.location or "").is_dir()
+    assert lake.folder(things).is_dir()
     assert lake.rows(things, "id", "dlf_ValidTo") == [(1, None)]

@@ -11,8 +11,6 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lakewright.spec.models.entity import Entity
 
 ROWS = 60_000
@@ -32,14 +30,13 @@ def jobs(lake: SmallLake) -> int:
 
 
 def size(lake: SmallLake, things: Entity) -> int:
-    folder: Path = lake.root / "silver"
-    place = things.places(lake.lake.settings).silver.location or ""
-    files = (f for f in folder.rglob("*") if f.suffix in {".parquet", ".bin"} and str(f).startswith(place))
+    files = (file for file in lake.folder(things).rglob("*") if file.suffix in {".parquet", ".bin"})
     return sum(file.stat().st_size for file in files if "_delta_log" not in file.parts)
 
 
 @pytest.mark.parametrize(
-    ("strategy", "most_unchanged", "most_changed"), [("merge", 12, 30), ("historic", 12, 30)]
+    ("strategy", "most_unchanged", "most_changed"),
+    [pytest.param("merge", 12, 30, marks=pytest.mark.nightly), ("historic", 12, 30)],
 )
 def test_cost_follows_change(lake: SmallLake, strategy: str, most_unchanged: int, most_changed: int) -> None:
     """ "Merge Strategy" with `last_seen: on_change`, "Historic Strategy": equal rows cost no byte."""

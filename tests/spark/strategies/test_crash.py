@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,10 @@ class Died(BaseException):
     """The process ends here: nothing after it runs."""
 
 
+Strike = Callable[[SmallLake, "Entity", pytest.MonkeyPatch, str, str], None]
+"""Process the slice of a name until it ends at a point."""
+
+
 @contextmanager
 def dying(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
     """Let the process die at a point: no handler gets to the manifest any more."""
@@ -91,7 +95,13 @@ def expect_dead(lake: SmallLake) -> None:
     lake.ledger._is_dead = lambda holder: True
 
 
-def broken(lake: SmallLake, things: Entity, monkeypatch: pytest.MonkeyPatch, point: str, name: str) -> None:
+def die_at(lake: SmallLake, things: Entity, monkeypatch: pytest.MonkeyPatch, point: str, name: str) -> None:
+    """The run's process dies at a point."""
+    with dying(monkeypatch, point):
+        lake.process(things, name, processing_time=time_of(name))
+
+
+def fail_at(lake: SmallLake, things: Entity, monkeypatch: pytest.MonkeyPatch, point: str, name: str) -> None:
     """A run fails at a point with an error of the system; an operator resolves it."""
     with monkeypatch.context() as patch:
         patch.setenv("LAKEWRIGHT_FAILPOINT", f"{point}:raise")
@@ -104,9 +114,37 @@ def time_of(name: str) -> str:
     return hours(int(name[1:])).isoformat()
 
 
+Strikes = Mapping[str, Sequence[tuple[str, Strike]]]
+"""The points at which runs of each slice end one after the other, and how."""
+
+EACH_POINT_ONCE: Strikes = {
+    "s1": [("after_lock", die_at), ("before_commit", fail_at), ("after_write", die_at)],
+    "s2": [
+        *(("after_read", fail_at), ("after_compare", die_at), ("in_guard", fail_at)),
+        *(("after_commit", fail_at), ("after_lock", die_at)),
+    ],
+    "s3": [("after_facts", die_at), ("before_processed", fail_at), ("before_processed", die_at)],
+}
+EACH_POINT_IN_EACH_SLICE: Strikes = {
+    name: [
+        *((point, strike) for point in BEFORE for strike in (die_at, fail_at)),
+        (last, fail_at),
+        *((point, die_at) for point in RECOVERY * 3),
+    ]
+    for name, last in zip(("s1", "s2", "s3"), AFTER, strict=True)
+}
+
+
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+@pytest.mark.parametrize(
+    ("strikes", "least"),
+    [
+        pytest.param(EACH_POINT_ONCE, 10, id="each point once"),
+        pytest.param(EACH_POINT_IN_EACH_SLICE, 50, id="each point in each slice", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_run_that_died_anywhere_any_number_of_times_is_made_good_by_the_next(
-    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, strategy: str
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, strategy: str, strikes: Strikes, least: int
 ) -> None:
     """ "State": locks, and one commit for a slice whatever happened."""
     calm, things = entity(strategy, name="calm"), entity(strategy)
@@ -116,23 +154,17 @@ def test_a_run_that_died_anywhere_any_number_of_times_is_made_good_by_the_next(
     expect_dead(lake)
 
     deaths = 0
-    for name, last in zip(("s1", "s2", "s3"), AFTER, strict=True):
+    for name, struck in strikes.items():
         compares = strategy != "full" and name != "s1"
-        for point in (point for point in BEFORE if compares or point != "after_compare"):
-            with dying(monkeypatch, point):
-                lake.process(things, name, processing_time=time_of(name))
-            broken(lake, things, monkeypatch, point, name)
-            deaths += 2
-        broken(lake, things, monkeypatch, last, name)
-        for point in RECOVERY * 3:
-            with dying(monkeypatch, point):
-                lake.process(things, name, processing_time=time_of(name))
-        deaths += 1 + 3 * len(RECOVERY)
+        for point, strike in struck:
+            if compares or point != "after_compare":
+                strike(lake, things, monkeypatch, point, name)
+                deaths += 1
         result = lake.process(things, name, processing_time=time_of(name))
         assert result.error is None
         assert result.slices[0].is_adopted
 
-    assert deaths >= 50
+    assert deaths >= least
     columns = [name for name in lake.table(calm).columns if not name.startswith("PK_")]
     assert lake.rows(things, *columns) == lake.rows(calm, *columns)
     assert lake.version(things) == lake.version(calm)
@@ -181,12 +213,19 @@ def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
     assert lake.version(things) == 0
 
 
-@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "merge",
+        pytest.param("full", marks=pytest.mark.nightly),
+        pytest.param("historic", marks=pytest.mark.nightly),
+    ],
+)
 def test_data_files_without_their_commit_are_seen_by_nobody(lake: SmallLake, strategy: str) -> None:
     """What a kill leaves between the data files and the commit's name, at first and later."""
     things, other = entity(strategy), entity(strategy, name="other")
     lake.load(other, "s1", SLICES[0])
-    files = [folder_of(lake, other) / name for name in sorted(lake.files(other))]
+    files = [lake.folder(other) / name for name in sorted(lake.files(other))]
     for version in (0, 1):
         leave_unnamed(lake, things, version, files)
         summary = lake.load(things, f"s{version + 1}", SLICES[version])
@@ -196,13 +235,9 @@ def test_data_files_without_their_commit_are_seen_by_nobody(lake: SmallLake, str
     assert {row[0] for row in lake.rows(things, "id")} == ({1, 2, 4} if strategy == "full" else {1, 2, 3, 4})
 
 
-def folder_of(lake: SmallLake, things: Entity) -> Path:
-    return Path(things.places(lake.lake.settings).silver.location or "")
-
-
 def leave_unnamed(lake: SmallLake, things: Entity, version: int, files: list[Path]) -> None:
     """Put down data files, and half of a commit under the name that it has before its own."""
-    folder = folder_of(lake, things)
+    folder = lake.folder(things)
     (folder / "_delta_log").mkdir(parents=True, exist_ok=True)
     for file in files:
         shutil.copy(file, folder / f"part-{version}-{file.name}")
@@ -225,35 +260,39 @@ DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "damage"), DAMAGES)
-def test_what_delta_keeps_beside_its_log_may_be_damaged(
-    lake: SmallLake, pattern: str, damage: Callable[[Path], None]
-) -> None:
+def test_what_delta_keeps_beside_its_log_may_be_damaged(lake: SmallLake) -> None:
     """What these help with, the log tells too."""
     things = entity("historic", settings={"table_properties": {"delta.checkpointInterval": "1"}})
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
-    expected = lake.rows(things, "id", "v", "dlf_IsCurrent")
-    log = Path(things.places(lake.lake.settings).silver.location or "") / "_delta_log"
-    damaged = list(log.glob(pattern))
-    assert damaged
-    for file in damaged:
-        damage(file)
+    log = lake.folder(things) / "_delta_log"
+    current = {1: "a", 2: "x", 3: "c", 4: "d"}
+    for number, (pattern, damage) in enumerate(DAMAGES, start=3):
+        expected = lake.rows(things, "id", "v")
+        damaged = list(log.glob(pattern))
+        assert damaged
+        for file in damaged:
+            damage(file)
+        forget_logs(lake)
+
+        assert rows_in_spark(lake, things) == expected
+        slice_ = {1: f"changed {number}", 3: "c", 10 + number: "new"}
+        summary = lake.load(things, f"s{number}", [{"id": key, "v": v} for key, v in slice_.items()])
+
+        assert (summary.inserted, summary.updated, summary.unchanged) == (1, 1, 1)
+        current |= slice_
+        found = lake.rows(things, "id", "v", "dlf_IsCurrent")
+        assert {key: value for key, value, is_current in found if is_current} == current
+
+
+def rows_in_spark(lake: SmallLake, things: Entity) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in lake.table(things).select("id", "v").collect()), key=repr)
+
+
+def forget_logs(lake: SmallLake) -> None:
+    """Have Spark read the tables' logs anew."""
     jvm: Any = lake.spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-
-    assert lake.rows(things, "id", "v", "dlf_IsCurrent") == expected
-    summary = lake.load(things, "s3", SLICES[2])
-
-    assert (summary.inserted, summary.updated, summary.unchanged) == (1, 1, 1)
-    found = lake.rows(things, "id", "v", "dlf_IsCurrent")
-    assert [(key, value) for key, value, is_current in found if is_current] == [
-        (1, "b"),
-        (2, "x"),
-        (3, "c"),
-        (4, "d"),
-        (5, "e"),
-    ]
 
 
 def test_a_torn_checkpoint_is_named_with_the_way_out(lake: SmallLake) -> None:
@@ -262,7 +301,7 @@ def test_a_torn_checkpoint_is_named_with_the_way_out(lake: SmallLake) -> None:
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
     expected = lake.rows(things, "id", "v")
-    log = folder_of(lake, things) / "_delta_log"
+    log = lake.folder(things) / "_delta_log"
     for file in log.glob("0*.checkpoint*.parquet"):
         tear(file)
 
@@ -275,9 +314,8 @@ def test_a_torn_checkpoint_is_named_with_the_way_out(lake: SmallLake) -> None:
     )
     for file in [*log.glob("*.checkpoint*"), log / "_last_checkpoint"]:
         file.unlink()
-    jvm: Any = lake.spark._jvm
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    assert lake.rows(things, "id", "v") == expected
+    forget_logs(lake)
+    assert rows_in_spark(lake, things) == expected
     assert lake.process(things).slices[0].summary.inserted == 1
 
 

@@ -50,7 +50,12 @@ def test_d1_a_new_column_closes_and_opens_versions_in_one_commit(lake: SmallLake
     ]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic", "full"])
+MERGE_AT_NIGHT = pytest.param("merge", marks=pytest.mark.nightly)
+HISTORIC_AT_NIGHT = pytest.param("historic", marks=pytest.mark.nightly)
+FULL_AT_NIGHT = pytest.param("full", marks=pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("strategy", ["historic", MERGE_AT_NIGHT, FULL_AT_NIGHT])
 def test_d2_a_slice_applied_twice_changes_nothing(lake: SmallLake, strategy: str) -> None:
     customer = entity(strategy)
     lake.load(customer, "s1", things((1, "a"), (2, "b")), processing_time=hours(1).isoformat())
@@ -67,24 +72,24 @@ def test_d2_a_slice_applied_twice_changes_nothing(lake: SmallLake, strategy: str
     assert lake.rows(customer) == before
 
 
-def test_d4_d5_d6_partition_values_match_whatever_they_are(lake: SmallLake) -> None:
+@pytest.mark.parametrize("strategy", ["merge", HISTORIC_AT_NIGHT])
+def test_d4_d5_d6_partition_values_match_whatever_they_are(lake: SmallLake, strategy: str) -> None:
     """ "Merge Strategy": matches by primary key, partition filters only limit where that is safe."""
-    for strategy in ("merge", "historic"):
-        sales = entity(strategy, name=f"sales_{strategy}", columns=BY_PART)
-        lake.load(
-            sales,
-            "s1",
-            things((1, None, 0), (2, 'say "hi"', 0), (3, "it's", 0), (4, "2023", 0), names="id part n"),
-        )
-        summary = lake.load(
-            sales,
-            "s2",
-            things((1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0), names="id part n"),
-        )
-        current = lake.table(sales).where("dlf_IsCurrent" if strategy == "historic" else "true")
-        found = sorted((tuple(row) for row in current.select("id", "part", "n").collect()), key=repr)
-        assert found == [(1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0)]
-        assert summary.inserted == 0
+    sales = entity(strategy, columns=BY_PART)
+    lake.load(
+        sales,
+        "s1",
+        things((1, None, 0), (2, 'say "hi"', 0), (3, "it's", 0), (4, "2023", 0), names="id part n"),
+    )
+    summary = lake.load(
+        sales,
+        "s2",
+        things((1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0), names="id part n"),
+    )
+    current = lake.table(sales).where("dlf_IsCurrent" if strategy == "historic" else "true")
+    found = sorted((tuple(row) for row in current.select("id", "part", "n").collect()), key=repr)
+    assert found == [(1, None, 1), (2, 'say "hi"', 1), (3, "it's", 0), (4, "2024", 0)]
+    assert summary.inserted == 0
 
 
 def test_an_empty_text_as_partition_value_is_refused(lake: SmallLake) -> None:
@@ -264,7 +269,7 @@ def test_d14_an_empty_slice_does_not_empty_a_table(lake: SmallLake) -> None:
     assert lake.rows(allowed) == []
 
 
-@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+@pytest.mark.parametrize("strategy", ["historic", MERGE_AT_NIGHT, FULL_AT_NIGHT])
 def test_an_empty_first_slice_makes_an_empty_table(lake: SmallLake, strategy: str) -> None:
     schema = [("id", pa.int64()), ("v", pa.string())]
     codes = entity(strategy)
@@ -325,8 +330,7 @@ def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) 
     ]
     for number, (target, strategy, kind) in enumerate(cases, start=2):
         assert isinstance(lake.fail(target, f"s{number}", things((1, "b")), strategy=strategy), kind)
-        (failed,) = [item for item in lake.items() if item.failed is not None]
-        lake.ledger.skip(lake.ledger.resolve(failed.item_id, "tried").item_id, "tried")
+        lake.put_aside()
     assert (len(lake.rows(merged)), len(lake.rows(history))) == (1, 1)
 
     lake.load(
@@ -386,7 +390,7 @@ def test_d21_a_value_that_does_not_fit_fails_naming_column_and_value(lake: Small
     assert lake.rows(fixed) == before
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("strategy", ["historic", MERGE_AT_NIGHT])
 def test_d21_a_value_that_is_not_written_need_not_fit(lake: SmallLake, strategy: str) -> None:
     """Records that arrive deleted, known and unknown."""
     fixed = entity(strategy, settings={"schema_drift": "ignore"})
@@ -399,7 +403,7 @@ def test_d21_a_value_that_is_not_written_need_not_fit(lake: SmallLake, strategy:
     assert lake.rows(fixed, "id", "n", "dlf_deleted") == [(1, 1, True)]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("strategy", ["merge", HISTORIC_AT_NIGHT])
 def test_d21_a_key_grows_with_its_column(lake: SmallLake, strategy: str) -> None:
     growing = entity(strategy)
     lake.load(growing, "s1", [{"id": 1, "v": "a"}], [("id", pa.int32()), ("v", pa.string())])

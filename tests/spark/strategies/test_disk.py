@@ -123,8 +123,7 @@ def refused(
     version = lake.version_or_none(things)
     with harm:
         error = lake.process(things, name, processing_time=hours(int(name[1:])).isoformat()).error
-    folder = Path(things.places(lake.lake.settings).silver.location or "")
-    for file in folder.glob("_delta_log/*.json"):
+    for file in lake.folder(things).glob("_delta_log/*.json"):
         assert all(json.loads(line) for line in file.read_text().splitlines()), file
     if error is None:
         return False
@@ -150,15 +149,11 @@ def columns(lake: SmallLake, things: Entity) -> list[str]:
     return [name for name in lake.table(things).columns if not name.startswith("PK_")]
 
 
-def table_of(lake: SmallLake, things: Entity) -> Path:
-    return Path(things.places(lake.lake.settings).silver.location or "")
-
-
 def test_a_disk_that_is_full_at_any_write_leaves_the_table_whole(lake: SmallLake) -> None:
     """F6; "Error Handling", "State" (Failed, Resolved): the run after it, with room, makes it good."""
     things = entity("historic")
     wanted = expected(lake)
-    silver = table_of(lake, things).parent
+    silver = lake.folder(things).parent
     with mounted(silver):
         for name, rows in zip(("s1", "s2"), SLICES, strict=True):
             lake.put(things, name, rows)

@@ -22,6 +22,7 @@ from lakewright.strategies.schema_fit import fit_slice
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 SOUND = [{"id": 1, "v": "a"}]
+SOUND_WITH_NUMBER = [{"id": 1, "v": "a", "n": 1}]
 
 
 def look_ahead(lake: SmallLake, things: Entity) -> tuple[LakewrightError, ...]:
@@ -46,7 +47,7 @@ MISFITS: list[tuple[str, dict[str, Any], Any, type[LakewrightError], str]] = [
     (
         "a new column where none may come",
         {"settings": {"schema_drift": "fail"}},
-        [{"id": 1, "v": "a", "w": 1}],
+        [{"id": 1, "v": "a", "n": 1, "w": 1}],
         SchemaDriftError,
         "'w' is new",
     ),
@@ -73,31 +74,30 @@ MISFITS: list[tuple[str, dict[str, Any], Any, type[LakewrightError], str]] = [
 
 def test_what_columns_tell_fails_before_anything_is_processed(lake: SmallLake) -> None:
     """Keys, drift, names and types, beside the table that is there; a sound entity isn't touched."""
-    sound = entity(name="sound")
-    lake.load(sound, "s1", SOUND)
-    lake.put(sound, "s2", SOUND)
+    lake.load(entity(), "first", SOUND_WITH_NUMBER)
+    before, version = lake.files(entity()), lake.version(entity())
+    lake.put(entity(), "sound", SOUND_WITH_NUMBER)
     for number, (what, declared, rows, kind, told) in enumerate(MISFITS):
-        things = entity(name=f"e{number}", **declared)
-        first = [{"id": 1, "v": "a", "n": 1}] if "columns" in declared else SOUND
-        lake.load(things, "s1", first)
-        before, version = lake.files(things), lake.version(things)
-        lake.put(things, "s2", rows)
-        lake.put(things, "s3", SOUND)
+        things = entity(**declared)
+        misfit = f"misfit{number}"
+        lake.put(things, misfit, rows)
 
         errors = look_ahead(lake, things)
 
         assert [type(error) for error in errors] == [kind], what
         assert told in errors[0].message, what
         assert (lake.files(things), lake.version(things)) == (before, version), what
-        assert verdicts(lake, things) == {
-            "s1": Verdict.PROCESSED,
-            "s2": Verdict.FAILED,
-            "s3": Verdict.READY,
-        }, what
+        found = verdicts(lake, things)
+        assert (found["first"], found[misfit], found["sound"]) == (
+            Verdict.PROCESSED,
+            Verdict.FAILED,
+            Verdict.READY,
+        ), what
         result = lake.process(things)
-        assert (result.slices, result.waiting) == ((), ("s3",)), what
-    assert look_ahead(lake, sound) == ()
-    assert verdicts(lake, sound) == {"s1": Verdict.PROCESSED, "s2": Verdict.READY}
+        assert (result.slices, result.waiting) == ((), ("sound",)), what
+        lake.put_aside()
+    assert look_ahead(lake, entity()) == ()
+    assert verdicts(lake, entity())["sound"] is Verdict.READY
 
 
 def test_a_slice_is_seen_beside_the_table_that_the_first_one_will_make(lake: SmallLake) -> None:

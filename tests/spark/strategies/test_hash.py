@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,13 +27,13 @@ def hashes(spark: SparkSession, *selections: str, conf: dict[str, str] | None = 
     session = spark.newSession()
     for key, value in {**STRICT, **(conf or {})}.items():
         session.conf.set(key, value)
-    found = []
-    for selection in selections:
-        frame = session.sql(f"select {selection}")
-        row = frame.selectExpr(hash_sql(frame.schema.fields)).first()
-        assert row is not None
-        found.append(row[0])
-    return found
+    frames = [session.sql(f"select {selection}") for selection in selections]
+    hashed = [
+        frame.selectExpr(f"{n} as n", f"{hash_sql(frame.schema.fields)} as hash")
+        for n, frame in enumerate(frames)
+    ]
+    rows = reduce(lambda one, other: one.unionAll(other), hashed).collect()
+    return [row.hash for row in sorted(rows, key=lambda row: row.n)]
 
 
 SAME: Sequence[tuple[str, ...]] = (

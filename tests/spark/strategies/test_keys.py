@@ -61,8 +61,8 @@ def test_keys_with_different_hashes_are_different_records(lake: SmallLake) -> No
         things = _things(f"apart{number}", declared)
         assert lake.load(things, "s1", rows).inserted == len(rows), what
         assert lake.table(things).select("PK_things").distinct().count() == len(rows), what
-        more = [{**row, "v": "b"} for row in rows]
-        assert (lake.load(things, "s2", more).inserted, lake.load(things, "s3", more).changed) == (0, 0), what
+        again = lake.load(things, "s2", rows)
+        assert (again.inserted, again.changed) == (0, 0), what
 
 
 def test_keys_with_equal_hashes_are_refused(lake: SmallLake) -> None:

@@ -87,8 +87,15 @@ def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) 
     assert "gone" not in lake.table(crm).columns
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
-@pytest.mark.parametrize("renamed", ["id", "v"])
+@pytest.mark.parametrize(
+    ("strategy", "renamed"),
+    [
+        ("merge", "id"),
+        ("historic", "v"),
+        pytest.param("merge", "v", marks=pytest.mark.nightly),
+        pytest.param("historic", "id", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_column_that_is_renamed_later_is_refused(lake: SmallLake, strategy: str, renamed: str) -> None:
     """ "Common Processing Pipeline", renames: rows that don't change would lack it, keys match nothing."""
     key, value = KEY, {"name": "v"}
@@ -335,15 +342,16 @@ def test_tables_with_other_features_of_delta(
     assert sorted(tuple(row) for row in current.select("id", "v").collect()) == [(1, "c"), (2, "b"), (3, "d")]
 
 
-def test_entities_are_processed_side_by_side(lake: SmallLake) -> None:
+@pytest.mark.parametrize("each", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_entities_are_processed_side_by_side(lake: SmallLake, each: int) -> None:
     entities = [
-        entity(strategy, name=f"{strategy}_{n}") for n in (1, 2) for strategy in ("merge", "historic")
+        entity(strategy, name=f"{strategy}_{n}") for n in range(each) for strategy in ("merge", "historic")
     ]
     for things in entities:
         lake.put(things, "s1", [{"id": n, "v": things.name} for n in range(5)])
         lake.put(things, "s2", [{"id": n, "v": things.name} for n in range(3, 9)])
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(len(entities)) as pool:
         results = list(pool.map(lake.process, entities))
 
     for things, result in zip(entities, results, strict=True):
@@ -360,13 +368,7 @@ def test_a_wide_table_keeps_statistics_of_what_files_are_skipped_by(lake: SmallL
     lake.load(wide, "s1", rows)
     lake.load(wide, "s2", [{**rows[0], "c000": 1}])
 
-    from deltalake import DeltaTable
-
-    names = (
-        DeltaTable(wide.places(lake.lake.settings).silver.location or "")
-        .get_add_actions(flatten=True)
-        .column_names
-    )
+    names = lake.delta(wide).get_add_actions(flatten=True).column_names
     assert {"max.zz_id", "max.dlf_ValidFrom", "null_count.dlf_ValidTo"} <= set(names)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
@@ -106,7 +104,7 @@ def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
     rows = [{"id": n, "v": f"value {n * 7919}", "w": n / 7} for n in range(60_000)]
     stock = entity(settings={"last_seen": "on_change"})
     lake.load(stock, "s1", rows)
-    folder = Path(stock.places(lake.lake.settings).silver.location or "")
+    folder = lake.folder(stock)
     before = lake.files(stock)
     size = sum((folder / name).stat().st_size for name in before)
     for row in rows[::100]:

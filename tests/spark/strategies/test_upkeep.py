@@ -13,14 +13,11 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import LeaseHeld
-from lakewright.manifest.lease import Leases
-from lakewright.stores.process import is_dead
 from lakewright.strategies.changes import compare
 from lakewright.targets.entity.maintenance import look_at_silver, maintain
 from lakewright.targets.lease import lease_key, table_resource
@@ -33,15 +30,7 @@ if TYPE_CHECKING:
 OFTEN = {"maintenance": {"small_files": 2, "file_mib": 1, "marked_rows": 0.1}}
 
 
-@pytest.fixture(autouse=True)
-def _marked_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are written anew otherwise, and need no upkeep."""
-    monkeypatch.setattr("lakewright.strategies.write.SMALL_TABLE", 0)
-    monkeypatch.setattr("lakewright.strategies.write.REWRITTEN_SHARE", 2.0)
-
-
-def leases(lake: SmallLake) -> Leases:
-    return Leases(lake.store, lake.holder, lambda: str(uuid4()), is_dead=is_dead)
+pytestmark = pytest.mark.usefixtures("_marked_in_files")  # a table that is written anew needs no upkeep
 
 
 def rows(first: int, last: int, value: str) -> list[dict[str, Any]]:
@@ -49,27 +38,24 @@ def rows(first: int, last: int, value: str) -> list[dict[str, Any]]:
 
 
 def live(lake: SmallLake, things: Entity) -> set[str]:
-    from deltalake import DeltaTable
-
-    table = DeltaTable(things.places(lake.lake.settings).silver.location or "")
-    return set(table.get_add_actions(flatten=True).column("path").to_pylist())
+    return set(lake.delta(things).get_add_actions(flatten=True).column("path").to_pylist())
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("strategy", ["historic", pytest.param("merge", marks=pytest.mark.nightly)])
 def test_rows_stay_and_slices_go_on_after_compaction(lake: SmallLake, strategy: str) -> None:
     """ "Merge Strategy", "Historic Strategy": what is compacted is compared as before."""
     things = entity(strategy, settings=OFTEN)
     lake.load(things, "s1", rows(0, 9, "a"))
-    assert not maintain(lake.lake, leases(lake), things).is_done
+    assert not maintain(lake.lake, lake.leases(), things).is_done
     lake.load(things, "s2", rows(0, 5, "b"))
     before, version = lake.rows(things), lake.version(things)
     assert look_at_silver(lake.lake, things).reasons
 
-    done = maintain(lake.lake, leases(lake), things)
+    done = maintain(lake.lake, lake.leases(), things)
 
     assert (done.is_done, done.added, lake.version(things)) == (True, 1, version + 1)
     assert lake.rows(things) == before
-    assert not maintain(lake.lake, leases(lake), things).is_done
+    assert not maintain(lake.lake, lake.leases(), things).is_done
     again = lake.load(things, "s3", rows(0, 5, "b"))
     assert (again.inserted, again.changed) == (0, 0)
     assert lake.load(things, "s4", rows(0, 2, "c")).changed == 2
@@ -93,7 +79,7 @@ def test_who_dies_in_the_middle_leaves_the_same_rows(
         with monkeypatch.context() as patch:
             patch.setattr("lakewright.targets.entity.maintenance.reach_failpoint", die)
             with pytest.raises(OSError, match=point):
-                maintain(lake.lake, leases(lake), things)
+                maintain(lake.lake, lake.leases(), things)
         assert lake.rows(things) == before
     # What a killed writer leaves behind is in no version.
     (folder,) = (lake.root / "silver").rglob("_delta_log")
@@ -105,10 +91,8 @@ def test_who_dies_in_the_middle_leaves_the_same_rows(
 COMPACT = """
 import sys
 from pathlib import Path
-from uuid import uuid4
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import build_session
-from lakewright.manifest.lease import Leases
 from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake
 from tests.spark.strategies.test_upkeep import OFTEN, entity
@@ -116,10 +100,11 @@ root = Path(sys.argv[1])
 lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)
 things = entity("historic", settings=OFTEN)
 print("ready", flush=True)
-maintain(lake.lake, Leases(lake.store, lake.holder, lambda: str(uuid4())), things)
+maintain(lake.lake, lake.leases(), things)
 """
 
 
+@pytest.mark.nightly
 def test_a_compaction_that_is_killed_at_its_first_file_changes_no_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -142,7 +127,7 @@ def test_a_compaction_that_is_killed_at_its_first_file_changes_no_row(
 
     assert lake.rows(things) == before
     assert lake.load(things, "s8", rows(0, 5, "2")).unchanged == 5
-    maintain(lake.lake, leases(lake), things)
+    maintain(lake.lake, lake.leases(), things)
     assert len(live(lake, things)) == 1
     assert lake.rows(things) == before
 
@@ -161,7 +146,7 @@ def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
         calls.append(given)
         found = compare(*given)
         if len(calls) == 1:
-            assert maintain(lake.lake, leases(lake), things).is_done
+            assert maintain(lake.lake, lake.leases(), things).is_done
         return found
 
     monkeypatch.setattr("lakewright.strategies.historic.compare", compare_and_compact)
@@ -176,11 +161,11 @@ def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
     lake.load(things, "s1", rows(0, 5, "a"))
     lake.load(things, "s2", rows(3, 9, "b"))
     resource = table_resource(things.places(lake.lake.settings).silver)
-    other = leases(lake).acquire(lease_key(resource))
+    other = lake.leases().acquire(lease_key(resource))
     with pytest.raises(LeaseHeld):
-        maintain(lake.lake, leases(lake), things)
-    leases(lake).release(other)
-    assert maintain(lake.lake, leases(lake), things).is_done
+        maintain(lake.lake, lake.leases(), things)
+    lake.leases().release(other)
+    assert maintain(lake.lake, lake.leases(), things).is_done
 
 
 def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
@@ -192,7 +177,7 @@ def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
     for number in (2, 3):
         lake.load(things, f"s{number}", rows(0, 20, str(number)))
 
-    assert maintain(lake.lake, leases(lake), things).is_done
+    assert maintain(lake.lake, lake.leases(), things).is_done
 
     assert large in live(lake, things)
     assert len(live(lake, things)) == 2
@@ -210,7 +195,7 @@ def test_only_files_beyond_retention_are_removed(lake: SmallLake) -> None:
     lake.load(things, "s2", rows(0, 5, "b"))
     first, before = lake.files(things), lake.rows(things)
 
-    assert maintain(lake.lake, leases(lake), things).is_done
+    assert maintain(lake.lake, lake.leases(), things).is_done
     assert first < lake.files(things)
 
     (log,) = (lake.root / "silver").rglob("_delta_log")
@@ -222,7 +207,7 @@ def test_only_files_beyond_retention_are_removed(lake: SmallLake) -> None:
     live_before = live(lake, things)
     for number in (3, 4):
         lake.load(things, f"s{number}", rows(0, 5, str(number)))
-    assert maintain(lake.lake, leases(lake), things).is_done
+    assert maintain(lake.lake, lake.leases(), things).is_done
 
     assert (old.exists(), young.exists()) == (False, True)
     assert first | live_before <= lake.files(things)
