@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,12 +47,7 @@ __all__ = ["App"]
 T = TypeVar("T")
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _new_id() -> str:
-    return str(uuid4())
+_utc_now = partial(datetime.now, UTC)
 
 
 @dataclass
@@ -68,9 +63,9 @@ class App:
     project: Project
     environ: Mapping[str, str]
     clock: Callable[[], datetime] = _utc_now
-    ids: Callable[[], str] = _new_id
+    ids: Callable[[], str] = lambda: str(uuid4())
     say: Callable[[str], None] = print
-    run_id: str = field(default_factory=_new_id)
+    run_id: str = field(default_factory=lambda: str(uuid4()))
     sessions: Sessions = field(default_factory=OwnSession)
 
     @classmethod
