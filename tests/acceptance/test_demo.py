@@ -27,13 +27,22 @@ RANGE = [f"month:start={MONTHS[0]}", f"month:end={MONTHS[-1]}"]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> InProcess:
-    """A lake that the command made in a process of its own, as `make demo` does; later ones need no Spark."""
+def demo(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> InProcess:
+    """A lake that a process wrote and the tests' session ran; later commands need no Spark."""
     folder = tmp_path_factory.mktemp("demo") / "lake of airports"
-    made = Lakewright(folder.parent).run("demo", str(folder))
+    written = Lakewright(folder.parent).run("demo", str(folder), "--no-run")
+    assert written.code == 0, written.all
+    made = InProcess(folder.parent, spark).run("demo", str(folder))
     assert made.code == 0, made.all
     assert "lakewright" in made.out
     return InProcess(folder)
+
+
+@pytest.mark.nightly
+def test_the_demo_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    made = Lakewright(tmp_path).run("demo")
+    assert made.code == 0, made.all
+    assert Lakewright(tmp_path).run("demo").all.count("clean") >= 1
 
 
 def snapshot(demo: InProcess, table: str, month: str) -> pd.DataFrame:
