@@ -27,7 +27,8 @@ Source: `processing-strategies.md`, "Common Processing Pipeline" (Compute source
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -85,12 +86,33 @@ def _joined(parts: Iterable[str]) -> str:
     return "concat_ws(''" + "".join(f", {part}" for part in parts) + ")"
 
 
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value to hash.
+
+    Attributes:
+        sql: SQL of the value.
+        kind: Its type.
+        name: The name in its mark, up to the semicolon; empty for elements.
+        depth: The number of lambdas around it.
+    """
+
+    sql: str
+    kind: Any
+    name: str
+    depth: int
+
+    def mark(self, text: str) -> str:
+        """Return SQL of a text, which is null if the value is."""
+        return f"if({self.sql} is null, null, {text_sql(text)})"
+
+
 def _of_fields(values: Iterable[tuple[StructField, str]], depth: int) -> list[str]:
     """Return the parts of columns or fields; they are null if the value is null."""
     return [
         part
-        for field, value in values
-        for part in _parts(value, field.dataType, depth, f"{_escaped(field.name.lower())};")
+        for field, sql in values
+        for part in _parts(_Value(sql, field.dataType, f"{_escaped(field.name.lower())};", depth))
     ]
 
 
@@ -98,108 +120,94 @@ def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace(";", "\\;")
 
 
-def _parts(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    """Return the parts of a value's text, in order; `depth` is the number of lambdas around it."""
-    builder = _PARTS.get(_kind(kind))
+def _parts(value: _Value) -> list[str]:
+    """Return the parts of a value's text, in order."""
+    builder = _PARTS.get(_kind(value.kind))
     if builder is not None:
-        return builder(value, kind, depth, name)
-    start = _unless_null(value, f"o{name}{_escaped(_kind(kind))};")
-    return [start, f"cast({value} as string)", _unless_null(value, ";")]
+        return builder(value)
+    start = value.mark(f"o{value.name}{_escaped(_kind(value.kind))};")
+    return [start, f"cast({value.sql} as string)", value.mark(";")]
 
 
-def _unless_null(value: str, text: str) -> str:
-    return f"if({value} is null, null, {text_sql(text)})"
-
-
-def _element(value: str, kind: DataType, depth: int) -> str:
+def _element(sql: str, kind: DataType, depth: int) -> str:
     """Return SQL of the text of an array's or a map's element."""
-    return f"if({value} is null, '{_NULL}', {_joined(_parts(value, kind, depth, ''))})"
+    return f"if({sql} is null, '{_NULL}', {_joined(_parts(_Value(sql, kind, '', depth)))})"
 
 
-def _of_string(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del depth
+def _of_string(value: _Value) -> list[str]:
     # Spark can't concatenate texts of different collations.
-    text = value if kind.simpleString() == "string" else f"cast({value} as string)"
-    return [f"hex(octet_length({value}))", _unless_null(value, f"s{name}"), text]
+    text = value.sql if value.kind.simpleString() == "string" else f"cast({value.sql} as string)"
+    return [f"hex(octet_length({value.sql}))", value.mark(f"s{value.name}"), text]
 
 
-def _of_binary(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    return [f"hex(octet_length({value}))", _unless_null(value, f"x{name}"), f"hex({value})"]
+def _of_binary(value: _Value) -> list[str]:
+    return [f"hex(octet_length({value.sql}))", value.mark(f"x{value.name}"), f"hex({value.sql})"]
 
 
-def _of_void(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del value, kind, depth, name
+def _of_void(_: _Value) -> list[str]:
     return []
 
 
-def _of_boolean(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    true, false = text_sql(f"1b{name}"), text_sql(f"0b{name}")
-    return [f"case when {value} then {true} when not {value} then {false} end"]
+def _of_boolean(value: _Value) -> list[str]:
+    true, false = text_sql(f"1b{value.name}"), text_sql(f"0b{value.name}")
+    return [f"case when {value.sql} then {true} when not {value.sql} then {false} end"]
 
 
-def _of_whole(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    return [f"cast({value} as string)", _unless_null(value, f"n{name}")]
+def _of_whole(value: _Value) -> list[str]:
+    return [f"cast({value.sql} as string)", value.mark(f"n{value.name}")]
 
 
-def _of_decimal(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del depth
-    digits = f"cast({value} as string)"
-    if getattr(kind, "scale", 0) > 0:
+def _of_decimal(value: _Value) -> list[str]:
+    digits = f"cast({value.sql} as string)"
+    if value.kind.scale > 0:
         digits = f"rtrim('.', rtrim('0', {digits}))"
-    return [digits, _unless_null(value, f"n{name}")]
+    return [digits, value.mark(f"n{value.name}")]
 
 
-def _of_double(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    wide = f"cast({value} as double)"
+def _of_double(value: _Value) -> list[str]:
+    wide = f"cast({value.sql} as double)"
     number = f"hex(xxhash64(if({wide} = 0D, 0D, {wide})))"
-    return [f"if({value} is null, null, {number})", _unless_null(value, f"f{name}")]
+    return [f"if({value.sql} is null, null, {number})", value.mark(f"f{value.name}")]
 
 
-def _of_date(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    return [f"hex(unix_date({value}))", _unless_null(value, f"d{name}")]
+def _of_date(value: _Value) -> list[str]:
+    return [f"hex(unix_date({value.sql}))", value.mark(f"d{value.name}")]
 
 
-def _of_timestamp(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    return [f"hex(unix_micros({value}))", _unless_null(value, f"t{name}")]
+def _of_timestamp(value: _Value) -> list[str]:
+    return [f"hex(unix_micros({value.sql}))", value.mark(f"t{value.name}")]
 
 
-def _of_array(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    element = f"e{depth}"
-    inner = _element(element, kind.elementType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    texts = f"array_join(transform({value}, {element} -> {inner}), '')"
-    return [_unless_null(value, f"a{name}["), texts, _unless_null(value, "]")]
+def _of_array(value: _Value) -> list[str]:
+    element = f"e{value.depth}"
+    inner = _element(element, value.kind.elementType, value.depth + 1)
+    texts = f"array_join(transform({value.sql}, {element} -> {inner}), '')"
+    return [value.mark(f"a{value.name}["), texts, value.mark("]")]
 
 
-def _of_map(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    entry = f"e{depth}"
-    key = _element(f"{entry}.key", kind.keyType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    inner = _element(f"{entry}.value", kind.valueType, depth + 1)  # type: ignore[attr-defined]  # as it is named
-    texts = f"transform(map_entries({value}), {entry} -> concat({key}, {inner}))"
+def _of_map(value: _Value) -> list[str]:
+    entry = f"e{value.depth}"
+    key = _element(f"{entry}.key", value.kind.keyType, value.depth + 1)
+    inner = _element(f"{entry}.value", value.kind.valueType, value.depth + 1)
+    texts = f"transform(map_entries({value.sql}), {entry} -> concat({key}, {inner}))"
     return [
-        _unless_null(value, f"m{name}{{"),
+        value.mark(f"m{value.name}{{"),
         f"array_join(array_sort({texts}), '')",
-        _unless_null(value, "}"),
+        value.mark("}"),
     ]
 
 
-def _of_struct(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    fields = sorted(kind.fields, key=lambda field: field.name.lower())  # type: ignore[attr-defined]  # as it is named
-    inner = _of_fields([(field, f"{value}.{name_sql(field.name)}") for field in fields], depth)
-    return [_unless_null(value, f"r{name}("), *inner, _unless_null(value, ")")]
+def _of_struct(value: _Value) -> list[str]:
+    fields = sorted(value.kind.fields, key=lambda field: field.name.lower())
+    inner = _of_fields([(field, f"{value.sql}.{name_sql(field.name)}") for field in fields], value.depth)
+    return [value.mark(f"r{value.name}("), *inner, value.mark(")")]
 
 
-def _of_variant(value: str, kind: DataType, depth: int, name: str) -> list[str]:
-    del kind, depth
-    return [_unless_null(value, f"v{name}"), f"sha2(to_json({value}), 256)"]
+def _of_variant(value: _Value) -> list[str]:
+    return [value.mark(f"v{value.name}"), f"sha2(to_json({value.sql}), 256)"]
 
 
-_PARTS: dict[str, Callable[[str, DataType, int, str], list[str]]] = {
+_PARTS: dict[str, Callable[[_Value], list[str]]] = {
     "string": _of_string,
     "void": _of_void,
     "binary": _of_binary,
