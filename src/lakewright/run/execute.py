@@ -127,7 +127,8 @@ class _Execution:
             else ParallelSchedule(self.progress.steps(), step_dependencies(plan, options.executions))
         )
         self.is_cut_off = False
-        self.untold: tuple[ScheduledStep, TargetResult] | None = None
+        # Set until the listener has heard of the result: a signal may arrive in between.
+        self.unreported: tuple[ScheduledStep, TargetResult] | None = None
 
     @property
     def interrupted_by(self) -> int | None:
@@ -163,22 +164,22 @@ class _Execution:
 
     def _settle(self, scheduled: ScheduledStep, result: TargetResult) -> None:
         self.progress.settle(scheduled, result)
-        self.untold = (scheduled, result)
+        self.unreported = (scheduled, result)
         self.schedule.done(scheduled)
-        self._tell()
+        self._report()
         if self.progress.is_complete(scheduled.instance):
             self.options.release(scheduled.instance)
 
-    def _tell(self) -> None:
-        if self.untold is not None:
-            scheduled, result = self.untold
+    def _report(self) -> None:
+        if self.unreported is not None:
+            scheduled, result = self.unreported
             self.options.listener.step_finished(scheduled.instance, scheduled.step, result)
-            self.untold = None
+            self.unreported = None
 
     def _cut_off(self) -> None:
         """Cancel the running steps at once, and refuse the rest."""
         self.is_cut_off, self.schedule = True, SequentialSchedule(())
-        self._tell()
+        self._report()
         deadline = monotonic() + PATIENCE
         while self.workers.running and monotonic() < deadline:
             # Repeated, because a cancelled Spark job may have been only a part of the work.

@@ -64,10 +64,10 @@ class Planning:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.scope.instance(job.environment))
         observer = _Observer(contexts, names, self._leftovers())
-        selection = self._selection(job, observer)
+        plan_request = self._plan_request(job, observer)
         with self.lake.observing():
             plan = build_plan(
-                self.project.name, job.name, observer.instances(), selection, count=len(contexts)
+                self.project.name, job.name, observer.instances(), plan_request, count=len(contexts)
             )
         observer.check_faults()
         return name_other_jobs(plan, self.project), contexts
@@ -111,23 +111,23 @@ class Planning:
 
         return leftovers
 
-    def _selection(self, job: Job, observer: _Observer) -> PlanRequest:
+    def _plan_request(self, job: Job, observer: _Observer) -> PlanRequest:
         request = self.request
         texts, only = request.targets, None
         if request.resume:
-            last, only = self._left(observer.contexts)
+            last, only = self._resumed_run(observer.contexts)
             texts = texts or tuple(last.facts.get("targets", ()))
         return PlanRequest(
             phases=request.phases,
             executions=job.executions,
-            targets=self._chosen(texts, observer) if texts else None,
+            targets=self._select_targets(texts, observer) if texts else None,
             dirty=request.dirty_patterns(),
             is_forced=request.force,
             only=only,
             keep_going=request.keep_going,
         )
 
-    def _chosen(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
+    def _select_targets(self, texts: Sequence[str], observer: _Observer) -> frozenset[str]:
         last = next(self.journal.runs(1, project=self.project.name, job=self.request.job), None)
         entries = self.journal.targets(last.run_id) if last is not None else iter(())
         undone = frozenset(entry["name"] for entry in entries if is_entry_undone(entry))
@@ -136,7 +136,7 @@ class Planning:
             chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
 
-    def _left(self, contexts: Contexts) -> tuple[Run, Leftovers]:
+    def _resumed_run(self, contexts: Contexts) -> tuple[Run, Leftovers]:
         """Return the last run with the same arguments, and the steps that it left undone."""
         runs = self.journal.runs(
             project=self.project.name, job=self.request.job, parameters=self.request.given
