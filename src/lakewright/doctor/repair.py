@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Token, carrying_token
-from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.observation import local_table_path, observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Run
-from lakewright.plan.resource import Resource
 from lakewright.slices.application import application_of
-from lakewright.spec.models.places import Address
-from lakewright.targets.lease import hold_leases
+from lakewright.strategies.table_guard import check_unchanged, table_lock
+from lakewright.targets.lease import hold_leases, table_resource
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -58,7 +55,7 @@ def repair(
     )
     status = "FAILED"
     try:
-        with hold_leases(context, frozenset({_resource(plan.address)})):
+        with hold_leases(context, frozenset({table_resource(plan.address)})):
             version = _commit(context, entity, plan, facts)
         status = "SUCCESS"
         return version
@@ -70,17 +67,10 @@ def _commit(context: Context, entity: Entity, plan: RepairPlan, facts: Mapping[s
     lake, address = context.workspace.lake, plan.address
     application = application_of(context.workspace.project.name, entity)
     content = {"run": context.run_id, "repair": dict(facts)}
-    place = local_table_path(lake, address)
-    local = address if place is None else Address(location=str(place))
-    with commit_lock(local, str(context.leases.holder)):
-        now = observe_table(lake, address)
-        if now.version != plan.state.version:
-            raise CommitConflict(
-                f"{address} went from version {plan.state.version} to {now.version} since the repair was "
-                "planned",
-                remedy="Look again with `lakewright doctor`, then repair.",
-            )
-        token = Token(f"{application}/repair", (now.version or 0) + 1, content)
+    remedy = "Look again with `lakewright doctor`, then repair."
+    with table_lock(lake, address, str(context.leases.holder)):
+        check_unchanged(lake, address, plan.state, "since the repair was planned", remedy=remedy)
+        token = Token(f"{application}/repair", (plan.state.version or 0) + 1, content)
         with carrying_token(plan.session, token):
             _overwrite(plan)
     return observe_table(lake, address).version
@@ -107,9 +97,3 @@ def _overwrite(plan: RepairPlan) -> None:
         writer.save(plan.address.location)
     else:
         writer.saveAsTable(plan.address.sql)
-
-
-def _resource(address: Address) -> Resource:
-    if address.location is not None:
-        return Resource.file(address.location)
-    return Resource.table(str(address.name))

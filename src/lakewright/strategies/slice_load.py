@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import CommitConflict, LeaseLost
+from lakewright.errors import LeaseLost
 from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_commit
-from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import local_table_path, observe_table, read_table
+from lakewright.lake.observation import read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
@@ -24,6 +23,7 @@ from lakewright.strategies.pruning import prunable_columns, range_condition
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
 from lakewright.strategies.summary import Summary
+from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import own_properties
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
@@ -164,9 +164,9 @@ class SliceLoad:
         content = self._commit_content(summary.checked())
         token = replace(self.request.token, content=content)
         ensure_database(self.session, self.address)
-        with commit_lock(self._guarded_address(), self.request.holder):
+        with table_lock(self.lake, self.address, self.request.holder):
             reach_failpoint("in_guard")
-            self._check_unchanged()
+            check_unchanged(self.lake, self.address, self.state, "while the slice was compared with it")
             self._set_missing_properties()
             # Last of all checks: setting properties can take seconds, in which the lock may be lost.
             self.request.check_lock()
@@ -185,11 +185,6 @@ class SliceLoad:
             content["drift"] = self.drift.as_json()
         return content
 
-    def _guarded_address(self) -> Address:
-        """Return the place of the lock that guards commits; a catalog's table can be on this machine too."""
-        place = local_table_path(self.lake, self.address)
-        return self.address if place is None else Address(location=str(place))
-
     def _set_missing_properties(self) -> None:
         """Set the table properties that the commit needs; by themselves they change no rows."""
         if not self.state.exists:
@@ -200,15 +195,6 @@ class SliceLoad:
         missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}
         if missing:
             set_properties(self.session, self.address, missing)
-
-    def _check_unchanged(self) -> None:
-        now = observe_table(self.lake, self.address)
-        if now.version != self.state.version:
-            raise CommitConflict(
-                f"{self.address} went from version {self.state.version} to {now.version} while the slice was "
-                "compared with it",
-                details={"seen": self.state.version, "found": now.version},
-            )
 
     def _confirmed(self, content: Mapping[str, Any]) -> LandedCommit:
         """Return this attempt's commit; Delta skips a commit whose number is already in the table."""

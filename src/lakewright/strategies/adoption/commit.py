@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import CommitConflict
 from lakewright.lake.commit import Token, carrying_token
-from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import delta_table, local_table_path, observe_table, read_table
+from lakewright.lake.observation import delta_table, read_table
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.adoption.rows import adopt_rows
+from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql
 
@@ -71,11 +70,8 @@ def adopt(
     numbered = Token(f"{token.app_id}/adopt", (state.version or 0) + 1, content)
     properties = _properties(state, entity, replace(prepared, frame=adopted.rows))
     write = _replacing(session, address, adopted.rows, properties, columns.kept)
-    place = local_table_path(lake, address)
-    with commit_lock(
-        address if place is None else Address(location=str(place)), str(token.content.get("run", ""))
-    ):
-        _check_unchanged(lake, address, state)
+    with table_lock(lake, address, str(token.content.get("run", ""))):
+        check_unchanged(lake, address, state, "while it was adopted")
         check()
         reach_failpoint("before_adopt")
         with carrying_token(session, numbered):
@@ -114,12 +110,3 @@ def _properties(state: TableState, entity: Entity, prepared: PreparedSlice) -> d
     """Return the table's properties with those that say how its rows were made."""
     kept = {key: value for key, value in state.properties.items() if not key.startswith(_INTERNAL)}
     return {**kept, **silver_properties(entity, prepared)}
-
-
-def _check_unchanged(lake: Lake, address: Address, state: TableState) -> None:
-    now = observe_table(lake, address)
-    if now.version != state.version:
-        raise CommitConflict(
-            f"{address} went from version {state.version} to {now.version} while it was adopted",
-            details={"seen": state.version, "found": now.version},
-        )
