@@ -84,7 +84,7 @@ def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(peop
     deliver(people, "2022-01-01", "1,Ada,1815-12-10,London")
     assert Lakewright(people.folder).shell(command).code == 0
     assert people.run(*BUILD).code == 0
-    assert people.run("status").out.startswith("Nothing runs, waits or has failed.")
+    assert people.run("status").out.startswith("Nothing is running, waiting or failed.")
 
 
 def test_signals_stop_a_job_that_a_later_run_ends(people: InProcess) -> None:

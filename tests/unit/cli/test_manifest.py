@@ -413,7 +413,7 @@ class TestStatus:
         assert "locked orders c just now by ada@elsewhere" in page
 
     def test_nothing_is_said_to_be_nothing(self) -> None:
-        assert call_with(FakeApp(), "status").out == "Nothing runs, waits or has failed.\n"
+        assert call_with(FakeApp(), "status").out == "Nothing is running, waiting or failed.\n"
 
 
 class TestWatermarks:

@@ -52,7 +52,7 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     yield from _section("Running", running, f"{more}locked{at}")
     yield from _section("Waiting", list(_waiting(found.waiting)), f"{more}ready{at}")
     if found.is_calm:
-        yield line(Span("Nothing runs, waits or has failed.", "green"))
+        yield line(Span("Nothing is running, waiting or failed.", "green"))
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)
