@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.types import Type
 
 __all__ = ["PreparedSlice", "expressions_of", "prepare"]
 
@@ -92,51 +93,89 @@ def prepare(
         TargetError: Spark rejects an expression.
     """
     check_names(frame.columns, system.reserved)
-    brought = _typeless(frame)
-    frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
-    check_names(frame.columns, system.reserved)
-    steps.check_columns(frame.columns, [column.source for column in entity.columns])
-    frame = _with_supplied(frame, entity, system)
-    source = frame.columns
-    supplied = {name.lower() for name in system.suppliable}
-    renames = {column.source: column.result for column in entity.columns}
-    names = final_names([n for n in source if n.lower() not in supplied], renames, system.all)
-    has_own_key = steps.find_name(source, system.key) is not None
-    keys = (
-        {}
-        if has_own_key
-        else {n: value_class(frame.schema[n].dataType) for n in _resolved(source, entity.business_keys)}
-    )
-    excluded = [*_sources(entity, entity.settings.hash_exclude), *_unknown(names, hashed)]
-    counted = steps.hashed_fields(frame, system, excluded)
-    key_fields = tuple(frame.schema[name] for name in keys)
-    before = {name: frame.schema[name].dataType for name in keys}
-    frame = steps.hash_rows(frame, system, excluded)
+    typeless_in_slice = _typeless(frame)
+    frame = _with_declared_columns(frame, entity, system)
+    source = _source_columns(frame, entity, system, hashed)
+    typeless = _typeless(frame) - _given_a_type(entity, system, source)
+    unasked = (typeless & typeless_in_slice) - _asked_for(entity)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
+    frame = steps.hash_rows(frame, system, source.excluded)
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
-    frame = steps.key_rows(steps.name_file(frame, system, slice_name), system, tuple(keys))
-    types = {c.source: c.type for c in entity.columns if c.type is not None}
-    typeless = _typeless(frame) - {name.lower() for name in (*types, *keys, *system.suppliable)}
-    unasked = (typeless & brought) - _asked_for(entity)
-    frame = steps.cast(frame, types)
-    frame = steps.flag_deleted(steps.rename(frame, names), system)
+    frame = steps.key_rows(steps.name_file(frame, system, slice_name), system, tuple(source.keys))
+    frame = steps.cast(frame, _declared_types(entity))
+    frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
     return PreparedSlice(
         frame=frame,
         system=system,
-        names=names,
-        keys=keys,
-        key_columns=tuple(names[name] for name in keys),
-        identity=_identity(frame, system, {names[name]: kind for name, kind in before.items()}),
-        watermarks=_silver_names([mark.column_name for mark in entity.watermarks], names),
+        names=source.names,
+        keys=source.keys,
+        key_columns=tuple(source.names[name] for name in source.keys),
+        identity=_identity(
+            frame, system, {source.names[field.name]: field.dataType for field in source.key_fields}
+        ),
+        watermarks=_silver_names([mark.column_name for mark in entity.watermarks], source.names),
         partitions=_resolved(frame.columns, entity.partition_columns),
-        has_key=has_own_key or bool(keys),
-        hashed=counted,
-        key_fields=key_fields,
-        typeless={final: n.lower() in unasked for n, final in names.items() if n.lower() in typeless},
+        has_key=source.has_own_key or bool(source.keys),
+        hashed=source.hashed,
+        key_fields=source.key_fields,
+        typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
     )
+
+
+def _with_declared_columns(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
+    """Return the frame after the entity's transformations and calculated columns, with its names checked."""
+    frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
+    check_names(frame.columns, system.reserved)
+    steps.check_columns(frame.columns, [column.source for column in entity.columns])
+    return _with_supplied(frame, entity, system)
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceColumns:
+    """The columns of a slice before system columns are added; for the others see `PreparedSlice`.
+
+    Attributes:
+        excluded: Columns that the source hash leaves out.
+        has_own_key: Whether the slice has its own primary key.
+    """
+
+    names: Mapping[str, str]
+    keys: Mapping[str, str]
+    excluded: list[str]
+    hashed: tuple[StructField, ...]
+    key_fields: tuple[StructField, ...]
+    has_own_key: bool
+
+
+def _source_columns(
+    frame: DataFrame, entity: Entity, system: SystemColumns, hashed: Collection[str] | None
+) -> _SourceColumns:
+    supplied = {name.lower() for name in system.suppliable}
+    renames = {column.source: column.result for column in entity.columns}
+    names = final_names([n for n in frame.columns if n.lower() not in supplied], renames, system.all)
+    has_own_key = steps.find_name(frame.columns, system.key) is not None
+    keys = {} if has_own_key else dict.fromkeys(_resolved(frame.columns, entity.business_keys))
+    excluded = [*_sources(entity, entity.settings.hash_exclude), *_unknown(names, hashed)]
+    return _SourceColumns(
+        names=names,
+        keys={name: value_class(frame.schema[name].dataType) for name in keys},
+        excluded=excluded,
+        hashed=steps.hashed_fields(frame, system, excluded),
+        key_fields=tuple(frame.schema[name] for name in keys),
+        has_own_key=has_own_key,
+    )
+
+
+def _declared_types(entity: Entity) -> dict[str, Type]:
+    return {column.source: column.type for column in entity.columns if column.type is not None}
+
+
+def _given_a_type(entity: Entity, system: SystemColumns, source: _SourceColumns) -> set[str]:
+    """Return the names, in lower case, of columns that get a type even if the slice has none for them."""
+    return {name.lower() for name in (*_declared_types(entity), *source.keys, *system.suppliable)}
 
 
 def _typeless(frame: DataFrame) -> set[str]:
