@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
-from tests.unit.run.bench import Listening
+from tests.unit.run.bench import Listening, would_run
 
 from lakewright.app import App
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Planned, Status
+from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
@@ -180,16 +180,6 @@ def check(spark: SparkSession, model: Declared, phases: list[Phase]) -> None:
             result = lake.run(phase)
             assert [error for target in result.targets() if (error := target.error)] == []
             assert ran(result) == would_run(plan)
-
-
-def would_run(plan: Plan) -> list[tuple[str, str, str]]:
-    return [
-        (instance.parameters["day"], step.phase, step.target)
-        for instance in plan.instances
-        for phase in instance.phases
-        for step in phase.steps
-        if step.status is Planned.WOULD_RUN
-    ]
 
 
 def ran(result: RunResult) -> list[tuple[str, str, str]]:

@@ -286,8 +286,8 @@ def ends(result: RunResult) -> list[tuple[str, str, Status]]:
     ]
 
 
-def said(plan: Plan) -> list[Done]:
-    """What a plan says would run, in its order."""
+def would_run(plan: Plan) -> list[Done]:
+    """Return what a plan says would run, in its order."""
     return [
         (instance.parameters["day"], step.phase, step.target)
         for instance in plan.instances

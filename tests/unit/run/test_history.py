@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.run.bench import Bench, Listening, ended, said
+from tests.unit.run.bench import Bench, Listening, ended, would_run
 
 from lakewright.manifest.journal import RUN, RUN_TARGET, TAINT, Journal
 from lakewright.manifest.redact import Redactor
@@ -89,7 +89,7 @@ def test_targets_stand_in_the_history_in_the_order_of_the_plan(tmp_path: Path, j
 
 def test_a_killed_run_is_resumed_with_all_that_it_did_not_tell_of(tmp_path: Path) -> None:
     bench, store = bench_of(tmp_path, **CHAIN)
-    planned = said(bench.plan(Phase.VERIFY, *RANGE))
+    planned = would_run(bench.plan(Phase.VERIFY, *RANGE))
     store.most = 1 + 3
     with pytest.raises(Killed):
         bench.run(Phase.VERIFY, *RANGE)

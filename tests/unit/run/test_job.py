@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.run.bench import Bench, ended, said
+from tests.unit.run.bench import Bench, ended, would_run
 
 from lakewright.errors import SpecError, UsageError
 from lakewright.plan.phase import Phase
@@ -29,7 +29,7 @@ def test_what_a_plan_says_would_run_is_what_runs(bench: Bench) -> None:
     assert bench.world.performed == []
     result = bench.run(Phase.VERIFY, "day:start=2022-01-01", "day:end=2022-01-03")
 
-    assert bench.world.performed == said(plan)
+    assert bench.world.performed == would_run(plan)
     assert result.status is Status.SUCCESS
     days = [instance.parameters["day"] for instance in result.instances]
     assert days == ["2022-01-01", "2022-01-02", "2022-01-03"]

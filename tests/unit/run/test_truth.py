@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.run.bench import ALL_PHASES, Bench, ends, said
+from tests.unit.run.bench import ALL_PHASES, Bench, ends, would_run
 
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
@@ -102,7 +102,7 @@ def test_what_a_plan_says_would_run_is_what_runs_and_planning_changes_nothing(
         assert bench.world.performed == []
         assert bench.plan(phase, *RANGE, **options) == plan
         result = bench.run(phase, *RANGE, **options)
-        assert bench.world.performed == said(plan)
+        assert bench.world.performed == would_run(plan)
         clean = [step for step in plan.steps() if step.status is Planned.CLEAN]
         assert sum(target.status is Status.SKIPPED for target in result.targets()) >= len(clean)
         assert all(target.reasons for target in result.targets())
@@ -121,7 +121,7 @@ def test_with_failures_nothing_runs_that_was_not_planned_and_all_else_says_why(
 
         result = bench.run(phase, *RANGE, **options)
 
-        planned = said(plan)
+        planned = would_run(plan)
         assert [done for done in planned if done in set(bench.world.performed)] == bench.world.performed
         for instance in result.instances:
             for target in (target for part in instance.phases for target in part.targets):
