@@ -111,7 +111,7 @@ class Definer:
     ) -> tuple[Definition | None, tuple[Fault, ...]]:
         """Return the definition of another entry, with the texts of `environment` for its names."""
         subject = f"{category} {declared.name!r}"
-        name, bindings, faults = _repeated(subject, category, declared)
+        name, bindings, faults = _read_repetition(subject, category, declared)
         if faults:
             return None, faults
         other = among.get(name)
@@ -191,7 +191,7 @@ class Definer:
         return made, faults
 
 
-def _repeated(
+def _read_repetition(
     subject: str, category: str, declared: RawDefinition
 ) -> tuple[str, tuple[Binding, ...], tuple[Fault, ...]]:
     """Return the name of the repeated entry, the bindings for it, and the faults."""

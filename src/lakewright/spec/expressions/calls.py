@@ -26,7 +26,7 @@ def call(target: object, method: str, arguments: tuple[object, ...], context: Ev
     where = f"{target.name}.{method}" if isinstance(target, Namespace) else f"{method} of {_kind(target)}"
     if function is None:
         raise SpecError.of(f"there is no {where} in expressions", remedy=suggestion(method, table))
-    if why := _miscounted(where, function, len(arguments), is_method=not isinstance(target, Namespace)):
+    if why := _count_problem(where, function, len(arguments), is_method=not isinstance(target, Namespace)):
         raise SpecError.of(why)
     try:
         given = arguments if isinstance(target, Namespace) else (target, *arguments)
@@ -47,13 +47,13 @@ def call_problem(helper: str | None, method: str, count: int) -> str | None:
     where = f"{helper}.{method}" if helper else method
     found = [table[method] for table in tables if method in table]
     if not found:
-        meant = suggestion(method, {name for table in tables for name in table}, shown=0)
-        return f"there is no {where} in expressions{f' ({meant})' if meant else ''}"
-    wrong = [_miscounted(where, function, count, is_method=helper is None) for function in found]
+        hint = suggestion(method, {name for table in tables for name in table}, shown=0)
+        return f"there is no {where} in expressions{f' ({hint})' if hint else ''}"
+    wrong = [_count_problem(where, function, count, is_method=helper is None) for function in found]
     return wrong[0] if all(wrong) else None
 
 
-def _miscounted(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
+def _count_problem(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
     """Return the problem of a number of arguments, or None. It does not include the value of a method."""
     least, most = function.least - is_method, function.most - is_method
     if least <= count <= most:

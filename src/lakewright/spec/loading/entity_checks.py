@@ -59,9 +59,9 @@ def check_entities(
 ) -> None:
     """Add faults for ids, column names and places of entities. Two entities may not have the same table."""
     first_with_id: dict[str, Definition] = {}
-    filled: dict[str, Definition] = {}
+    owners: dict[str, Definition] = {}
     for name, definition in definitions.items():
-        entity = cast("Entity | None", models.get(name)) or _readable(definition)
+        entity = cast("Entity | None", models.get(name)) or _reduced(definition)
         if entity is None:
             continue
         other = first_with_id.setdefault(entity.id, definition)
@@ -71,13 +71,13 @@ def check_entities(
             faults.append(Fault(message, definition.at("id"), "Give each entity its own id."))
         if lake is None:
             continue
-        found, places = _against_lake(definition, entity, lake, scope)
+        found, places = _check_places(definition, entity, lake, scope)
         faults.extend(found)
         if places is not None and entity.enabled:
-            faults.extend(_filled_twice(definition, places.silver, filled))
+            faults.extend(_shared_table_faults(definition, places.silver, owners))
 
 
-def _readable(definition: Definition) -> Entity | None:
+def _reduced(definition: Definition) -> Entity | None:
     """Return an invalid entity reduced to its id and places, or None if these are invalid too."""
     if not isinstance(definition.raw.get("settings") or {}, Mapping):
         return None
@@ -92,24 +92,26 @@ _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
 _PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
 
-def _filled_twice(definition: Definition, silver: Address, filled: dict[str, Definition]) -> Iterator[Fault]:
+def _shared_table_faults(
+    definition: Definition, silver: Address, owners: dict[str, Definition]
+) -> Iterator[Fault]:
     """Yield a fault if another entity has the same table, or one table lies inside of the other."""
     place = str(silver) if silver.name is None else silver.name.lower()
-    for taken, other in filled.items():
+    for taken, other in owners.items():
         if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
             how = "is also that of" if place == taken else "and the table of"
             rest = "" if place == taken else " lie one inside of the other"
             message = (
                 f"{definition.subject}: the silver table {silver} {how} entity {other.name!r} "
-                f"at {_silver_place(other)}{rest}"
+                f"at {_table_location(other)}{rest}"
             )
             remedy = "Give each entity its own destination, silver_path or silver_table."
-            yield Fault(message, _silver_place(definition), remedy)
+            yield Fault(message, _table_location(definition), remedy)
             return
-    filled[place] = definition
+    owners[place] = definition
 
 
-def _silver_place(definition: Definition) -> Location:
+def _table_location(definition: Definition) -> Location:
     """Return the location of the key that decides the entity's table."""
     own = definition.raw.get("settings")
     for key in ("silver_table", "silver_path"):
@@ -129,14 +131,14 @@ def check_settings(
     """
     for connection in connections.values():
         if connection.model is SourceConnection:
-            warnings.extend(_doubtful(connection, _settings_of(connection)))
+            warnings.extend(_setting_warnings(connection, _settings_of(connection)))
     for entity in entities.values():
         shared = connections.get(str(entity.raw.get("connection")))
         from_there = _settings_of(shared) if shared is not None else {}
         own = {
-            key: value for key, value in _settings_of(entity).items() if from_there.get(key, _NONE) != value
+            key: value for key, value in _settings_of(entity).items() if from_there.get(key, _ABSENT) != value
         }
-        warnings.extend(_doubtful(entity, own))
+        warnings.extend(_setting_warnings(entity, own))
 
 
 def _settings_of(definition: Definition) -> Mapping[str, Any]:
@@ -144,7 +146,7 @@ def _settings_of(definition: Definition) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
+def _setting_warnings(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     for key in settings:
         if known := nearest_setting(key):
             message = f"{definition.subject}: the setting {key!r} is unknown"
@@ -155,7 +157,7 @@ def _doubtful(definition: Definition, settings: Mapping[str, Any]) -> Iterator[F
         yield Fault(message, definition.at("settings", "bronze_table"), remedy)
 
 
-def _against_lake(
+def _check_places(
     definition: Definition, entity: Entity, lake: LakeSettings, scope: Scope
 ) -> tuple[list[Fault], Places | None]:
     """Return the faults of an entity in its lake, and its places if they are known already."""
@@ -168,16 +170,16 @@ def _against_lake(
         return [*faults, Fault(why, definition.at(), "Declare it: lake: {root_folder: …}.")], None
     try:
         if unknown := entity.unknown_names(lake, scope):
-            return [*faults, *_missing_settings(definition, entity, unknown)], None
+            return [*faults, *_missing_setting_faults(definition, entity, unknown)], None
         places = entity.within(scope).places(lake)
     except SpecError as error:
         fault = error.faults[0]
         where = fault.location or definition.at("settings")
         return [*faults, Fault(f"{definition.subject}: {fault.message}", where, fault.remedy)], None
-    return faults + _beyond_links(definition, places, lake.root_folder), places
+    return faults + _symlink_faults(definition, places, lake.root_folder), places
 
 
-def _missing_settings(
+def _missing_setting_faults(
     definition: Definition, entity: Entity, unknown: Mapping[str, frozenset[str]]
 ) -> Iterator[Fault]:
     """Yield a fault for each missing setting that a template uses. A job may provide other names."""
@@ -199,10 +201,10 @@ def _missing_settings(
                 yield Fault(message, definition.at("settings", key), remedy)
 
 
-_NONE = object()
+_ABSENT = object()
 
 
-def _beyond_links(definition: Definition, places: Places, root: str) -> list[Fault]:
+def _symlink_faults(definition: Definition, places: Places, root: str) -> list[Fault]:
     """Return a fault for each local place that lies outside the root folder because of a symbolic link."""
     if "://" in root:
         return []

@@ -113,7 +113,7 @@ def _read_file(path: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def in_order(faults: Sequence[Fault]) -> list[Fault]:
+def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:
     """Return the faults by file, and those of a file by line."""
     files = [fault.location.file if fault.location else "" for fault in faults]
     first = {file: index for index, file in reversed(list(enumerate(files)))}
@@ -149,7 +149,7 @@ class _Loader:
         self.inherited("test")
         self.check(scope, lake, imports)
         if self.sections.faults or top is None or lake is None:
-            raise SpecError(in_order(self.sections.faults)[:MOST_FAULTS])
+            raise SpecError(_sorted_faults(self.sections.faults)[:MOST_FAULTS])
         return Project(
             name=top.name,
             version=top.version,

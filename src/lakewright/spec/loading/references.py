@@ -34,14 +34,14 @@ def check_references(
     """
     for category, of_category in definitions.items():
         for name, definition in of_category.items():
-            for reference in _named(definition, models[category].get(name)):
+            for reference in _references_of(definition, models[category].get(name)):
                 if not has_expression(reference.name) and not _exists(reference, known, imports):
-                    faults.append(_missing(definition, reference, known))
+                    faults.append(_unknown_reference(definition, reference, known))
     for category in ("mapping", "target"):
-        faults.extend(_tangle(category, definitions[category], models[category]))
+        faults.extend(_order_faults(category, definitions[category], models[category]))
 
 
-def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
+def _references_of(definition: Definition, model: Named | None) -> tuple[Reference, ...]:
     """Return the references of a definition. If it is invalid, only the connection of an entity is known."""
     if model is not None:
         return (*model.references(), *model.links(), *model.mentions())
@@ -49,7 +49,7 @@ def _named(definition: Definition, model: Named | None) -> tuple[Reference, ...]
     return (Reference("connection", connection, ("connection",)),) if isinstance(connection, str) else ()
 
 
-def _tangle(
+def _order_faults(
     category: str, definitions: Mapping[str, Definition], models: Mapping[str, Named]
 ) -> Iterator[Fault]:
     """Yield a fault if definitions of a category depend on each other in a cycle or in too long a chain."""
@@ -95,7 +95,7 @@ def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project
     return name in known or name.partition(":")[0] in known
 
 
-def _missing(definition: Definition, reference: Reference, declared: Known) -> Fault:
+def _unknown_reference(definition: Definition, reference: Reference, declared: Known) -> Fault:
     known = declared.get(reference.category, ())
     message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
     remedy = (

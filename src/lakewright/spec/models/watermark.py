@@ -70,7 +70,7 @@ class Watermark(SnakeModel):
             node = parse_expression(text)
         except SpecError as error:
             raise inconsistent(f"{error.message}; {_ALLOWED}") from None
-        if why := _refusal(node):
+        if why := _problem(node):
             raise inconsistent(f"{text!r} {why}; {_ALLOWED}")
         return text
 
@@ -94,7 +94,7 @@ class Watermark(SnakeModel):
         return Scope(names, context=context).evaluate_node(self.node)
 
 
-def _refusal(node: Node) -> str | None:
+def _problem(node: Node) -> str | None:
     unknown = sorted(names_in(node) - set(LAST_VALUES) - (set(NAMESPACES) - _EXCLUDED_HELPERS))
     if unknown:
         return f"uses {unknown[0]!r}"
@@ -104,15 +104,15 @@ def _refusal(node: Node) -> str | None:
         return "is not a value"
     if isinstance(node, Access) and node.arguments is None:
         return f"uses the property {node.member!r}"
-    why = _wrong_call(node)
+    why = _call_problem(node)
     return why and f"cannot be evaluated: {why}"
 
 
-def _wrong_call(node: Node) -> str | None:
+def _call_problem(node: Node) -> str | None:
     """Return the problem of a call in an expression that exists for every last value, or None."""
     if isinstance(node, Access) and node.arguments is not None:
         helper = node.target.name if isinstance(node.target, Name) else None
         known = helper if helper in NAMESPACES else None
         if why := call_problem(known, node.member, len(node.arguments)):
             return why
-    return next(filter(None, map(_wrong_call, parts_of(node))), None)
+    return next(filter(None, map(_call_problem, parts_of(node))), None)
