@@ -205,9 +205,9 @@ class TestSizes:
         noise = Random(1)
         put_down(store, draft("new", "NEW", content={"text": noise.randbytes(200_000).hex()}))
         assert len(store.records(ITEM)[0].content["text"]) == 400_000
-        with pytest.raises(UsageError, match="DynamoDB keeps at most 400000"):
+        with pytest.raises(UsageError, match="DynamoDB stores at most 400000"):
             put_down(store, draft("lock", "PROCESSING", content={"text": noise.randbytes(500_000).hex()}))
-        with pytest.raises(UsageError, match="what is to be kept of x"):
+        with pytest.raises(UsageError, match="the row of x"):
             put(store, {"text": noise.randbytes(500_000).hex()})
         assert store.read([ITEM])[ITEM].sequence == 1
 
@@ -280,7 +280,7 @@ class TestARequestTurnedAway:
     ) -> None:
         monkeypatch.setattr(table, "PATIENCE", 0.2)
         wire.answers += [THROTTLED] * 1_000
-        with pytest.raises(StoreUnavailable, match="turned requests away"):
+        with pytest.raises(StoreUnavailable, match="throttled requests"):
             store._table.transact([large_write._due("x", [])])
 
     def test_in_part_is_made_again_for_the_rest(self, store: DynamoDbStore, wire: Wire) -> None:
@@ -315,7 +315,7 @@ class TestOpening:
 
     def test_without_credentials_says_so(self, dynamodb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-        with pytest.raises(StoreUnavailable, match="without credentials") as caught:
+        with pytest.raises(StoreUnavailable, match="without AWS credentials") as caught:
             DynamoDbStore.open(**somewhere(dynamodb_server))
         assert "AWS_PROFILE" in str(caught.value.remedy)
 
