@@ -148,7 +148,8 @@ def test_what_changes_by_itself_is_one_value_a_slice(lake: SmallLake) -> None:
     rows[0]["v"] = "b"
     again = lake.load(crm, "s2", rows)
     assert (again.updated, again.unchanged) == (1, 49)
-    assert lake.table(crm).where("dlf_IsCurrent").select("loaded").distinct().count() == 2
+    current = [loaded for loaded, is_current in lake.rows(crm, "loaded", "dlf_IsCurrent") if is_current]
+    assert len(set(current)) == 2
 
 
 def test_names_and_values_of_any_kind_come_through(lake: SmallLake) -> None:

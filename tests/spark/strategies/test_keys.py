@@ -60,7 +60,7 @@ def test_keys_with_different_hashes_are_different_records(lake: SmallLake) -> No
     for number, (what, (declared, rows)) in enumerate(APART.items()):
         things = _things(f"apart{number}", declared)
         assert lake.load(things, "s1", rows).inserted == len(rows), what
-        assert lake.table(things).select("PK_things").distinct().count() == len(rows), what
+        assert len(set(lake.rows(things, "PK_things"))) == len(rows), what
         again = lake.load(things, "s2", rows)
         assert (again.inserted, again.changed) == (0, 0), what
 

@@ -107,15 +107,12 @@ def test_history_costs_no_more_as_it_grows(lake: SmallLake, slices: int) -> None
         maintain(lake.lake, lake.leases(), things)
     assert max(reads) <= most
     assert max(reads[slices // 2 :]) <= max(reads[: slices // 2])
-    table = lake.table(things)
-    assert table.where("dlf_ValidTo is null").groupBy("id").count().where("count > 1").count() == 0
-    assert table.where("dlf_ValidTo is null").count() == keys
-    follows = table.selectExpr(
-        "dlf_ValidTo as ends",
-        "lead(dlf_ValidFrom) over (partition by id order by dlf_ValidFrom) as next",
-        "dlf_IsCurrent as is_current",
-    )
-    assert follows.where("not (ends <=> next) or is_current <> (ends is null)").count() == 0
+    versions = sorted(lake.rows(things, "id", "dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent"))
+    assert [key for key, _, ends, _ in versions if ends is None] == list(range(keys))
+    for version, after in zip(versions, [*versions[1:], None], strict=True):
+        begins_next = after[1] if after is not None and after[0] == version[0] else None
+        assert version[2] == begins_next
+        assert version[3] is (version[2] is None)
 
 
 @pytest.mark.timeout(600)

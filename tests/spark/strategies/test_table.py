@@ -99,6 +99,7 @@ def test_a_table_is_filled_wherever_it_is(lake: SmallLake, strategy: str, place:
     assert lake.rows(things, "id", "v", "w") == kept.get(strategy, versions)
 
 
+@pytest.mark.nightly  # test_costs shows the same for histories
 def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
     """Cost follows change."""
     rows = [{"id": n, "v": f"value {n * 7919}", "w": n / 7} for n in range(60_000)]
