@@ -17,7 +17,7 @@ from tests.sessions import same
 from lakewright.lake.catalog import find_entry
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import local_path
-from lakewright.manifest.lease import Holder, Leases
+from lakewright.manifest.lease import Holder, IsDead, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
@@ -79,7 +79,12 @@ class SmallLake:
         settings = LakeSettings(root_folder=str(self.root), **self.settings)
         session = SessionSettings(self.root / "state")
         self.lake = Lake(settings, session, sessions=same(self.spark))
-        self.ledger = Ledger(self.store, Author.named("tests"), ids=lambda: str(uuid4()), is_dead=is_dead)
+        self.use(self.store)
+
+    def use(self, store: Store, is_dead: IsDead = is_dead) -> None:
+        """Go on with another manifest, or with other knowledge of who has ended."""
+        self.store = store
+        self.ledger = Ledger(store, Author.named("tests"), ids=lambda: str(uuid4()), is_dead=is_dead)
 
     @classmethod
     def shared(cls, spark: SparkSession, root: Path) -> SmallLake:

@@ -92,7 +92,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
 
 def expect_dead(lake: SmallLake) -> None:
     """From now on the holder of every lock is known to be dead."""
-    lake.ledger._is_dead = lambda holder: True
+    lake.use(lake.store, is_dead=lambda holder: True)
 
 
 def die_at(lake: SmallLake, things: Entity, monkeypatch: pytest.MonkeyPatch, point: str, name: str) -> None:
@@ -195,15 +195,15 @@ class Deaf(MemoryStore):
 
 def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
     """Watermark and PROCESSED are one write; who asks again finds it done."""
-    lake.store = Deaf()
-    lake.__post_init__()
+    store = Deaf()
+    lake.use(store)
     things = entity(watermark=[{"column_name": "id", "expression": "${last_value}"}])
     lake.put(things, "s1", SLICES[0])
-    lake.store.is_deaf = True
+    store.is_deaf = True
 
     assert isinstance(lake.process(things).error, StoreUnavailable)
 
-    lake.store.is_deaf = False
+    store.is_deaf = False
     again = lake.process(things)
     assert (again.error, again.slices) == (None, ())
     (item,) = lake.items()
@@ -425,8 +425,7 @@ def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(la
     application = lake.bench(things).application
     brought = lake.ledger.watermarks.last(application)
     lake.put(things, "s3", SLICES[2])
-    lake.store = MemoryStore()
-    lake.__post_init__()
+    lake.use(MemoryStore())
 
     assert [done.name for done in lake.process(things).slices] == ["s3"]
 
@@ -437,8 +436,7 @@ def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(la
     assert sorted(item.tokens[application.key] for item in lake.items()) == [1, 2, 3]
 
     truncate_table(lake.lake, things.places(lake.lake.settings).silver)
-    lake.store = MemoryStore()
-    lake.__post_init__()
+    lake.use(MemoryStore())
 
     assert [done.name for done in lake.process(things).slices] == ["s1", "s2", "s3"]
     assert sorted(item.tokens[application.key] for item in lake.items()) == [4, 5, 6]
