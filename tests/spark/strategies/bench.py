@@ -161,6 +161,8 @@ class SmallLake:
         """Return the table's rows, read by delta-rs if it can.
 
         It takes milliseconds where Spark takes most of a second, and shares no code with what wrote them.
+        Instants before 1677 and after 2262 come out wrong: Spark writes them as INT96, which delta-rs counts
+        in nanoseconds.
         """
         from deltalake import QueryBuilder
 
