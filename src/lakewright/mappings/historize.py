@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.models.base import Texts
+from lakewright.spec.models.base import Texts, from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,11 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HistorizeMapping"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
-Position = Annotated[Literal["beginning", "end"], BeforeValidator(_lower)]
+Position = Annotated[Literal["beginning", "end"], from_text(str.lower)]
 
 
 class HistorizeMapping(InputMapping):

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
+from pydantic import model_validator
 
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.models.base import Listed, Reference, Texts
+from lakewright.spec.models.base import Listed, Reference, Texts, from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["JoinMapping"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
 JoinMode = Annotated[
     Literal[
         "inner", "cross", "outer", "full", "full_outer", "left", "left_outer", "left_anti", "left_semi",
         "right", "right_outer",
     ],
-    BeforeValidator(_lower),
+    from_text(str.lower),
 ]  # fmt: skip
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
-from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.workspace.query import all_rows
 
@@ -35,15 +34,7 @@ class CacheLevel(StrEnum):
     MEMORY_AND_DISK_SER = "MEMORY_AND_DISK_SER"
 
 
-def _upper(declared: object) -> object:
-    return declared.upper() if isinstance(declared, str) else declared
-
-
-def _main_output(declared: object) -> object:
-    return declared.removesuffix(":main") if isinstance(declared, str) else declared
-
-
-Input = Annotated[str, BeforeValidator(_main_output)]
+Input = Annotated[str, from_text(lambda name: name.removesuffix(":main"))]
 """A reference to a mapping; `name:main` means the same as `name`."""
 
 
@@ -54,7 +45,7 @@ class Mapping(Named):
     broadcast: bool = Declared(
         default=False, description="Broadcast the whole result to every executor for joins."
     )
-    cache: Annotated[CacheLevel, BeforeValidator(_upper)] = Declared(
+    cache: Annotated[CacheLevel, from_text(str.upper)] = Declared(
         default=CacheLevel.NONE, description="Storage level of its rows after their first use."
     )
     filter: str | None = Declared(default=None, description="SQL condition applied to the result.")

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator
 from lakewright.errors import TargetError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.schema_differences import fits
+from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 
 __all__ = ["ColumnPolicy", "ColumnPolicyText", "TypePolicy", "TypePolicyText"]
@@ -90,9 +91,5 @@ def _names(fields: Sequence[Field]) -> set[str]:
     return {field.name.lower() for field in fields}
 
 
-def _upper(declared: object) -> object:
-    return declared.strip().upper() if isinstance(declared, str) else declared
-
-
-ColumnPolicyText = Annotated[ColumnPolicy, BeforeValidator(_upper)]
-TypePolicyText = Annotated[TypePolicy, BeforeValidator(_upper)]
+ColumnPolicyText = Annotated[ColumnPolicy, BeforeValidator(upper)]
+TypePolicyText = Annotated[TypePolicy, BeforeValidator(upper)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.models.base import Listed
+from lakewright.spec.models.base import Listed, from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,11 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SortMapping"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
-Direction = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
+Direction = Annotated[Literal["asc", "desc"], from_text(str.lower)]
 
 
 class SortMapping(InputMapping):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
@@ -21,7 +20,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
@@ -32,11 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["FileRelation"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
-FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"], BeforeValidator(_lower)]
+FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"], from_text(str.lower)]
 
 
 class FileRelation(StoredRelation):

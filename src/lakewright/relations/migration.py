@@ -20,6 +20,7 @@ from lakewright.lake.columns import engine_type
 from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import TableChange
+from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, MapOf, Struct
 from lakewright.transform.sql import name_sql, text_sql
@@ -58,12 +59,8 @@ class MigrationStrategy(StrEnum):
     REPLACE = "REPLACE"
 
 
-def _normal(declared: object) -> object:
-    return declared.strip().upper() if isinstance(declared, str) else declared
-
-
-MigrationPolicyText = Annotated[MigrationPolicy, BeforeValidator(_normal)]
-MigrationStrategyText = Annotated[MigrationStrategy, BeforeValidator(_normal)]
+MigrationPolicyText = Annotated[MigrationPolicy, BeforeValidator(upper)]
+MigrationStrategyText = Annotated[MigrationStrategy, BeforeValidator(upper)]
 
 
 @dataclass(frozen=True, slots=True)

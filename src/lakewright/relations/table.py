@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
@@ -29,7 +28,7 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.staging import StagedFiles
-from lakewright.spec.models.base import TextMap
+from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
@@ -42,11 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["TableRelation"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
-TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"], BeforeValidator(_lower)]
+TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"], from_text(str.lower)]
 
 
 class TableRelation(StoredRelation):

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
@@ -19,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
-from lakewright.spec.models.base import KindOf, Model, Reference
+from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
@@ -36,14 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["CopyTarget", "SchemaFile"]
 
 
-def _lower(declared: object) -> object:
-    return declared.lower() if isinstance(declared, str) else declared
-
-
 class SchemaFile(Model):
     """A file that describes the columns of the copied rows."""
 
-    format: Annotated[Literal["spark"], BeforeValidator(_lower)] = Declared(
+    format: Annotated[Literal["spark"], from_text(str.lower)] = Declared(
         default="spark", description="Format of the description."
     )
     file: str = Declared(description="Path of the file, relative to the project's folder.")

@@ -14,7 +14,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
-from lakewright.spec.models.base import Listed, Model, TextMap, Texts
+from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
@@ -25,14 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["MergeClause", "MergeTarget"]
 
 
-def _lower(declared: object) -> object:
-    return declared.strip().lower() if isinstance(declared, str) else declared
-
-
 class MergeClause(Model):
     """An action on the rows that meet a condition."""
 
-    action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(_lower)] = Declared(
+    action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(lower)] = Declared(
         description="insert rows without a match; update or delete matched rows."
     )
     condition: str | None = Declared(

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, field_validator
 from pydantic import Field as Declared
+from pydantic import field_validator
 
 from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import (
@@ -24,7 +24,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.values import Duration
-from lakewright.spec.models.base import Named, Reference, Texts
+from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
@@ -34,15 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BuildPolicyText", "Target", "VerifyPolicyText"]
 
-BuildPolicyText = Annotated[
-    BuildPolicy, BeforeValidator(lambda text: BuildPolicy.parse(text) if isinstance(text, str) else text)
-]
-VerifyPolicyText = Annotated[
-    VerifyPolicy, BeforeValidator(lambda text: VerifyPolicy.parse(text) if isinstance(text, str) else text)
-]
-DurationText = Annotated[
-    Duration, BeforeValidator(lambda text: Duration.parse(text) if isinstance(text, str) else text)
-]
+BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
+VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]
+DurationText = Annotated[Duration, from_text(Duration.parse)]
 
 
 class Target(Named):

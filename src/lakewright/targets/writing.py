@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError, VerificationError
@@ -20,7 +19,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
-from lakewright.spec.models.base import Reference, TextMap
+from lakewright.spec.models.base import Reference, TextMap, from_text
 from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OutputModeText", "WritingTarget", "effective_mode", "repartition"]
 
-OutputModeText = Annotated[
-    OutputMode, BeforeValidator(lambda text: OutputMode.parse(text) if isinstance(text, str) else text)
-]
+OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)

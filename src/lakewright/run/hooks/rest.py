@@ -11,13 +11,11 @@ from pydantic import Field as Declared
 from lakewright.run.hooks.call import Call, HttpCall
 from lakewright.run.hooks.event import Event
 from lakewright.run.hooks.hook import Conditions, Hook, HookContext, matches
+from lakewright.spec.models.base import upper
 
 __all__ = ["RestHook"]
 
-_Method = Annotated[
-    Literal["GET", "POST", "PUT"],
-    BeforeValidator(lambda text: text.strip().upper() if isinstance(text, str) else text),
-]
+_Method = Annotated[Literal["GET", "POST", "PUT"], BeforeValidator(upper)]
 
 
 class RestHook(Hook):

@@ -8,7 +8,7 @@ Source: the project files' rules, "YAML values keep their text until a declared 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -41,9 +41,11 @@ __all__ = [
     "SnakeModel",
     "TextMap",
     "Texts",
+    "from_text",
     "inconsistent",
     "lower",
     "read_settings",
+    "upper",
 ]
 
 T = TypeVar("T")
@@ -173,6 +175,16 @@ class Named(Model):
 def lower(declared: Any) -> Any:
     """Return a text without surrounding space and in lower case; anything else as it is."""
     return declared.strip().lower() if isinstance(declared, str) else declared
+
+
+def upper(declared: Any) -> Any:
+    """Return a text without surrounding space and in upper case; anything else as it is."""
+    return declared.strip().upper() if isinstance(declared, str) else declared
+
+
+def from_text(read: Callable[[str], Any]) -> BeforeValidator:
+    """Return a validator that reads a text with `read` and keeps anything else as it is."""
+    return BeforeValidator(lambda declared: read(declared) if isinstance(declared, str) else declared)
 
 
 def _listed(declared: Any) -> Any:

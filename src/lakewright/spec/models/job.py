@@ -23,7 +23,18 @@ from lakewright.spec.expressions.values import (
     parse_integer,
     parse_value,
 )
-from lakewright.spec.models.base import KindOf, Listed, Model, Named, Reference, TextMap, Texts, lower
+from lakewright.spec.models.base import (
+    KindOf,
+    Listed,
+    Model,
+    Named,
+    Reference,
+    TextMap,
+    Texts,
+    from_text,
+    lower,
+    upper,
+)
 
 __all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "StepSize"]
 
@@ -38,9 +49,7 @@ class Parameter(Model):
     """A parameter of a job, or of a template."""
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z][A-Za-z0-9_]*$", description="Name, used as $name.")
-    type: Annotated[
-        ValueType, BeforeValidator(lambda text: ValueType.parse(text) if isinstance(text, str) else text)
-    ] = Field(
+    type: Annotated[ValueType, from_text(ValueType.parse)] = Field(
         default=ValueType.STRING, description="string, integer, float, boolean, date, timestamp or duration."
     )
     granularity: str | None = Field(
@@ -129,13 +138,10 @@ class Parameter(Model):
 class Execution(Model):
     """One entry of a job's `executions`: a phase, and the instances and targets for which it is active."""
 
-    phase: Annotated[
-        str, BeforeValidator(lambda text: text.strip().upper() if isinstance(text, str) else text)
-    ] = Field(description="validate, create, build, verify, truncate or destroy.")
-    cycle: Annotated[
-        Literal["always", "first", "last", "never"],
-        BeforeValidator(lower),
-    ] = Field(
+    phase: Annotated[str, BeforeValidator(upper)] = Field(
+        description="validate, create, build, verify, truncate or destroy."
+    )
+    cycle: Annotated[Literal["always", "first", "last", "never"], BeforeValidator(lower)] = Field(
         default="always",
         description="Instances of a range in which the phase is active: always, first, last or never.",
     )
