@@ -114,6 +114,6 @@ def test_looking_makes_no_manifest(lake: SmallLake) -> None:
         assert lake.run(*command.split()).code == 0
     assert lake.json("plan", "daily", "build")["status"] == "WOULD_RUN"
     assert sorted(lake.folder.rglob("*")) == before
-    assert "the first run makes it" in lake.run("doctor").out
+    assert "the first run creates it" in lake.run("doctor").out
     lake.json("manifest", "discover")
     assert (lake.folder / ".lakewright" / "manifest.db").is_file()
