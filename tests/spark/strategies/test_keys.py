@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import DuplicateBusinesskeyException
@@ -55,14 +56,16 @@ SAME: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 }
 
 
-def test_keys_with_different_hashes_are_different_records(lake: SmallLake) -> None:
+@pytest.mark.parametrize("more", [{}, pytest.param({"v": "b"}, marks=pytest.mark.nightly)])
+def test_keys_with_different_hashes_are_different_records(lake: SmallLake, more: dict[str, str]) -> None:
     """ "Common Processing Pipeline", Generate primary key."""
     for number, (what, (declared, rows)) in enumerate(APART.items()):
         things = _things(f"apart{number}", declared)
         assert lake.load(things, "s1", rows).inserted == len(rows), what
         assert len(set(lake.rows(things, "PK_things"))) == len(rows), what
-        again = lake.load(things, "s2", rows)
-        assert (again.inserted, again.changed) == (0, 0), what
+        slices = [[{**row, **more} for row in rows]] * (2 if more else 1)
+        done = [lake.load(things, f"s{2 + n}", each) for n, each in enumerate(slices)]
+        assert (done[0].inserted, done[-1].changed) == (0, 0), what
 
 
 def test_keys_with_equal_hashes_are_refused(lake: SmallLake) -> None:
