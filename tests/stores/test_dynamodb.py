@@ -26,8 +26,8 @@ from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
 from lakewright.stores.dynamodb import large_write, schema, table
-from lakewright.stores.dynamodb.clock import ServerClock
 from lakewright.stores.dynamodb.store import DynamoDbStore
+from lakewright.stores.dynamodb.table import ServerClock
 
 Settings = dict[str, Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -9,14 +10,13 @@ from pathlib import Path
 
 from lakewright.documentation.document import Document, Ref
 from lakewright.documentation.pages.html import html_files
-from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
 from lakewright.lake.paths import local_path
 from lakewright.spec.models.documentation import DocumentationFormat, Generator
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["folder_of", "write_documentation"]
+__all__ = ["folder_of", "json_files", "write_documentation"]
 
 
 def folder_of(generator: Generator, workspace: Workspace) -> Path:
@@ -63,3 +63,8 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
         os.fchmod(file.fileno(), 0o644)
     Path(name).replace(path)
+
+
+def json_files(document: Document) -> Mapping[str, str]:
+    """Return the file's text by its name."""
+    return {"documentation.json": json.dumps(document.as_json(), indent=2, ensure_ascii=False) + "\n"}

@@ -1,9 +1,10 @@
 """Make a plan from observations: which targets are active, in which order, dirty or clean, and why.
 
 Each step that would run changes what later steps find. The planner therefore keeps the expected state of
-each subject after the steps planned so far, so that the plan is right for all instances of a run.
+each subject after the steps planned so far, so that the plan is right for all instances of a run. This is
+Lakewright's own rule.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" and "Dirtiness".
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets) and "Dirtiness".
 """
 
 from __future__ import annotations
@@ -13,17 +14,65 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakewright.plan.candidate import Candidate, Instance
-from lakewright.plan.executions import active_patterns
-from lakewright.plan.expectations import Expectations
 from lakewright.plan.graph import Graph, build_graph
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
-__all__ = ["PlanRequest", "build_plan"]
+__all__ = ["Expectations", "PlanRequest", "active_patterns", "build_plan"]
 
 _TAINTING = (Phase.CREATE, Phase.BUILD)
+
+
+_WHOLE = (Phase.CREATE, Phase.DESTROY)
+"""Phases that affect a whole table, whichever partition of it a target observes."""
+
+_CHANGING = (*_WHOLE, Phase.BUILD, Phase.TRUNCATE)
+
+Expected = tuple[Observation, StepKey]
+
+
+class Expectations:
+    """The expected observation of each subject. A target that no step changes keeps its own observation."""
+
+    def __init__(self) -> None:
+        self._by_subject: dict[str, list[Expected]] = {}
+        self._whole: dict[tuple[Phase, frozenset[Resource]], StepKey] = {}
+
+    def of(self, candidate: Candidate) -> Observation:
+        """Return the expected observation of a target."""
+        history = self._history(candidate)
+        return history[-1][0] if history else candidate.observation
+
+    def add(self, step: StepKey, candidate: Candidate) -> None:
+        """Record that a step will have run."""
+        phase = step[1]
+        if phase not in _CHANGING:
+            return
+        history = [*self._history(candidate), (self.of(candidate).after(phase), step)]
+        self._by_subject[candidate.observation.subject] = history
+        if phase in _WHOLE and candidate.nodes[phase].provides:
+            self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
+
+    def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
+        """Return the planned step that makes a dirty target clean, or None if no step is needed for that."""
+        history = self._history(candidate)
+        if not history or not candidate.dirtiness(phase, candidate.observation).is_to_run:
+            return None
+        return next(key for found, key in history if not candidate.dirtiness(phase, found).is_to_run)
+
+    def _history(self, candidate: Candidate) -> Sequence[Expected]:
+        found = candidate.observation
+        if found.subject in self._by_subject:
+            return self._by_subject[found.subject]
+        return [
+            (found.after(phase), self._whole[phase, node.provides])
+            for phase, node in candidate.nodes.items()
+            if phase in _WHOLE and (phase, node.provides) in self._whole
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +236,25 @@ def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:
 
 def _matches(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def active_patterns(
+    executions: Sequence[Execution], phase: Phase, *, index: int, count: int
+) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of the active targets, or none if the instance leaves out the phase.
+
+    A phase that no entry names is active in every instance, with all targets.
+    """
+    listed = [entry for entry in executions if entry.phase == phase]
+    if not listed:
+        return (re.compile(".*"),)
+    active = [entry for entry in listed if _is_active(entry.cycle, index, count)]
+    return tuple(re.compile(pattern) for entry in active for pattern in entry.targets)
+
+
+def _is_active(cycle: str, index: int, count: int) -> bool:
+    if cycle == "first":
+        return index == 0
+    if cycle == "last":
+        return index == count - 1
+    return cycle == "always"

@@ -1,15 +1,18 @@
 """Plan a job: expand its arguments to instances, observe their targets, build the plan. Nothing is written.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
+With `--resume` the plan has only the steps that a recorded run left undone.
+
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright's own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
+from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
@@ -21,9 +24,10 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import PlanRequest, build_plan
 from lakewright.plan.selectors import select
-from lakewright.plan.step import Plan
+from lakewright.plan.status import Status
+from lakewright.plan.step import Plan, StepKey
 from lakewright.run.request import JobRequest
-from lakewright.run.resume import Leftovers, is_entry_undone
+from lakewright.run.result import is_undone
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
@@ -32,7 +36,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Contexts", "Planning", "node_of"]
+__all__ = ["Contexts", "Leftovers", "Planning", "is_entry_undone", "node_of"]
 
 log = logging.getLogger(__name__)
 
@@ -279,3 +283,50 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
         requires=target.requires(workspace, phase),
         provides=target.provides(workspace, phase),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """The steps that a resumed run has to run; `in` tells whether a step is one of them.
+
+    Attributes:
+        done: Steps that the recorded run finished.
+        undone: Steps that failed, were blocked, interrupted or not reached in it.
+        is_whole: Whether the run recorded every step; a killed run did not.
+    """
+
+    done: frozenset[StepKey] = field(default=frozenset())
+    undone: frozenset[StepKey] = field(default=frozenset())
+    is_whole: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        entries: Iterable[Mapping[str, Any]],
+        instances: Sequence[Mapping[str, str]],
+        *,
+        is_whole: bool,
+    ) -> Leftovers:
+        """Return what a recorded run left undone, by the indexes of these instances.
+
+        Args:
+            entries: The recorded targets of the run.
+            instances: Parameters of the instances of the resumed run; other recorded instances are left out.
+            is_whole: Whether the recorded run finished.
+        """
+        index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
+        found: dict[bool, set[StepKey]] = {True: set(), False: set()}
+        for entry in entries:
+            number = index.get(tuple(sorted(entry["instance"].items())))
+            if number is not None:
+                found[is_entry_undone(entry)].add((number, Phase(entry["phase"]), entry["name"]))
+        return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
+
+    def __contains__(self, step: object) -> bool:
+        """Return whether a step has to run again."""
+        return step in self.undone or (not self.is_whole and step not in self.done)
+
+
+def is_entry_undone(entry: Mapping[str, Any]) -> bool:
+    """Return whether a recorded target failed, was blocked, interrupted or not reached."""
+    return is_undone(Status(entry["status"]), entry["reasons"])

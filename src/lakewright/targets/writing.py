@@ -1,15 +1,22 @@
-"""The base class of targets that write a mapping's rows into a relation."""
+"""The base class of targets that write a mapping's rows into a relation.
+
+Each successful build is recorded with what it was made from, which the build policy `IF_CHANGED` compares.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition
+from lakewright.manifest.journal import BUILT
+from lakewright.manifest.store import Put, Write
 from lakewright.mappings.mapping import Input
 from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
@@ -20,7 +27,6 @@ from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
-from lakewright.targets.build_record import fingerprint, save_fingerprint, with_fingerprints
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.lease import hold_leases
@@ -31,7 +37,15 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["OutputModeText", "WritingTarget", "effective_mode", "repartition"]
+__all__ = [
+    "OutputModeText",
+    "WritingTarget",
+    "effective_mode",
+    "fingerprint",
+    "repartition",
+    "save_fingerprint",
+    "with_fingerprints",
+]
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
@@ -274,3 +288,36 @@ class WritingTarget(Target):
 def _metrics(summary: WriteSummary) -> dict[str, int]:
     metrics = {"target_records": summary.rows}
     return metrics if summary.version is None else {**metrics, "delta_version": summary.version}
+
+
+def with_fingerprints(
+    context: Context, target: Target, mapping: str, observation: Observation
+) -> Observation:
+    """Return the observation with the target's present fingerprint and that of its last build."""
+    document = context.ledger.store.document(BUILT, _key(context, target))
+    built = None if document is None else dict(document.value)
+    return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
+
+
+def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | None) -> None:
+    """Save the fingerprint that was taken just before the target was built."""
+    context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), taken),)))
+
+
+def fingerprint(context: Context, target: Target, mapping: str) -> dict[str, str] | None:
+    """Return a hash of the target's definition and of each mapping and input that it is built from.
+
+    Returns:
+        The hashes by name, or None if the state of an input cannot be determined.
+    """
+    inputs = context.workspace.fingerprint(mapping)
+    if inputs is None:
+        return None
+    parts = {**inputs, f"target {target.name}": target.model_dump_json()}
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
+
+
+def _key(context: Context, target: Target) -> str:
+    """Return the target with what it writes, which differs between the instances of a job."""
+    written = target.provides(context.workspace, Phase.BUILD)
+    return f"{context.workspace.project.name}/{target.name}/{', '.join(sorted(map(str, written)))}"

@@ -16,7 +16,7 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 
 from lakewright.errors import MigrationError, SchemaDriftError, SliceError
 from lakewright.slices.discover import _hadoop_slices, list_slices
-from lakewright.slices.quotes import _far_line_ends, _has_odd_lines
+from lakewright.slices.read import _far_line_ends, _has_odd_lines
 from lakewright.transform.casts import cast_sql
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}

@@ -9,9 +9,8 @@ import pytest
 from tests.projects import make_project, make_workspace
 
 from lakewright.connections.database import Check, DatabaseTable, Index, TableName, accept
-from lakewright.connections.jdbc import driver_jars
+from lakewright.connections.jdbc import driver_jars, engine_url
 from lakewright.connections.postgres import PostgresDialect, read_type
-from lakewright.connections.postgres_url import engine_url
 from lakewright.connections.sql import failure
 from lakewright.errors import DatabaseUnavailable, SpecError
 from lakewright.relations.jdbc_migration import has_place

@@ -11,8 +11,8 @@ from scripts.reference.pages import BASES, EXAMPLES, MODELS, PAGES, kinds_of, pa
 
 from lakewright.plan.phase import Phase
 from lakewright.run.kinds import registry
-from lakewright.spec.loading.config import SETTINGS
 from lakewright.spec.loading.loader import load_project
+from lakewright.spec.loading.settings import SETTINGS
 from lakewright.spec.models.base import Model
 from lakewright.spec.project import Project
 from lakewright.stores.registry import COMMON, KINDS, kind_class

@@ -11,9 +11,9 @@ import pytest
 from tests.unit.documentation.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
 
 from lakewright.documentation.pages.html import html_files
-from lakewright.documentation.pages.json import json_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.documentation.pages.words import anchor
+from lakewright.documentation.write import json_files
 
 
 class Page(HTMLParser):

@@ -12,10 +12,10 @@ from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
-from lakewright.targets.build_record import save_fingerprint
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
+from lakewright.targets.writing import save_fingerprint
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """

@@ -9,23 +9,30 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from lakewright.documentation.document import Document, Ending, Item, Ref
-from lakewright.documentation.gathering.data_flow import DataFlow, declared_flow
+from lakewright.documentation.document import Document, Ending, Item, LastRun, Ref
 from lakewright.documentation.gathering.entities import entity_item
 from lakewright.documentation.gathering.items import mapping_item, relation_item, target_item
-from lakewright.documentation.gathering.last_run import endings_of, last_run_of
 from lakewright.documentation.lineage.connect import connect_items
 from lakewright.errors import LakewrightError, SpecError
-from lakewright.manifest.journal import Run
+from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.record import format_instant
+from lakewright.mappings.mapping import Mapping as MappingModel
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
+from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.models.job import Job
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["DocumentRequest", "gather_document"]
+if TYPE_CHECKING:
+    from lakewright.manifest.store import Store
+
+__all__ = ["DataFlow", "DocumentRequest", "declared_flow", "endings_of", "gather_document", "last_run_of"]
 
 log = logging.getLogger(__name__)
 
@@ -161,3 +168,101 @@ class _Gatherer:
             reads=reads,
             read_by=writes,
         )
+
+
+Flow: TypeAlias = tuple[tuple[Ref, ...], tuple[Ref, ...]]
+"""The items that are read, and those that are written."""
+
+_WRITING_PHASES = (Phase.CREATE, Phase.BUILD)
+
+
+class DataFlow:
+    """Compares what targets read and write with the resources of the project's relations."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def of(self, target: Target) -> Flow:
+        """Return the items that a target reads, and those that it writes."""
+        phases = [phase for phase in _WRITING_PHASES if phase in target.phases()]
+        written = frozenset().union(*(target.provides(self._workspace, phase) for phase in phases))
+        named = _items(target.references())
+        writes = [ref for ref in named if ref.category == "entity" or self._overlaps(ref, written)]
+        reads = [ref for ref in named if ref not in writes]
+        if target.kind == "entity":
+            needed = target.requires(self._workspace, Phase.BUILD)
+            reads += [ref for ref in self._resources if self._overlaps(ref, needed)]
+        return tuple(reads), tuple(writes)
+
+    @cached_property
+    def _resources(self) -> dict[Ref, frozenset[Resource]]:
+        """The resources of each relation, except those that only read an entity."""
+        found: dict[Ref, frozenset[Resource]] = {}
+        for name in self._workspace.project.relations:
+            try:
+                relation = Relation.named(self._workspace, name)
+                if relation.kind != "entity":
+                    found[Ref("relation", name)] = relation.resources(self._workspace)
+            except LakewrightError:
+                continue  # the note of the relation's own item shows the error
+        return found
+
+    def _overlaps(self, ref: Ref, resources: frozenset[Resource]) -> bool:
+        own = self._resources.get(ref, frozenset())
+        return any(ours.intersects(theirs) for ours in own for theirs in resources)
+
+
+def declared_flow(model: Named | None) -> Flow:
+    """Return what a definition reads and writes, by its names alone, before expressions are evaluated."""
+    if not isinstance(model, Target | MappingModel):
+        return (), ()
+    named = _items(model.references())
+    output = getattr(model, "relation", None) if isinstance(model, WritingTarget) else None
+    writes = [ref for ref in named if ref.category == "entity" or ref == Ref("relation", str(output))]
+    return tuple(ref for ref in named if ref not in writes), tuple(writes)
+
+
+def _items(references: Iterable[Reference]) -> list[Ref]:
+    """Return the relations, mappings and entities among some references, each once."""
+    categories = ("relation", "mapping", "entity")
+    return list(
+        dict.fromkeys(Ref(each.category, each.name) for each in references if each.category in categories)
+    )
+
+
+def last_run_of(run: Run) -> LastRun:
+    """Return a run as the documentation shows it."""
+    return LastRun(
+        run_id=run.run_id,
+        job=run.job,
+        phase=run.phase,
+        status=run.status,
+        started=format_instant(run.started),
+        finished=format_instant(run.finished) if run.finished else None,
+        parameters={name: str(value) for name, value in run.parameters.items()},
+    )
+
+
+def endings_of(run: Run, store: Store, parameters: Mapping[str, str]) -> dict[str, tuple[Ending, ...]]:
+    """Return how each target ended in each phase of a run, by the target's name.
+
+    Args:
+        run: The run.
+        store: The store that holds its history.
+        parameters: Of a run with several instances, the one to prefer; without any, the last one counts.
+    """
+    found: dict[str, dict[str, Ending]] = {}
+    for entry in Journal(store).targets(run.run_id):
+        is_other = bool(parameters) and dict(entry["instance"]) != dict(parameters)
+        phases = found.setdefault(entry["name"], {})
+        if is_other and entry["phase"] in phases:
+            continue
+        error = entry.get("error") or {}
+        phases[entry["phase"]] = Ending(
+            phase=entry["phase"],
+            status=entry["status"],
+            reasons=tuple(entry["reasons"]),
+            seconds=float(entry["seconds"]),
+            error=error.get("message"),
+        )
+    return {name: tuple(phases.values()) for name, phases in found.items()}

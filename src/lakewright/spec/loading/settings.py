@@ -1,4 +1,9 @@
-"""The settings of a project, merged with its profiles: environment, configuration, lake and manifest."""
+"""The settings of a project, merged with its profiles: environment, configuration, lake and manifest.
+
+The configuration has entries of Spark, of Lakewright, and some that only Flowman knows.
+
+Source: the project files' rules, "Configuration".
+"""
 
 from __future__ import annotations
 
@@ -13,25 +18,27 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.loading.config import read_config
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import LazyLocation
 from lakewright.spec.reading.sections import Profile, Sections, Setting
 from lakewright.spec.suggestions import suggestion
 
-Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
-"""Returns the faults of settings, each with the key that is invalid."""
-
 __all__ = [
+    "OWN",
+    "SETTINGS",
     "Check",
     "active_profiles",
     "merged_environment",
+    "read_config",
     "read_lake",
     "read_manifest",
     "read_own_config",
     "unchecked",
 ]
+
+Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
+"""Returns the faults of settings, each with the key that is invalid."""
 
 
 def unchecked(_: Mapping[str, Any]) -> Iterable[tuple[str, Fault]]:
@@ -129,3 +136,67 @@ def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections:
         sections.fault(fault.message, fault.location or place.location, fault.remedy)
 
     return render_tree(value, scope.render, report)
+
+
+OWN = "lakewright."
+FLOWMAN = "flowman."
+SPARK = "spark."
+
+SETTINGS = frozenset(
+    (
+        "default.relation.migrationPolicy",
+        "default.relation.migrationStrategy",
+        "default.target.buildPolicy",
+        "default.target.outputMode",
+        "default.target.parallelism",
+        "default.target.rebalance",
+        "default.target.verifyPolicy",
+        "execution.executor.parallelism",
+        "execution.target.forceDirty",
+        "metrics.json",
+        "metrics.prometheus",
+        "spark.enableHive",
+    )
+)
+"""Known keys, without their prefix `lakewright.` or `flowman.`."""
+
+
+def read_config(
+    entries: Mapping[str, str], locations: Mapping[str, Location]
+) -> tuple[dict[str, str], tuple[Fault, ...], tuple[Fault, ...]]:
+    """Return the effective entries, the faults and the warnings.
+
+    Known keys with the prefix `flowman.` become keys with `lakewright.`; if both exist, `lakewright.` wins.
+    Other `flowman.` keys have no effect and give a warning.
+    """
+    found: dict[str, str] = {}
+    faults: list[Fault] = []
+    warnings: list[Fault] = []
+    for key, value in entries.items():
+        location = locations.get(key)
+        if key.startswith(FLOWMAN):
+            own = key.removeprefix(FLOWMAN)
+            if own in SETTINGS:
+                found.setdefault(OWN + own, value)
+            else:
+                warnings.append(
+                    Fault(f"the configuration {key!r} has no effect", location, _near(own, FLOWMAN))
+                )
+        elif key.startswith(OWN) and key.removeprefix(OWN) not in SETTINGS:
+            faults.append(
+                Fault(f"unknown configuration {key!r}", location, _near(key.removeprefix(OWN), OWN))
+            )
+        elif key.startswith((OWN, SPARK)):
+            found[key] = value
+        else:
+            warnings.append(
+                Fault(
+                    f"the configuration {key!r} has no effect: keys start with spark. or lakewright.",
+                    location,
+                )
+            )
+    return found, tuple(faults), tuple(warnings)
+
+
+def _near(name: str, prefix: str) -> str | None:
+    return suggestion(prefix + name, [prefix + known for known in SETTINGS])

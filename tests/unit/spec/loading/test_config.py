@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakewright.spec.loading.config import read_config
+from lakewright.spec.loading.settings import read_config
 
 
 def test_configuration_is_sorted_out() -> None:
