@@ -37,7 +37,7 @@ class PhaseEnd:
 def step_dependencies(
     plan: Plan, executions: Sequence[Execution] = ()
 ) -> Mapping[StepKey | PhaseEnd, set[StepKey | PhaseEnd]]:
-    """Return, for each step and phase end of a plan, what must end before it. The result has no cycles."""
+    """Return what must end before each step and phase end of a plan. The result has no cycles."""
     before: dict[StepKey | PhaseEnd, set[StepKey | PhaseEnd]] = {}
     passed: list[list[PhaseEnd]] = []
     for index, instance in enumerate(plan.instances):

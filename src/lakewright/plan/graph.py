@@ -45,10 +45,10 @@ class Graph:
     sources: Mapping[str, frozenset[str]]
 
     def nearest(self, names: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return the direct predecessors of each of these targets among them.
+        """Return, for each of these targets, its direct predecessors within the set.
 
-        The order also holds across targets that are not among them: if a runs before b and b before c, then a
-        is a predecessor of c in the absence of b.
+        The order also holds across targets outside the set: if a runs before b and b before c, then a is a
+        predecessor of c if b is not in the set.
         """
         before: dict[str, frozenset[str]] = {}
         for name in self.order:

@@ -1,8 +1,8 @@
 """Make a plan from observations: which targets are active, in which order, dirty or clean, and why.
 
-Each step that would run changes what later steps find. The planner therefore keeps the expected state of
-each subject after the steps planned so far, so that the plan is right for all instances of a run. This is
-Lakewright's own rule.
+Each step that would run changes the state that later steps find. The planner therefore keeps the expected
+state of each subject after the steps planned so far, so that the plan is right for all instances of a run.
+This is Lakewright's own rule.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets) and "Dirtiness".
 """
@@ -48,7 +48,7 @@ class Expectations:
         return history[-1][0] if history else candidate.observation
 
     def add(self, step: StepKey, candidate: Candidate) -> None:
-        """Record that a step will have run."""
+        """Record the expected effect of a planned step."""
         phase = step[1]
         if phase not in _CHANGING:
             return
@@ -77,7 +77,7 @@ class Expectations:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What a caller asks to be planned.
+    """The steps that a caller wants to be planned.
 
     Attributes:
         phases: Phases to run, in order.
@@ -106,8 +106,8 @@ def build_plan(
     Args:
         project: Name of the project.
         job: Name of the job.
-        instances: The instances, in order. They are read once, so a generator will do.
-        request: What the caller asks to be planned.
+        instances: The instances, in order. They are read once, so a generator is enough.
+        request: The steps that the caller wants to be planned.
         count: The number of instances.
 
     Raises:
@@ -123,7 +123,7 @@ class _Planner:
     """The planning of one run.
 
     Attributes:
-        expected: What observations will find after the steps planned so far.
+        expected: The expected observations after the steps planned so far.
         obstacle: Why later phases and instances are not reached, or None as long as nothing is blocked.
     """
 
@@ -241,7 +241,7 @@ def _matches(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
 def active_patterns(
     executions: Sequence[Execution], phase: Phase, *, index: int, count: int
 ) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of the active targets, or none if the instance leaves out the phase.
+    """Return the patterns of the active targets, or none if the instance skips the phase.
 
     A phase that no entry names is active in every instance, with all targets.
     """

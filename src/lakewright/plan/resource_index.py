@@ -49,7 +49,7 @@ class ResourceIndex(Generic[T]):
                 yield from parts.sharing(resource.partition)
 
     def _near(self, category: str, stem: str) -> Iterator[_Parts[T]]:
-        """Yield what lies at, above or below a path. Nothing else can overlap it."""
+        """Yield the values of names at, above or below a path. No other name can overlap it."""
         for name in _levels(stem) if category == "file" else [stem]:
             yield from self._at.get((category, name), {}).values()
         if category == "file":

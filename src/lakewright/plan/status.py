@@ -12,7 +12,7 @@ NOT_REACHED = "not reached"
 
 
 class Planned(StrEnum):
-    """What a plan says about one target in one phase of one instance."""
+    """The planned status of one target in one phase of one instance."""
 
     WOULD_RUN = "WOULD_RUN"
     CLEAN = "CLEAN"
@@ -20,7 +20,7 @@ class Planned(StrEnum):
 
 
 class Status(StrEnum):
-    """How one target in one phase of one instance ended."""
+    """The final status of one target in one phase of one instance."""
 
     SUCCESS = "SUCCESS"
     SUCCESS_WITH_ERRORS = "SUCCESS_WITH_ERRORS"

@@ -119,7 +119,7 @@ class Plan:
         return any(s.status is Planned.WOULD_RUN and s.phase not in checks for s in self.steps())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document that `plan -o json` prints. It has the shape of a run's."""
+        """Return the document that `plan -o json` prints. It has the shape of a run's document."""
         return {
             "project": self.project,
             "job": self.job,

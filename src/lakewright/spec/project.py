@@ -95,7 +95,7 @@ class Project:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Values that must not appear in logs, records and pages, also of connections and `manifest:`."""
+        """Values that must not appear in logs, records and pages, whichever definition contains them."""
         found = set(self.scope.secrets).union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 __all__ = ["nearest", "suggestion"]
 
-# Comparing names takes time in their length and number, and a hostile file may hold very many.
+# The time to compare names grows with their length and number, and a hostile file may hold very many.
 LONGEST_COMPARED = 100
 MOST_COMPARED = 2_000
 

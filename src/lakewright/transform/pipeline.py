@@ -76,7 +76,7 @@ def prepare(
     strategy: Strategy,
     hashed: Collection[str] | None = None,
 ) -> PreparedSlice:
-    """Return the slice after all steps of the pipeline except the last, which the strategies do.
+    """Return the slice after all steps of the pipeline except the last, which the strategies perform.
 
     Args:
         frame: The slice as it was read.

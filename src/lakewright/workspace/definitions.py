@@ -22,7 +22,7 @@ class Definitions:
     """The definitions of a project, each resolved once with the names of one instance."""
 
     def __init__(self, project: Project, scope: Scope, lock: threading.RLock) -> None:
-        """Take the definitions of a project.
+        """Create the definitions of one instance.
 
         Args:
             project: The loaded project.
@@ -38,7 +38,7 @@ class Definitions:
         """Return the definition of a name in a category, such as `relation`.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No definition has that name, or its declaration is invalid for this instance.
         """
         return self._resolve(category, name, self._project.definitions(category))
 
@@ -46,7 +46,7 @@ class Definitions:
         """Return the project's own definition, even if a test of the project overrides it.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No definition has that name, or its declaration is invalid for this instance.
         """
         overridden = self._project.overridden.get(category, {})
         return self._resolve(category, name, {**self._project.definitions(category), **overridden})

@@ -1,4 +1,4 @@
-"""Queries over mappings: what they read, and their frame.
+"""Queries over mappings: their inputs and their frames.
 
 A name of one part is a mapping. A name of several parts is a table of the catalog, or a path
 (``delta.`/lake/x` ``).

@@ -3,7 +3,7 @@
 The order of targets, and which of them are tainted, depend on the inputs of queries before a session starts.
 Names defined by WITH, functions, and text in strings and comments aren't tables.
 
-Why there is a scanner here and no parser: docs/decisions/012-tables-in-queries.md.
+Why this is a scanner and not a parser: docs/decisions/012-tables-in-queries.md.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _tokens(sql: str) -> Iterator[_Token]:
 
 
 class _Scanner:
-    """Goes through the tokens of a query once, with a stack of frames for its parentheses."""
+    """Scans the tokens of a query once, with a stack of frames for its parentheses."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self.tokens = tokens

@@ -35,7 +35,7 @@ _SUBSTITUTION = "spark.sql.variable.substitute"
 
 
 class ReadableRelation(Protocol):
-    """What mappings and schemas use of a relation."""
+    """The part of a relation that mappings and schemas use."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class ReadableRelation(Protocol):
 
 
 class ReadableMapping(Protocol):
-    """What relations, schemas and the workspace use of a mapping."""
+    """The part of a mapping that relations, schemas and the workspace use."""
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return every resource that its frame depends on."""
@@ -197,7 +197,7 @@ class Workspace:
         """Return a relation; `project/name` names one of an imported project, which can only be read.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No relation has that name, or its declaration is invalid for this instance.
         """
         home, inner = self._home(name)
         if home is not self:
@@ -208,7 +208,7 @@ class Workspace:
         """Return a mapping.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No mapping has that name, or its declaration is invalid for this instance.
         """
         return cast("ReadableMapping", self._definitions.resolve("mapping", name))
 
@@ -216,7 +216,7 @@ class Workspace:
         """Return a connection.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No connection has that name, or its declaration is invalid for this instance.
         """
         return self._definitions.resolve("connection", name)
 
@@ -224,7 +224,7 @@ class Workspace:
         """Return a target; `Target.named` gives it its type.
 
         Raises:
-            SpecError: None has that name, or its declaration is wrong for this instance.
+            SpecError: No target has that name, or its declaration is invalid for this instance.
         """
         return self._definitions.resolve("target", name)
 
@@ -244,7 +244,7 @@ class Workspace:
         """Return an entity.
 
         Raises:
-            SpecError: None has that name.
+            SpecError: No entity has that name.
         """
         with self._lock:
             return self.project.entity(name)
@@ -266,7 +266,7 @@ class Workspace:
         """Return a mapping's frame, which is built once, and again after something that it reads is written.
 
         Raises:
-            SpecError: Mappings read each other in a cycle, or none has that name.
+            SpecError: Mappings read each other in a cycle, or no mapping has that name.
         """
         home, inner = self._home(mapping)
         if home is not self:
@@ -328,7 +328,7 @@ class Workspace:
         return parts
 
     def invalidate(self, resources: frozenset[Resource]) -> None:
-        """Discard the frames that depend on what was just written: they may have cached its former state."""
+        """Discard the frames that depend on resources just written: they may have cached the former state."""
         with self._lock:
             stale = [
                 name

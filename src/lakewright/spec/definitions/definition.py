@@ -48,7 +48,7 @@ class Definition:
     templates: Mapping[str, TemplateSpec] = field(default_factory=dict)
 
     def at(self, *path: str | int) -> Location:
-        """Return the location of the definition, or of the value at `path` inside of it."""
+        """Return the location of the definition, or of the value at `path` inside it."""
         return self.document.at((*self.path, *path))
 
     @property
@@ -59,7 +59,8 @@ class Definition:
     def check(self) -> tuple[Named | None, tuple[Fault, ...]]:
         """Return the model of the definition with unevaluated expressions, and the faults.
 
-        The model is None if it cannot be read before its expressions are evaluated. That alone is no fault.
+        The model is None if it cannot be read before its expressions are evaluated. That alone is not a
+        fault.
         """
         faults: list[Fault] = []
         raw = self._expanded(self.raw, lambda spec, _: spec.template, faults)

@@ -26,7 +26,7 @@ def faults_of(
     Args:
         error: The validation error.
         subject: Name of what was validated, such as `relation 'stations'`.
-        locate: Returns the location of a path inside of the subject.
+        locate: Returns the location of a path inside the subject.
         is_rendered: Whether expressions are evaluated already, so that every error counts.
     """
     return tuple(

@@ -104,10 +104,10 @@ def expand_uses(
     """Return the content of a definition with nested uses of templates expanded.
 
     Args:
-        value: The content. It may not itself be the use of a template.
+        value: The content. It must not itself be a use of a template.
         subject: Name of the definition in faults.
         templates: Templates by name.
-        locate: Returns the location of a path inside of the definition.
+        locate: Returns the location of a path inside the definition.
         use: Returns the content of a template for the given parameters.
         faults: Receives the faults.
     """

@@ -54,7 +54,7 @@ def call_problem(helper: str | None, method: str, count: int) -> str | None:
 
 
 def _count_problem(where: str, function: Function, count: int, *, is_method: bool) -> str | None:
-    """Return the problem of a number of arguments, or None. It does not include the value of a method."""
+    """Return why a number of arguments is wrong, or None. The value that has the method does not count."""
     least, most = function.least - is_method, function.most - is_method
     if least <= count <= most:
         return None

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def as_text(value: object) -> str:
-    """Return a value as the text that an expression renders."""
+    """Return the text that an expression renders for a value."""
     return render_value(value)
 
 
@@ -120,7 +120,7 @@ TIME_UNITS = ("Hours", "Minutes", "Seconds")
 def moving(
     prefix: str, units: Iterable[str], read: Callable[[object], Any], sign: int = 1
 ) -> dict[str, Callable[[object, object], object]]:
-    """Return functions for each unit that move a moment, such as `plusDays(moment, count)`."""
+    """Return, for each unit, the functions that shift a moment, such as `plusDays(moment, count)`."""
 
     def mover(unit: Duration) -> Callable[[object, object], object]:
         return lambda value, count: (unit * (sign * as_whole(count))).after(read(value))
@@ -129,7 +129,7 @@ def moving(
 
 
 def lengths(units: Iterable[str], *, is_exact: bool) -> dict[str, Callable[[object], object]]:
-    """Return functions for each unit that make a duration, such as `ofDays(count)`."""
+    """Return, for each unit, the function that makes a duration, such as `ofDays(count)`."""
 
     def maker(unit: Duration) -> Callable[[object], object]:
         return lambda count: (as_exact(unit) if is_exact else unit) * as_whole(count)

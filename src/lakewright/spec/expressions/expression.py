@@ -27,7 +27,7 @@ __all__ = [
     "parts_of",
 ]
 
-# Limits of depth and size, so that a hostile text ends in a fault within seconds.
+# Limits of depth and size, so that a hostile text is rejected within seconds.
 DEEPEST = 20
 LONGEST = 1_000_000
 LONGEST_CACHED = 500
@@ -92,7 +92,7 @@ def has_expression(text: str) -> bool:
 
 
 def parse_template(text: str) -> Template:
-    r"""Return the texts and expressions of a text. A `$` without a name is itself, and `\$name` is `$name`.
+    r"""Return the texts and expressions of a text. A `$` without a name is literal, and `\$name` is `$name`.
 
     Raises:
         SpecError: An expression is incomplete, nested too deep, or uses an unsupported directive.
@@ -114,7 +114,7 @@ def _parse_short(text: str) -> Template:
 def parse_expression(text: str) -> Node:
     """Return a text that consists of one expression, with or without `${...}` and quotes around it.
 
-    Single quotes inside of it interpolate too: `LocalDate.parse('${last_value}')`.
+    Single quotes inside it interpolate too: `LocalDate.parse('${last_value}')`.
 
     Raises:
         SpecError: The text is not exactly one expression.
@@ -145,7 +145,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 
 
 class _Parser:
-    """Recursive-descent parser for one text. Each method moves `position` behind what it has read."""
+    """Recursive-descent parser for one text. Each method advances `position` past what it has parsed."""
 
     def __init__(self, text: str, depth: int = 0, *, single_quotes_interpolate: bool = False) -> None:
         if len(text) > LONGEST:
@@ -203,7 +203,7 @@ class _Parser:
         return node
 
     def chain(self, node: Node, *, is_braced: bool) -> Node:
-        """Read any number of `.property` and `.method(...)`."""
+        """Parse any number of `.property` and `.method(...)`."""
         depth = self.depth
         while self.text.startswith(".", self.position) and _WORD.match(self.text, self.position + 1):
             self.deepen()

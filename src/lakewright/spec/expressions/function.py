@@ -84,7 +84,7 @@ Functions: TypeAlias = Mapping[str, Function]
 def functions(
     *tables: Mapping[str, Callable[..., Any]], with_context: Mapping[str, Callable[..., Any]] | None = None
 ) -> Functions:
-    """Return the functions of several tables in one. Those in `with_context` receive the context first."""
+    """Return one table with the functions of several. Those in `with_context` receive the context first."""
     found = {name: Function.of(function) for table in tables for name, function in table.items()}
     return found | {
         name: Function.of(function, needs_context=True) for name, function in (with_context or {}).items()

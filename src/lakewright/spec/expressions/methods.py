@@ -132,4 +132,4 @@ METHODS: tuple[tuple[type | tuple[type, ...], str, Functions], ...] = (
     (PurePath, "a path", functions(_PATH_METHODS)),
     ((bool, int, float, Decimal), "a number", functions({"toString": as_text})),
 )
-"""Types of values, with name and methods. The first type that matches a value counts."""
+"""Types of values, with name and methods. The first type that matches a value applies."""

@@ -80,7 +80,7 @@ def _escape_path(value: object) -> str:
 
 
 def _encode_partition(value: object) -> str:
-    """Return a value as the name of a partition's folder. `*` stays, for patterns."""
+    """Return a value as the name of a partition's folder. `*` is kept, for patterns."""
     if value == "*":
         return "*"
     if isinstance(value, datetime):

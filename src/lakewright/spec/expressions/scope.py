@@ -22,7 +22,7 @@ from lakewright.spec.suggestions import nearest
 
 __all__ = ["Entry", "Scope", "secrets_of"]
 
-# Limits of the length of a result and the depth of entries, so that hostile texts end in an error.
+# Limits of the length of a result and the depth of entries, so that hostile texts fail with an error.
 LONGEST = 1_000_000
 DEEPEST = 50
 
@@ -111,7 +111,7 @@ class Scope:
 
     @property
     def seen_secrets(self) -> Set[str]:
-        """The secret values that expressions and arguments have contained so far. Grows."""
+        """The secret values that expressions and arguments have contained so far. The set may grow."""
         return self._context.secrets
 
     @property

@@ -95,7 +95,7 @@ _PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 def _shared_table_faults(
     definition: Definition, silver: Address, owners: dict[str, Definition]
 ) -> Iterator[Fault]:
-    """Yield a fault if another entity has the same table, or one table lies inside of the other."""
+    """Yield a fault if another entity has the same table, or one table lies inside the other."""
     place = str(silver) if silver.name is None else silver.name.lower()
     for taken, other in owners.items():
         if place == taken or place.startswith(f"{taken}/") or taken.startswith(f"{place}/"):
@@ -112,7 +112,7 @@ def _shared_table_faults(
 
 
 def _table_location(definition: Definition) -> Location:
-    """Return the location of the key that decides the entity's table."""
+    """Return the location of the key that determines the entity's table."""
     own = definition.raw.get("settings")
     for key in ("silver_table", "silver_path"):
         if isinstance(own, Mapping) and key in own:

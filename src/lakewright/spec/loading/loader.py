@@ -114,7 +114,7 @@ def _read_file(path: str) -> str:
 
 
 def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults by file, and those of a file by line."""
+    """Return the faults by file, in the order of the files' first faults, and by line within a file."""
     files = [fault.location.file if fault.location else "" for fault in faults]
     first = {file: index for index, file in reversed(list(enumerate(files)))}
     lines = [fault.location.line or 0 if fault.location else 0 for fault in faults]

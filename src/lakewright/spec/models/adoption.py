@@ -48,7 +48,7 @@ def _short(declared: Any) -> Any:
 
 
 class Adoption(SnakeModel):
-    """How the rows of an existing table become rows of this entity, once."""
+    """How the rows of an existing table are converted, once, to rows of this entity."""
 
     like: Annotated[Literal["dbt_snapshot", "datalake_foundation"] | None, BeforeValidator(lower)] = Field(
         default=None,

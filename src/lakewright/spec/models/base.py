@@ -135,7 +135,7 @@ class Reference:
     Attributes:
         category: Category of the definition that must exist, such as `"relation"`.
         name: Its name as written. A name with an expression is checked only when it is used.
-        path: Position of the reference inside of the referring definition.
+        path: Position of the reference inside the referring definition.
     """
 
     category: str
@@ -147,7 +147,7 @@ class Named(Model):
     """Base of definitions, which have a kind, and a name under which their section lists them.
 
     Attributes:
-        name: The key in the section. Users do not write it inside of the definition.
+        name: The key in the section. Users do not write it inside the definition.
         kind: The kind as written, or as its default.
         deferred: Keys whose expressions stay unevaluated when the definition is resolved, because their
             names are known only later (`pattern: "${year}"`, the value of a partition). `a.b` is the key `b`
@@ -164,7 +164,7 @@ class Named(Model):
         return ()
 
     def links(self) -> Iterable[Reference]:
-        """Return the definitions of its category that it only orders: those in `before` and `after`."""
+        """Return the definitions of its category that only order it: those in `before` and `after`."""
         return ()
 
     def mentions(self) -> Iterable[Reference]:
@@ -173,17 +173,17 @@ class Named(Model):
 
 
 def lower(declared: Any) -> Any:
-    """Return a text without surrounding space and in lower case; anything else as it is."""
+    """Return a text without surrounding space and in lower case; anything else unchanged."""
     return declared.strip().lower() if isinstance(declared, str) else declared
 
 
 def upper(declared: Any) -> Any:
-    """Return a text without surrounding space and in upper case; anything else as it is."""
+    """Return a text without surrounding space and in upper case; anything else unchanged."""
     return declared.strip().upper() if isinstance(declared, str) else declared
 
 
 def from_text(read: Callable[[str], Any]) -> BeforeValidator:
-    """Return a validator that reads a text with `read` and keeps anything else as it is."""
+    """Return a validator that reads a text with `read` and returns anything else unchanged."""
     return BeforeValidator(lambda declared: read(declared) if isinstance(declared, str) else declared)
 
 
@@ -217,7 +217,7 @@ class KindOf:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Return a schema that finds the class by its `kind` and validates the map with it."""
+        """Return a schema that validates a map with the class of its `kind`."""
         return core_schema.with_info_plain_validator_function(self._read)
 
     def __get_pydantic_json_schema__(
@@ -225,7 +225,7 @@ class KindOf:
     ) -> dict[str, Any]:
         """Return a mark that `json_schema` replaces with a reference to the kinds.
 
-        A reference cannot stand here, because pydantic would look it up and does not know the kinds.
+        A reference is not possible here, because pydantic would look it up and does not know the kinds.
         """
         return {KIND_MARK: [self.category, self.default]}
 

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 COLLECTORS = ("relations", "mappings", "targets", "entities", "lineage", "checks")
-"""What can be collected. By default, all of it is."""
+"""The parts that documentation can describe. By default all of them are collected."""
 
 DEFAULT_LOCATION = "generated-documentation"
 
@@ -137,7 +137,7 @@ class Generator(Model):
 
 
 class DocumentationFile(Model):
-    """The file `documentation.yml`, which lies beside `project.yml`."""
+    """The file `documentation.yml`, which is next to `project.yml`."""
 
     collectors: Listed[Collector] = Field(default=(), description="What is collected; default all.")
     generators: Listed[Generator] = Field(

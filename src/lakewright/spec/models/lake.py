@@ -1,4 +1,4 @@
-"""The `lake:` section: where bronze and silver lie, and the settings that all entities share.
+"""The `lake:` section: the locations of bronze and silver, and the settings that all entities share.
 
 Source: `processing-strategies.md`. The names are those of Datalake Foundation's `environment`.
 """

@@ -109,7 +109,7 @@ def _problem(node: Node) -> str | None:
 
 
 def _call_problem(node: Node) -> str | None:
-    """Return the problem of a call in an expression that exists for every last value, or None."""
+    """Return why a call in an expression fails for every last value, or None."""
     if isinstance(node, Access) and node.arguments is not None:
         helper = node.target.name if isinstance(node.target, Name) else None
         known = helper if helper in NAMESPACES else None

@@ -77,7 +77,7 @@ def _unread(file: str, message: str, remedy: str | None) -> tuple[ParsedFile, tu
 
 
 def _shown(path: Path, basedir: Path) -> str:
-    """Return the name of a file in errors: relative to the project if the file lies inside of it."""
+    """Return the name of a file in errors: relative to the project if the file lies inside it."""
     try:
         return path.relative_to(basedir).as_posix()
     except ValueError:

@@ -20,7 +20,7 @@ _NOTHING: Mapping[str | int, Any] = MappingProxyType({})
 
 
 class Lines(NamedTuple):
-    """The line of a value, and those of the values inside of it.
+    """The line of a value, and those of the values inside it.
 
     Attributes:
         line: Starts at 1. For an entry of a map it is the line of the key.

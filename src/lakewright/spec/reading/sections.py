@@ -48,7 +48,7 @@ class RawDefinition:
     path: ValuePath
 
     def at(self, *path: str | int) -> Location:
-        """Return the location of the entry, or of a value inside of it."""
+        """Return the location of the entry, or of a value inside it."""
         return self.document.at((*self.path, *path))
 
 

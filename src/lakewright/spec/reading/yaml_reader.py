@@ -50,7 +50,7 @@ class _Node:
 
 
 class _Refused(Exception):
-    """Stops the reading of a file."""
+    """Stops the reading of a file that is refused."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
