@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 LONGEST_ID = 2_000
-"""Most bytes of an item id or a document's key; index entries of the back ends hold no more."""
+"""Maximum bytes of an item id or a document's key; index entries of the back ends hold no more."""
 
 LONGEST_NAME = 250
-"""Most bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
+"""Maximum bytes of any other name in a record: an application's, an instance's, an author's, a run's."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

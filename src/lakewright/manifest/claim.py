@@ -22,7 +22,7 @@ class Claim:
     Attributes:
         item: The item as the claim left it.
         token: The number of the data commit. The revision gets it when it is first claimed; every further
-            attempt has the same number, unless the table will never take it.
+            attempt has the same number, unless the table can never accept it.
         record_id: The id of the PROCESSING record.
         processed_id: The id of the PROCESSED record that may end the claim; fixed, so that a repeated write
             is recognised.
@@ -49,7 +49,7 @@ class Claim:
 
 
 def check_ready(item: Item, lock: Lock | None, application: Application, *, may_take_over: bool) -> None:
-    """Raise unless the item is ready for `application`, or is after its stale lock is taken over.
+    """Raise an error unless the item is ready for `application`, if need be by taking over a stale lock.
 
     Raises:
         ManifestCorrupt: The item's records are invalid.

@@ -31,11 +31,11 @@ def choose_token(
 
     Args:
         item: The item to claim.
-        application: On whose behalf.
+        application: The application on whose behalf the item is claimed.
         key: The key of the counter.
         counter: The counter's document, None if there is none.
         floor: The number that the table already holds; a new number is greater.
-        refused: A number that the table will never take; an item that has it gets a new one.
+        refused: A number that the table can never accept; an item that has it gets a new one.
     """
     given = item.tokens.get(application.key)
     if given is not None and given != refused:
@@ -48,7 +48,7 @@ def raise_counter(store: Store, counter: str, last: int) -> None:
     """Raise a counter to at least `last`, so that it gives only greater numbers.
 
     Raises:
-        SequenceConflict: Other processes changed the counter `MOST_RACES` times meanwhile.
+        SequenceConflict: Another process changed the counter during each of `MOST_RACES` attempts.
     """
     for _ in range(MOST_RACES):
         present = store.document(COUNTER, counter)

@@ -19,7 +19,7 @@ from lakewright.manifest.store import Append, Store, Write
 __all__ = ["DiscoveredSlice", "Discovery", "discover"]
 
 BATCH = 500
-"""Items read or written in one round trip."""
+"""Number of items read or written in one round trip."""
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class DiscoveredSlice:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The items of discovered slices: those that were recorded now, and those known before."""
+    """The items of discovered slices: those recorded by this call, and those already known."""
 
     new: tuple[Item, ...]
     known: tuple[Item, ...]

@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
     @property
     def is_blocking(self) -> bool:
-        """Whether an item with this verdict holds back its successors."""
+        """Whether an item with this verdict holds back later items."""
         return self in (Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID)
 
 
@@ -107,7 +107,7 @@ class Item:
     def concerned(self) -> tuple[Application, ...]:
         """The item's applications, and others for which it is skipped.
 
-        A skip for all instances of a name is not listed by itself if the item has one of those instances.
+        A skip for all instances of a name is not listed separately if the item has one of those instances.
         """
         others = {
             mark.application.key: mark.application
@@ -179,7 +179,7 @@ class Item:
         return _STEPS[record.state](self._seen(record), record)
 
     def damaged(self, record: Record, problem: str) -> Item:
-        """Return the item marked as invalid, because `record` may not stand there."""
+        """Return the item marked as invalid, because `record` is not allowed at its position."""
         return replace(self._seen(record), problem=self.problem or problem)
 
     def _seen(self, record: Record) -> Item:

@@ -30,7 +30,7 @@ BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
 
 BATCH = 500
-"""Documents deleted in one write."""
+"""Number of documents deleted in one write."""
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The key of its document, by which runs sort by their start."""
+        """The key of its document; keys sort by the start of the run."""
         return f"{format_instant(self.started)} {self.run_id}"
 
     def as_json(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TargetPhase:
-    """A target in one phase, for one set of parameters: what a taint is about."""
+    """A target in one phase, for one set of parameters: the subject of a taint."""
 
     project: str
     target: str
@@ -228,7 +228,7 @@ class Journal:
     def delete(self, run: Run) -> None:
         """Delete a run and the results of its targets.
 
-        The run goes last, so that an interrupted deletion is repeated.
+        The run's own document is deleted last, so that an interrupted deletion can be repeated.
         """
         keys = [document.key for document in self.store.documents(RUN_TARGET, prefix=f"{run.run_id}/")]
         for start in range(0, len(keys), BATCH):

@@ -40,7 +40,7 @@ GATE = ("lease_gate", "claims")
 """The document that every acquisition writes, so that two of them for overlapping resources conflict."""
 
 MOST_RACES = 100
-"""Attempts at a write that other processes overtake; each time one of them has succeeded."""
+"""Maximum attempts at a write that other processes overtake; for each failed one, another has succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def assume_alive(_holder: Holder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A key that one holder has until `expires`; `token` identifies this acquisition."""
+    """The right of one holder to a key until `expires`; `token` identifies this acquisition."""
 
     key: str
     holder: Holder
@@ -134,7 +134,7 @@ class Leases:
         """Return the lease on `key`, acquired without waiting.
 
         Args:
-            key: What is leased.
+            key: The item id or resource to lease.
             clashes: Returns whether another leased key overlaps with this one.
 
         Raises:

@@ -1,7 +1,7 @@
 """The ledger: discovering, claiming and finishing items, over any back end.
 
-Each step is one `Write` that fails if the item has changed meanwhile: of two processes the second writes
-    nothing and learns who was first.
+Each step is one `Write` that fails if the item has changed meanwhile: if two processes act at once, the
+second writes nothing and learns who was first.
 
 Source: `processing-manifest.md`, "Item", "State" and "Use cases".
 """
@@ -34,7 +34,7 @@ class Takeover(StrEnum):
 
 
 class Ledger(OperatorActions):
-    """The items of a manifest: what runs do to them, and what an operator may do."""
+    """The items of a manifest, and the changes that runs and operators make to them."""
 
     def discover(self, found: Iterable[DiscoveredSlice], *, run_id: str | None = None) -> Discovery:
         """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
@@ -56,13 +56,13 @@ class Ledger(OperatorActions):
 
         Args:
             item_id: The item.
-            application: On whose behalf.
+            application: The application on whose behalf the item is claimed.
             holder: This process and its run.
             duration: How long the lease lasts without a heartbeat.
             token_counter: Key of the counter that numbers the data commits of the table written to.
             token_floor: The number that the table already holds; a new number is greater.
-            refused: A number that the table will never take; an item that has it gets a new one.
-            takeover: Whether a stale lock is taken over here.
+            refused: A number that the table can never accept; an item that has it gets a new one.
+            takeover: Who may take over a stale lock; this call does so if it is `auto`.
 
         Raises:
             ItemLocked: Another run holds the item, or a stale lock waits for an operator.
@@ -118,8 +118,8 @@ class Ledger(OperatorActions):
 
         Args:
             claim: What `acquire` returned. Repeating the call after a lost acknowledgement changes nothing.
-            content: Of the payload: `metrics`, `fingerprint`, `watermarks` (column to `{"type", "value"}`),
-                `drift`, `delta_version`.
+            content: Content of the payload: `metrics`, `fingerprint`, `watermarks` (column to `{"type",
+                "value"}`), `drift`, `delta_version`.
             puts: Further documents of the same write.
 
         Raises:
@@ -137,7 +137,7 @@ class Ledger(OperatorActions):
 
         Args:
             claim: What `acquire` returned. Repeating the call after a lost acknowledgement changes nothing.
-            content: Of the payload, as `payload.failure` returns it.
+            content: Content of the payload, as `payload.failure` returns it.
             holds_back: Whether later slices of the entity must wait.
 
         Raises:
@@ -187,14 +187,14 @@ class Ledger(OperatorActions):
     ) -> Item:
         """Record that an item which was never claimed is processed, as a commit in the table's log shows.
 
-        PROCESSING, PROCESSED and the watermarks are one write. If another process has recorded something of
-        the item meanwhile, that stands and nothing is written.
+        PROCESSING, PROCESSED and the watermarks are one write. If another process has recorded something
+        about the item meanwhile, nothing is written.
 
         Args:
             item: The item as it was read.
-            application: On whose behalf the commit was made.
+            application: The application on whose behalf the commit was made.
             token: The number of the commit.
-            content: Of the payload, see `processed`.
+            content: Content of the payload, see `processed`.
             run_id: The run that made the commit; None if it is unknown.
         """
         mark = item.resolved or item.new

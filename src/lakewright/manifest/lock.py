@@ -59,7 +59,7 @@ class Lock:
         return f"{self.processing.application} (run {self.processing.run_id})"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the lock as lists and the details of errors show it."""
+        """Return the lock in the form that lists and the details of errors show."""
         return {
             "item_id": self.item_id,
             "application": str(self.processing.application),

@@ -1,4 +1,4 @@
-"""What an operator may do to an item: resolve, release, skip, unskip and requeue it, or set a watermark.
+"""Actions of an operator on an item: resolve, release, skip, unskip and requeue it, or set a watermark.
 
 Each action reads the item with its lock, raises an error if the action is not allowed, and otherwise appends
 records in one `Write` that fails if the item has changed meanwhile.
@@ -31,8 +31,8 @@ class OperatorActions:
 
     Args:
         store: The back end.
-        author: Who writes the records: a run of the tool, or an operator.
-        ids: Returns an id that nothing has yet.
+        author: The author of the records: a run of the tool, or an operator.
+        ids: Returns an unused id.
         is_dead: Returns whether a holder is a process of this host that has ended.
         redactor: Removes secrets from what is recorded.
     """
@@ -74,8 +74,8 @@ class OperatorActions:
 
         Args:
             item_id: The item.
-            reason: Why.
-            fingerprint: Its slice as it is now, which the item adopts; None if it is unknown.
+            reason: The operator's reason, which is recorded.
+            fingerprint: The present fingerprint of its slice, which the item adopts; None if it is unknown.
 
         Raises:
             ItemLocked: The item is being processed; a lock needs `release`.
@@ -90,11 +90,11 @@ class OperatorActions:
         return self._append(item, self._resolved(item, reason, **adopted))
 
     def release(self, item_id: str, reason: str, *, is_forced: bool = False) -> Item:
-        """Free an item from a stale lock, or from any lock if forced.
+        """Release an item's stale lock, or any lock if forced.
 
         Raises:
-            ItemLocked: The lease has not expired, its holder is not known to have ended, and it is not
-                forced.
+            ItemLocked: The lease has not expired, its holder is not known to have ended, and the release is
+                not forced.
             UsageError: The item is not locked.
         """
         item, lock = self._known(item_id)
@@ -126,7 +126,7 @@ class OperatorActions:
         return self._append(item, *resolved, skipped)
 
     def unskip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
-        """Take back every skip that covers `application`, by a new revision; skips for others are kept.
+        """Undo every skip that covers `application`, by a new revision; skips for others are kept.
 
         Raises:
             ItemLocked, ItemFailed: The item must be released or resolved first.
@@ -161,9 +161,9 @@ class OperatorActions:
 
         Args:
             item_id: A processed, failed, skipped, ready or invalid item.
-            reason: Why.
-            names: Its `entity` and `slice`; by default as they were.
-            fingerprint: Its slice as it is now; by default as it was.
+            reason: The operator's reason, which is recorded.
+            names: Its `entity` and `slice`; by default those recorded.
+            fingerprint: The present fingerprint of its slice; by default the recorded one.
             allow_late: Whether the item may be processed although later slices are.
             cascade: Later items that must be processed again after it.
 

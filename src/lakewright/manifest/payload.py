@@ -17,19 +17,19 @@ from lakewright.manifest.record import State
 __all__ = ["LARGEST", "LONGEST_TEXT", "LONGEST_TRACE", "bounded", "failure", "payload", "text_of"]
 
 LARGEST = 65_536
-"""Most characters of a payload's JSON."""
+"""Maximum characters of a payload's JSON."""
 
 LONGEST_TEXT = 2_048
-"""Most characters of any text in a payload except a stack trace."""
+"""Maximum characters of any text in a payload except a stack trace."""
 
 LONGEST_TRACE = 8_192
-"""Most characters of a stack trace."""
+"""Maximum characters of a stack trace."""
 
 MOST_MEMBERS = 1_000
-"""Most members of any list or object in a payload."""
+"""Maximum number of members of any list or object in a payload."""
 
 DEEPEST = 20
-"""Most levels of nesting in a payload."""
+"""Maximum levels of nesting in a payload."""
 
 KEPT_WHOLE = frozenset(
     {
@@ -150,7 +150,7 @@ def _more(count: int) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Return the text, or its beginning and end with a note on what was left out between."""
+    """Return the text, or its beginning and end with a note on the omitted middle."""
     if len(text) <= longest:
         return text
     note = f"\n… {len(text) - longest} characters left out …\n"

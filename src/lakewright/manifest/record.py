@@ -39,7 +39,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """On whose behalf a record was written: an agent, and one of its destinations.
+    """The agent, and one of its destinations, on whose behalf a record was written.
 
     An instance of None means every destination of the agent; the name `*` means every agent.
     """
@@ -59,7 +59,7 @@ class Application:
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What identifies an application: name and instance, whatever the version."""
+        """The identity of an application: its name and instance, without the version."""
         return (self.agent.name, self.instance_id)
 
     def covers(self, other: Application) -> bool:
@@ -92,7 +92,7 @@ ANYONE = Application.named("*")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote a record: a run of the tool, or an operator."""
+    """The author of a record: a run of the tool, or an operator."""
 
     agent: Agent
     manifest_version: str = MANIFEST_VERSION

@@ -1,9 +1,9 @@
 """Following a manifest: the records added since the last call, without reading all of it each time.
 
 A call lists the open items (ready, locked, failed, invalid), which are few, and reads those that closed since
-the last call. It lists all items if the store's counts of closed items changed by more than that explains.
-Otherwise it lists them at most every half minute, to find items that were requeued and processed again
-between two calls and so left no trace in the counts.
+the last call. It lists all items if the store's counts of closed items changed by more than these closings
+explain. Otherwise it lists them at most every half minute, to find items that were requeued and processed
+again between two calls and so left no trace in the counts.
 
 Source: `processing-manifest.md`, "Use cases" (command post).
 """
@@ -29,7 +29,7 @@ FULL_EVERY = timedelta(seconds=30)
 """All items are listed no more often than this, unless the counts require it."""
 
 SHARE = 20
-"""Listing all items takes at most one part in this many of the time."""
+"""Listing all items takes at most 1/`SHARE` of the time."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class RecordFeed:
 
     Attributes:
         store: The store to follow.
-        application: Whose items are followed; all items if it is None.
+        application: The application whose items are followed; all items if it is None.
     """
 
     store: Store

@@ -38,7 +38,7 @@ def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterat
     """Copy the records of each item below `old` to the item of the same name below `new`.
 
     An item below `new` that has been processed, skipped or claimed itself is left unchanged. Watermarks and
-    numbers of commits belong to applications and stay as they are.
+    numbers of commits belong to applications and are not changed.
 
     Args:
         store: The manifest.

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["TargetDifference", "compare_runs"]
 
 Entry = Mapping[str, Any]
-"""What the journal stores about a target of a run."""
+"""The JSON value that the journal stores for a target of a run."""
 
 _PLAIN = (str, int, float, bool, type(None))
 

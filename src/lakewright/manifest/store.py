@@ -38,7 +38,7 @@ DocumentKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Records to append to one item, if its last sequence is `expected` (0: the item has no record)."""
+    """Records to append to one item, if its last sequence is `expected` (0 for an item without records)."""
 
     item_id: str
     drafts: tuple[Draft, ...]
@@ -169,7 +169,7 @@ class Store(ABC):
     Six methods read and write: `look_up`, `write_many`, `select`, `counts`, `history` and `documents`. Three
     concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
 
-    Every method may raise `StoreUnavailable`; then nothing is half done.
+    Every method may raise `StoreUnavailable`; then no write is half done.
     """
 
     @abstractmethod
@@ -178,7 +178,7 @@ class Store(ABC):
 
     @abstractmethod
     def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen:
-        """Return some items and documents in one round trip: what a `Write` is to be based on.
+        """Return some items and documents in one round trip, as the basis of a `Write`.
 
         An item without records is left out. Each item and document is current, but they need not be of the
         same moment.
@@ -186,9 +186,9 @@ class Store(ABC):
 
     @abstractmethod
     def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]:
-        """Save independent writes durably, in few round trips; each one as if it were alone.
+        """Save independent writes durably, in few round trips; each one succeeds or fails on its own.
 
-        Yields one outcome for each write, in order: what it left, or the error that it met. See `write`.
+        Yields one outcome for each write, in order: its result or its error. See `write`.
         """
 
     @abstractmethod
@@ -214,7 +214,7 @@ class Store(ABC):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Recompute from the records alone everything that the other methods answer from."""
+        """Recompute all derived data, from which the other methods answer, from the records alone."""
 
     @abstractmethod
     def close(self) -> None:

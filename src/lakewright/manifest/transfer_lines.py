@@ -31,7 +31,7 @@ from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, W
 __all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
 
 KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT)
-"""The kinds of documents that are exported, in this order; leases are not, because they hold only here."""
+"""The kinds of documents that are exported, in this order; leases are not: they apply to this store only."""
 
 
 def record_text(record: Record) -> str:
@@ -141,4 +141,4 @@ _KEYS: Mapping[str, Callable[[Document], str]] = {
         TargetPhase(**document.value["place"]).key if str(document.value["reason"]) else ""
     ),
 }
-"""By kind: reads a document and returns the key that it must have."""
+"""For each kind, a function that reads a document and returns the key that it must have."""

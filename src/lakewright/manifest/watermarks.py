@@ -1,8 +1,8 @@
-"""The watermarks in a store: by application the largest value of a column in the slices processed.
+"""The watermarks in a store: for each application, the largest value of a column in the processed slices.
 
-The PROCESSED records' payloads are the truth. A document beside them, saved in the same write, makes the
-current watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded
-with its author, time and reason.
+The payloads of PROCESSED records are authoritative. A document beside them, saved in the same write, makes
+the current watermark a single look-up. It moves backwards only if an operator sets it; that change is
+recorded with its author, time and reason.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """
@@ -86,8 +86,8 @@ class WatermarkChange:
         watermark: The new watermark; None if it was deleted.
         before: The watermark before; None if there was none.
         author: Who changed it.
-        reason: Why.
-        at: When, by the store's clock.
+        reason: Why it was changed.
+        at: When it was changed, by the store's clock.
     """
 
     application: Application
@@ -198,8 +198,8 @@ class Watermarks:
             application: Whose watermark it is.
             column: The column.
             watermark: The value; None for the state before the first slice.
-            author: Who changes it.
-            reason: Why.
+            author: The author of the change.
+            reason: Why it is changed.
             change_id: An id that no other change has.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What a kind of back end declares: the settings it takes, and how its store is opened.
+"""The interface of a kind of back end: the settings it takes, and how its store is opened.
 
 `manifest: {kind: …}` names one of the kinds in `registry.KINDS`. A module that declares a kind imports its
 database driver only when a store is opened, so settings are checked quickly and without the driver.
@@ -24,7 +24,7 @@ class Backend(ABC):
     """One kind of back end with its settings.
 
     Attributes:
-        options: Settings that the kind takes, beside those of every kind.
+        options: Settings that the kind takes, in addition to those of every kind.
         required: Settings that a project must give, each with the remedy that is shown when it is missing.
 
     Args:

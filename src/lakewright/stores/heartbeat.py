@@ -1,4 +1,4 @@
-"""Renewing leases while work goes on, and detecting in time when a renewal failed."""
+"""Renewal of leases while work is in progress, and detection in time when a renewal failed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Heartbeat:
             self._kept.pop(lease.key, None)
 
     def check(self, lease: Lease) -> None:
-        """Raise unless the lease is still held and was renewed in time; call it right before a commit.
+        """Raise an error unless the lease is held and was renewed in time; call it right before a commit.
 
         Raises:
             LeaseLost: The lease is lost, or this process was suspended for so long that it may be.

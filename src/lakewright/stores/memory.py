@@ -1,4 +1,4 @@
-"""The manifest in memory, for tests; it ends with the process."""
+"""The manifest in memory, for tests; it is lost when the process ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MemoryStore(Store):
     """A store for one process; its threads may share it.
 
     Args:
-        clock: Gives the store's time, in UTC.
+        clock: Returns the store's time, in UTC.
     """
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

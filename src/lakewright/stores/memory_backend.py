@@ -1,4 +1,4 @@
-"""The kind `memory`: a manifest that ends with the process, for tests."""
+"""The kind `memory`: a manifest that is lost when the process ends, for tests."""
 
 from __future__ import annotations
 

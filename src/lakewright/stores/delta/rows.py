@@ -1,6 +1,6 @@
 """Conversion between the manifest's values and the rows of a Delta table.
 
-A row holds the state that an item or document got in one version of the table. The newest row counts; one
+A row holds the state that one version of the table gave an item or document. The newest row is current; one
 without a value means that the item or document was deleted. A record has one row, and a second one by which
 its id is found.
 """

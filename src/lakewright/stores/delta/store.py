@@ -1,7 +1,7 @@
 """The store in a Delta table.
 
 Each write is one version of the table, written only as the successor of the version that it was computed
-from; a writer that comes second reads again and retries. So no lock can be left behind and no write is lost,
+from; a writer that was overtaken reads again and retries. So no lock can be left behind and no write is lost,
 but writers wait for each other, and each write costs the object storage several round trips.
 """
 
@@ -32,7 +32,7 @@ from lakewright.stores.delta.table import Overtaken, Table, among, quoted, table
 __all__ = ["DeltaStore"]
 
 BATCH = 500
-"""Writes of one version, and names of one query."""
+"""Maximum number of writes in one version, and of names in one query."""
 
 
 def _keep(lines: Iterable[Line]) -> Iterable[Line]:
@@ -49,7 +49,7 @@ class DeltaStore(Store):
 
     Args:
         location: A folder, or the URL of a place in object storage.
-        clock: Gives the store's time, in UTC. Object storage has no clock, so it is the writer's.
+        clock: Returns the store's time, in UTC. Object storage has no clock, so it is the writer's.
     """
 
     def __init__(self, location: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -133,7 +133,7 @@ class DeltaStore(Store):
         raise AssertionError("attempts end by raising StoreUnavailable")
 
     def _taken(self, writes: Sequence[Write]) -> set[str]:
-        """Return those ids of the records to be written that existing records have."""
+        """Return the record ids to be written that existing records already have."""
         ids = {draft.record_id for w in writes for append in w.appends for draft in append.drafts}
         if not ids:
             return set()

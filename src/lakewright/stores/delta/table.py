@@ -20,7 +20,7 @@ from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 __all__ = ["Overtaken", "Table", "among", "quoted", "table_exists"]
 
 PATIENCE = 30.0
-"""Seconds during which a write is retried that other writers overtake."""
+"""Seconds during which a write is retried while other writers overtake it."""
 
 MOST_FILES = 64
 """A small table with more files than this is compacted."""
@@ -106,7 +106,7 @@ class Table:
             where: A condition that holds for all rows of a name, or for none.
             having: A further condition on the newest row.
             order: Columns to sort by.
-            limit: How many at most.
+            limit: Maximum number of rows.
         """
         return lines_of(self._run(_newest(where, having, order, limit)))
 

@@ -12,7 +12,7 @@ from lakewright.manifest.store import Document, DocumentKey, Seen
 __all__ = ["Cache"]
 
 LARGEST = 512
-"""Most items, and most documents, that are cached."""
+"""Maximum number of items, and of documents, that are cached."""
 
 
 class Cache:
@@ -27,7 +27,7 @@ class Cache:
         self._documents: OrderedDict[DocumentKey, Document | None] = OrderedDict()
 
     def store(self, item_ids: Iterable[str], keys: Iterable[DocumentKey], seen: Seen) -> None:
-        """Save the result of reading these items and documents."""
+        """Cache the result of reading these items and documents."""
         with self._lock:
             for item_id in item_ids:
                 self._items.pop(item_id, None)

@@ -25,10 +25,10 @@ SHARDS = 8
 """Partitions that items and their records are spread over; DynamoDB limits the rate of each one."""
 
 LONGEST = 900
-"""Most bytes of a text that its key contains as they are."""
+"""Maximum bytes of a text that its key contains unchanged."""
 
 STEM = 890
-"""Bytes by which keys sort for certain; fewer than `LONGEST`, as a character has up to four bytes."""
+"""Leading bytes by which keys always sort; fewer than `LONGEST`, as a character has up to four bytes."""
 
 SEPARATOR = "\x01\x01"
 """Stands between item id and sequence in a record's key; sorts before any continuation of an item id."""

@@ -21,13 +21,13 @@ from lakewright.stores.dynamodb.table import Change, Refused, Table
 __all__ = ["MOST_BYTES", "MOST_CHANGES", "PENDING", "finish", "finish_all", "write_large"]
 
 MOST_CHANGES = 100
-"""Most rows that one DynamoDB transaction takes."""
+"""Maximum rows of one DynamoDB transaction."""
 
 MOST_BYTES = 3_500_000
-"""Most bytes of one transaction; DynamoDB takes 4 MB, including its own overhead."""
+"""Maximum bytes of one transaction; DynamoDB allows 4 MB, including its own overhead."""
 
 PART_CHANGES, PART_BYTES = 50, 200_000
-"""Most changes and bytes of one part, which must fit in a row."""
+"""Maximum changes and bytes of one part, which must fit in a row."""
 
 PENDING = "pending"
 """An item's attribute that names its last write while parts of that write are due."""

@@ -45,7 +45,7 @@ Key = tuple[str, str]
 """Partition key and sort key of a row."""
 
 LARGEST_ROW = 400_000
-"""Most bytes of a row; DynamoDB takes 409,600, including its own overhead."""
+"""Maximum bytes of a row; DynamoDB allows 409,600, including its own overhead."""
 
 COMPRESSED_FROM = 4_096
 """A value of this many characters or more is stored compressed."""

@@ -1,8 +1,8 @@
 """The store in a DynamoDB table.
 
-Each write is one transaction that succeeds only if everything is still as it was read. Reads are by key or by
-one partition in order, never a scan of the table, and consistent, except for the list of items by state: it
-comes from a global index, which may lag behind for a moment.
+Each write is one transaction that succeeds only if nothing has changed since it was read. Reads are by key or
+by one partition in order, never a scan of the table, and consistent, except for the list of items by state:
+it comes from a global index, which may lag behind for a moment.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DynamoDbStore(Store):
 
     Args:
         table: The table; the store closes it.
-        clock: Gives the store's time, in UTC; by default the server's.
+        clock: Returns the store's time, in UTC; by default the server's.
     """
 
     def __init__(self, table: Table, *, clock: Callable[[], datetime] | None = None) -> None:

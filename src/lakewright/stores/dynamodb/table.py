@@ -27,7 +27,7 @@ BY_STATE = "by_state"
 """The index of items by state; only the rows of items have its key."""
 
 MOST_READ, MOST_WRITTEN = 100, 25
-"""Most rows of one request that reads, or that writes without conditions; DynamoDB's limits."""
+"""Maximum rows of one request that reads, or that writes without conditions; DynamoDB's limits."""
 
 PATIENCE = 30.0
 """Seconds during which a request that DynamoDB throttles is retried."""
@@ -106,7 +106,7 @@ class Table:
             raise translate(error, self.where) from error
 
     def raw(self, operation: str, **arguments: Any) -> Any:
-        """Return the answer to one request; errors are boto3's."""
+        """Return the answer to one request; boto3's errors are not converted."""
         asked = self.clock.counter()
         try:
             answer = getattr(self._client, operation)(**arguments)

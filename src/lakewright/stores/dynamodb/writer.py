@@ -50,7 +50,7 @@ class Writer:
     """Writes to a table.
 
     Attributes:
-        clock: Gives the store's time, in UTC.
+        clock: Returns the store's time, in UTC.
         cache: Items and documents as they were last read.
         load: Reads items and documents, and caches them.
     """
@@ -164,7 +164,7 @@ SLOTS = 8
 
 
 def changes_of(batch: Batch, seen: Seen) -> list[Change]:
-    """Return the changes of a batch, on the condition that everything is as it was read.
+    """Return the changes of a batch, on the condition that nothing has changed since it was read.
 
     Raises:
         UsageError: A row would be too large.

@@ -1,1 +1,1 @@
-"""What the back ends in SQL databases share: one schema and one set of queries, through SQLAlchemy Core."""
+"""Code shared by the back ends in SQL databases: one schema and one set of queries, by SQLAlchemy Core."""

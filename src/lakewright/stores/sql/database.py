@@ -34,8 +34,8 @@ class Database:
 
     Attributes:
         engine: Its transactions keep rows that were read with a lock unchanged until they commit.
-        where: The database, for a person, without secrets.
-        now: Returns the database's time; without a connection the local time, where that is the database's.
+        where: The database as messages name it, without secrets.
+        now: Returns the database's time; it needs a connection only if `has_server_clock` is true.
         has_server_clock: Whether the time must be read over a connection.
         read_options: Execution options of a connection that only reads, and so needs no transaction.
         check: Raises an error if the database cannot hold the manifest.

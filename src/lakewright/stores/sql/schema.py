@@ -1,8 +1,8 @@
 """The tables of a manifest in a SQL database, and their migrations.
 
-`records` and `documents` hold everything. The other tables are derived from the records and written in the
-same transaction, so that an index answers every query. Triggers list in `edited` the items whose records were
-changed by hand, not by Lakewright.
+`records` and `documents` hold all primary data. The other tables are derived from the records and written in
+the same transaction, so that an index answers every query. Triggers list in `edited` the items whose records
+were changed by hand, not by Lakewright.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Statement:
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
         """Execute the statement for each row, and return the driver's count of affected table rows.
 
-        For several rows the count is that of the last one, where the driver counts that way.
+        For several rows, some drivers return only the count of the last one.
         """
         if not rows:
             return 0

@@ -30,7 +30,7 @@ def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> D
 
     Args:
         path: The file.
-        clock: Gives the time, in UTC.
+        clock: Returns the time, in UTC.
         busy: Seconds to wait for other processes' transactions.
 
     Raises:

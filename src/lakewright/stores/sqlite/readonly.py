@@ -41,7 +41,7 @@ LOG, INDEX = "-wal", "-shm"
 """Endings of the two files that SQLite keeps beside a file with a write-ahead log."""
 
 MOST_READS = 3
-"""How often a read is repeated at most while other processes write."""
+"""Maximum number of reads while other processes write."""
 
 
 def _utc_now() -> datetime:

@@ -20,7 +20,7 @@ class SqliteStore(SqlStore):
 
     Args:
         path: The file; it is created, with its folder, if it does not exist.
-        clock: Gives the store's time, in UTC.
+        clock: Returns the store's time, in UTC.
         busy: Seconds to wait for other processes' transactions.
     """
 
