@@ -1,1 +1,1 @@
-"""Silver tables examined: what is wrong with their rows, since when, and how it is repaired."""
+"""Examination and repair of silver tables: broken rules, and the commits since which they are broken."""

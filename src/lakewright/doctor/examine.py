@@ -37,7 +37,7 @@ class Diagnosis:
     Attributes:
         version: The version that was examined; None if there is no table, or its rows have no rules.
         findings: The broken rules.
-        since: Rule to the first commit from which on it is broken; None if that is not known.
+        since: Rule to the first commit with which it is broken; None if that is not known.
         mismatches: Slices on which manifest and table disagree.
         foreign_commits: Commits of other writers that changed rows.
     """
@@ -95,7 +95,7 @@ def _since(
     findings: tuple[Finding, ...],
     log: tuple[Commit, ...],
 ) -> dict[str, Commit | None]:
-    """Return the first commit from which on each rule is broken, by examining earlier versions."""
+    """Return the first commit with which each rule is broken, by examining earlier versions."""
     from pyspark.errors import PySparkException
 
     broken = {finding.rule for finding in findings}
@@ -119,7 +119,7 @@ def _since(
 def first_broken(
     rules: Iterable[str], versions: Sequence[int], count_at: Callable[[int], Mapping[str, int] | None]
 ) -> dict[str, int | None]:
-    """Return the first version from which on each rule is broken; None if that is not known.
+    """Return the first version in which each rule is broken; None if that is not known.
 
     A bisection finds it, which assumes that a broken rule stays broken. Each version is examined at most
     once.

@@ -44,11 +44,11 @@ class RepairPlan:
         address: The table.
         state: The table's state when the repair was planned.
         table: The rows of that version.
-        rows: All rows of the keys concerned as they would be, computed already.
+        rows: All rows of the affected keys after the repair, already computed.
         keys: Primary keys, as `k`, whose rows are replaced; null stands for rows without a key.
         changed: Number of rows that would change.
         removed: Number of rows that would be removed.
-        doubled: Number of rows that only their removal would repair; they stay unless that is allowed.
+        doubled: Number of rows that only a removal can repair; they stay unless removal is allowed.
         shown: Some of the changed rows: their key, their beginning, and column to values before and after.
         left: Rules that would still be broken.
     """
@@ -115,7 +115,7 @@ def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
 
 
 def _mended(table: ExaminedTable) -> DataFrame:
-    """Return all rows under keys with broken rules as they should be, beside what they were."""
+    """Return all rows under keys with broken rules in their repaired form, with their former values."""
     from pyspark.sql import functions
 
     rows = table.annotated()
@@ -129,7 +129,7 @@ def _mended(table: ExaminedTable) -> DataFrame:
 
 
 def _reverted(table: ExaminedTable, columns: Sequence[str]) -> dict[str, str]:
-    """Return columns as they were for keys of which a row would be removed, and as mended for others."""
+    """Return the former columns for keys of which a row would be removed, and repaired ones for others."""
     lost = f"count_if(not {KEPT}) over (partition by {name_sql(table.system.key)})"
     return {name: f"if({lost} > 0, {name_sql(WAS + name)}, {name_sql(name)})" for name in columns}
 
@@ -142,7 +142,7 @@ def _mended_columns(table: ExaminedTable) -> tuple[str, ...]:
 
 
 def _prepared(table: ExaminedTable, rows: DataFrame) -> DataFrame:
-    """Return the rows with mended key, hash and flag, beside what these were."""
+    """Return the rows with repaired key, hash and flag, together with the former values."""
     system = table.system
     key, hash_, deleted = (name_sql(n) for n in (system.key, system.hash, system.deleted))
     was = {WAS + name: name_sql(name) for name in _mended_columns(table)}
@@ -170,7 +170,7 @@ def _row_hash(table: ExaminedTable) -> str:
 
 
 def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:
-    """Return mended rows of Merge; of rows with the same key, the one last seen is kept."""
+    """Return repaired rows of Merge; of rows with the same key, the one last seen is kept."""
     system = table.system
     key, seen, hash_ = (name_sql(n) for n in (system.key, system.last_seen, system.hash))
     over = f"over (partition by {key} order by {seen} desc nulls last, {hash_})"
@@ -178,7 +178,7 @@ def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:
 
 
 def _mended_versions(table: ExaminedTable, rows: DataFrame) -> DataFrame:
-    """Return mended versions of Historic; of versions that begin at the same time, the last is kept."""
+    """Return repaired versions of Historic; of versions that begin at the same time, the last is kept."""
     system = table.system
     start, end, current = (name_sql(n) for n in system.temporal)
     key, seen, deleted = (name_sql(n) for n in (system.key, system.last_seen, system.deleted))

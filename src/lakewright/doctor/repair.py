@@ -89,7 +89,7 @@ def _overwrite(plan: RepairPlan) -> None:
     else:
         named = ", ".join(text_sql(value) for value in keys if value is not None) or "null"
         condition = f"{key} in ({named})" + (f" or {key} is null" if None in keys else "")
-    # Without this check: a mended row may have another key than the one under which it is replaced.
+    # Without this check: a repaired row may have another key than the one under which it is replaced.
     plan.session.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
     writer = rows.write.format("delta").mode("overwrite")
     writer = writer.option("replaceWhere", condition).option("partitionOverwriteMode", "static")

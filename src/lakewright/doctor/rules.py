@@ -1,4 +1,4 @@
-"""Rules that the rows of a silver table keep, and the rows that break them.
+"""Rules that the rows of a silver table must meet, and the rows that break them.
 
 Source: `processing-strategies.md`, "Merge Strategy" (one row for each key) and "Version Lifecycle" (a version
 ends where the next one begins).

@@ -107,7 +107,7 @@ def strict_session(lake: Lake) -> SparkSession:
 
 @contextmanager
 def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
-    """Let each Delta commit of the session carry the token in the block, and none afterwards."""
+    """Make each Delta commit of the session carry the token inside the block, and none afterwards."""
     values = {_APP: token.app_id, _NUMBER: str(token.number), _METADATA: token.text}
     left = [key for key in values if session.conf.get(key, None) is not None]
     if left:

@@ -49,7 +49,7 @@ def commit_lock(
         pause: Seconds between two attempts.
 
     Raises:
-        LeaseHeld: Another process held the lock all that time.
+        LeaseHeld: Another process held the lock for all of `patience`.
     """
     path = None if address.location is None else local_path(address.location)
     if path is None:

@@ -63,7 +63,7 @@ def read_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
 
 
 def is_uncommitted(path: Path) -> bool:
-    """Return whether a folder is what a table's first write left behind that never committed."""
+    """Return whether a folder holds only the remains of a table's first write, which never committed."""
     log = path / "_delta_log"
     return log.is_dir() and not any(log.glob("*.json")) and not any(log.glob(_CHECKPOINTS))
 

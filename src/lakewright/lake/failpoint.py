@@ -27,5 +27,5 @@ def reach_failpoint(name: str) -> None:
         raise OSError(f"failpoint {name}")
     if how == "stop":
         del os.environ[FAILPOINT]  # it stops once, not at every slice
-    # Sent to this thread: a signal to the process may reach another thread, and this one would go on.
+    # Sent to this thread: a signal to the process may reach another thread, and this one would continue.
     signal.raise_signal(signal.SIGSTOP if how == "stop" else signal.SIGKILL)

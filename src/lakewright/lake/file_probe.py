@@ -37,7 +37,7 @@ _PART = re.compile(
 
 
 def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
-    """Return whether a file holds a row; a file that can't be examined does unless it is empty.
+    """Return whether a file holds a row; one that can't be examined counts as having one unless it is empty.
 
     A CSV file with only a header has no rows.
     """

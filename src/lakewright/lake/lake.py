@@ -27,7 +27,7 @@ class Closeable(Protocol):
     """A resource that must be closed."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release the resource."""
         ...
 
 
@@ -43,13 +43,13 @@ def _nothing() -> None:
 
 
 class Lake:
-    """The lake's settings, and the session that all of a run shares.
+    """The lake's settings, and the session that a whole run shares.
 
     Attributes:
-        settings: What the project's `lake:` section declares.
+        settings: The settings of the project's `lake:` section.
         session: The settings of the session.
         sessions: Starts and stops the session.
-        redirect: Maps a location to where its files are: elsewhere during a test of the project.
+        redirect: Returns the place of a location's files, which is another one during a test of the project.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Lake:
 
     @contextmanager
     def observing(self) -> Iterator[None]:
-        """Cache what `observed` returns, for a block in which nothing is written."""
+        """Cache the results of `observed` inside a block that writes nothing."""
         self._observations = {}
         try:
             yield
@@ -116,7 +116,7 @@ class Lake:
             self._observations = None
 
     def observed(self, thing: Hashable, observe: Callable[[], T]) -> T:
-        """Return an observation of a thing: a new one, or within `observing` the one made before."""
+        """Return an observation of a thing: a new one, or inside an `observing` block the cached one."""
         if self._observations is None:
             return observe()
         if thing not in self._observations:
@@ -177,7 +177,7 @@ class Lake:
 
     @contextmanager
     def checking_commits(self, check: Callable[[], None]) -> Iterator[None]:
-        """Let `check_commit` call `check`, which raises to refuse a commit, for this thread in the block."""
+        """Make `check_commit` call `check`, which raises to prevent a commit, in this thread and block."""
         before, self._thread.check = self._thread.check, check
         try:
             yield
@@ -185,10 +185,10 @@ class Lake:
             self._thread.check = before
 
     def check_commit(self) -> None:
-        """Raise unless this thread may still make visible to readers what it has written.
+        """Raise an error unless this thread may still make its output visible to readers.
 
         Raises:
-            LeaseLost: The lease is lost, so that another run may be writing the same thing.
+            LeaseLost: The lease is lost, so that another run may be writing the same output.
         """
         self._thread.check()
 
@@ -206,7 +206,7 @@ class Lake:
         with self._kept_lock:
             while self._kept:
                 self._kept.popitem()[1].close()
-        # One that is only being started can't be ended; its JVM ends with this process.
+        # A session that is still starting can't be stopped; its JVM ends with this process.
         if not self._lock.acquire(timeout=_PATIENCE):
             return
         try:

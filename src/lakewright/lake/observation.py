@@ -42,7 +42,7 @@ def observe_table(lake: Lake, address: Address) -> TableState:
     """Return the present state of the table at an address.
 
     Raises:
-        MigrationError: Something other than a Delta table is there.
+        MigrationError: The address holds something other than a Delta table.
     """
     return lake.observed(address, lambda: _observe(lake, address))
 
@@ -62,8 +62,8 @@ def _observe(lake: Lake, address: Address) -> TableState:
 def local_table_path(lake: Lake, address: Address) -> Path | None:
     """Return the table's folder if it is on this machine, otherwise None.
 
-    The catalog tells the folder of a table that is given by name. None is returned for a path with a percent
-    sign too: the `deltalake` package would decode it as part of a URL.
+    The catalog gives the folder of a table that is addressed by name. None is also returned for a path with a
+    percent sign: the `deltalake` package would decode it as part of a URL.
 
     Raises:
         MigrationError: A table of that name exists that isn't a Delta table.
@@ -94,7 +94,8 @@ def latest_instant_since(
 ) -> datetime | None:
     """Return the latest instant in these columns, or None if all are before `at` or the columns are missing.
 
-    The statistics of the files, which are exact to a millisecond, answer if they can. Otherwise a query does.
+    The statistics of the files, which are exact to a millisecond, are used if they suffice. Otherwise a query
+    is run.
     """
     _, table = read_log(local_table_path(lake, address))
     if table is not None and are_all_before(table, columns, at):

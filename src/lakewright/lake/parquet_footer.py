@@ -1,8 +1,8 @@
 """The footer of a Parquet file, read without Spark: its number of rows and its schema.
 
 The footer is a struct in the compact protocol of Apache Thrift. Only its first fields are decoded: what
-follows them, the statistics of each row group, is by far the largest part. Why there is a reader here and no
-library: docs/decisions/011-parquet-footers.md.
+follows them, the statistics of each row group, is by far the largest part. Why no library is used:
+docs/decisions/011-parquet-footers.md.
 
 Source: the Apache Parquet format, "File format" and "Metadata"; Apache Thrift, "Thrift Compact protocol".
 """

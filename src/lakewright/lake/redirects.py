@@ -18,7 +18,7 @@ class Redirects:
 
     Attributes:
         folder: The folder that receives all that is written, each location under its own path.
-        roots: Redirected locations; whatever contains one or lies in one is redirected too.
+        roots: Redirected locations; a location that contains one of them, or lies in one, is redirected too.
     """
 
     folder: Path
@@ -30,7 +30,7 @@ class Redirects:
         return cls(folder, frozenset(Resource.file(_plain(place)) for place in places))
 
     def __call__(self, place: str) -> str:
-        """Return where a location is: a local path in the folder if it is redirected, otherwise itself.
+        """Return a local path in the folder for a redirected location; others are returned unchanged.
 
         Example:
             >>> redirects = Redirects.of(Path("/tmp/t"), ["/lake/gold", "s3a://bucket/x"])

@@ -14,7 +14,7 @@ __all__ = ["SchemaRules", "fits", "schema_differences"]
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """What counts as a difference, besides columns that only one side has."""
+    """The aspects of columns that count as differences. A column that only one side has always counts."""
 
     types: bool = True
     nullability: bool = True

@@ -43,8 +43,8 @@ class MigrationStep:
 
     Attributes:
         description: What the step does, for people.
-        sql: What follows `ALTER TABLE …`, or in a database the whole statement; None if no statement can do
-            it.
+        sql: The text after `ALTER TABLE …`, or for a database the whole statement; None if no statement can
+            do it.
         loses: What would be lost, or None.
         needs_mapping: Whether Delta's column mapping, by which a table knows its columns by id, must be
             enabled first.
@@ -70,7 +70,7 @@ def create_table(
     """Create an empty table, in one commit.
 
     Raises:
-        MigrationError: A table, or something else, is there already.
+        MigrationError: The address already holds a table or something else.
     """
     if observe_table(lake, address).exists:
         raise MigrationError(f"the table {address} exists already")
@@ -138,7 +138,7 @@ def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) ->
 
 
 def add_columns(lake: Lake, address: Address, columns: Iterable[Field]) -> None:
-    """Add columns after the present ones; they are null in present rows."""
+    """Add columns after the existing ones; they are null in existing rows."""
     listed = ", ".join(_column_sql(column, is_added=True) for column in columns)
     run_statement(lake.spark, f"ALTER TABLE {address.sql} ADD COLUMNS ({listed})")
 
@@ -164,7 +164,7 @@ def drop_table(lake: Lake, address: Address) -> None:
     """Remove the table with its rows and history, if it exists.
 
     Raises:
-        MigrationError: Something other than a Delta table is there.
+        MigrationError: The address holds something other than a Delta table.
     """
     if not observe_table(lake, address).exists:
         return
@@ -180,7 +180,7 @@ def drop_table(lake: Lake, address: Address) -> None:
 
 
 def remove_uncommitted(address: Address) -> None:
-    """Remove what a table's first write left behind that never committed, so that the table can be created.
+    """Remove the remains of a table's first write that never committed, so that the table can be created.
 
     Only a location on this machine is looked at. A folder with a commit, or without a log, stays.
     """

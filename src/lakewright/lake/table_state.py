@@ -19,7 +19,7 @@ class TableState:
     Attributes:
         version: Of the log that was read; None if there is no table.
         partition_columns: Names of the columns by which it is partitioned.
-        properties: As they are kept in the log.
+        properties: As the log holds them.
         is_empty: Whether it holds no row; None if the log alone can't tell.
         rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
         size: Of its files, in bytes; None if the log wasn't read.

@@ -1,1 +1,1 @@
-"""Slices: what bronze holds, what of it is ready, and its processing under the manifest's locks."""
+"""Slices: discovery in bronze, which of them are ready, and processing under the manifest's locks."""

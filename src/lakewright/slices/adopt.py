@@ -1,6 +1,6 @@
 """Adoption of an entity's table before any slice is processed, as CREATE does it.
 
-Source: `lifecycles-and-phases.md`, "Phases" (CREATE migrates what is there).
+Source: `lifecycles-and-phases.md`, "Phases" (CREATE migrates an existing table).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
     """Adopt an entity's table; return the counts of its rows.
 
     Args:
-        context: What to work with.
+        context: The context of the processing.
         entity: The entity.
         item: The item of the next slice, whose columns say how rows are hashed; it is only read.
 

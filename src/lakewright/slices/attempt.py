@@ -74,7 +74,7 @@ _STRATEGIES: Mapping[Strategy, Callable[[SliceLoad], Summary]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """A slice that was applied to its table, and the counts of the table's rows if it was adopted before."""
+    """A slice that was applied to its table, and the counts of the table's rows if it was adopted first."""
 
     load: SliceLoad
     summary: Summary
@@ -85,7 +85,7 @@ class SliceProcessor:
     """Processes slices of one entity, one after the other.
 
     Args:
-        context: What to work with.
+        context: The context of the processing.
         entity: The entity.
         given: The processing time, if the caller gave one.
         late: Ids of items that are older than one already processed.
@@ -177,7 +177,7 @@ class SliceProcessor:
         raise AssertionError("the last attempt returns or raises")
 
     def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
-        """Record a commit that landed before the manifest was told."""
+        """Record a commit that landed but that the manifest does not show."""
         summary, content = summary_from_commit(fact, self.strategy)
         self._record(claim, summary, content)
         return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True)

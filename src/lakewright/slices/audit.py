@@ -56,7 +56,7 @@ def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
 
 
 def _unreadable(store: Store) -> Damage | None:
-    """Return the damage that prevents answers from being read at all, if there is any."""
+    """Return the damage that makes queries of the manifest fail, if there is any."""
     try:
         for _ in store.select(Query()):
             pass
@@ -139,7 +139,7 @@ def _watermarks(store: Store) -> Iterator[Damage]:
         try:
             records = store.records(standing.item_id)
         except ManifestCorrupt:
-            continue  # the item is reported itself, and its watermarks cannot be known
+            continue  # the item itself is reported, and its watermarks cannot be known
         done = (record for record in records if record.state is State.PROCESSED)
         brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in done]
         if standing.watermark.as_json() not in brought:

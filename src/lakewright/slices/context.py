@@ -1,4 +1,4 @@
-"""What processing an entity's slices works with, and the options that the caller chooses."""
+"""The context in which an entity's slices are processed, and the caller's options."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _ignore(_text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingOptions:
-    """How the caller wants slices to be processed.
+    """The caller's options for the processing of slices.
 
     Attributes:
         strategy: The strategy to use instead of the entity's own.
         processing_time: ISO 8601 text; for one slice only.
-        permissions: What the run may do that is refused by default.
+        permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
     """
 
@@ -44,7 +44,7 @@ class ProcessingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingContext:
-    """What processing an entity's slices works with.
+    """The context in which an entity's slices are processed.
 
     Attributes:
         holder: The process and run that hold the locks.
@@ -56,7 +56,7 @@ class ProcessingContext:
         is_cut_off: Returns whether the run was interrupted, so that an error is no failure of the slice.
         warn: Receives warnings.
         sleep: Waits for a number of seconds.
-        options: What the caller chooses.
+        options: The caller's options.
     """
 
     lake: Lake

@@ -95,7 +95,7 @@ class Slice:
 def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
     """Return the slices in a bronze folder, in natural order of their names; none if there is no folder.
 
-    Names that start with `_` or `.` are no slices, nor is a folder that is empty or still being written.
+    Names that start with `_` or `.` are not slices, nor is a folder that is empty or still being written.
     """
     path = local_path(bronze)
     found = list(_local_slices(path) if path is not None else _hadoop_slices(bronze, lake))
@@ -105,7 +105,7 @@ def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
 
 
 def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
-    """Return one slice as it is now, or None if it does not exist or is not complete."""
+    """Return one slice in its present state, or None if it does not exist or is not complete."""
     path = local_path(bronze)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
@@ -171,7 +171,7 @@ _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss
 
 
 def _is_complete(slice_: Slice) -> bool:
-    """Return whether a slice has the mark `_SUCCESS`, as other slices do; files need none."""
+    """Return whether a slice is complete if others have the mark `_SUCCESS`; a file always is."""
     return not slice_.is_folder or SUCCESS in slice_.marks
 
 
@@ -257,7 +257,7 @@ def slice_name(item: Item) -> str:
 
 
 def find_unchanged_slice(lake: Lake, bronze: str, item: Item) -> Slice:
-    """Return an item's slice if it is as it was recorded.
+    """Return an item's slice if it is unchanged since it was recorded.
 
     Raises:
         SliceError: The slice is gone, has changed, or has 0 bytes.

@@ -1,7 +1,7 @@
 """An entity's pending slices: found in bronze, recorded in the manifest, and sorted by what may be processed.
 
-Source: `processing-manifest.md`, "Item" and "State"; that one held slice holds back only what must come after
-it is Lakewright's own.
+Source: `processing-manifest.md`, "Item" and "State"; that a held slice holds back only the slices that must
+follow it is Lakewright's own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def find_pending(
     """Return an entity's pending items, and the slices that bronze holds.
 
     Args:
-        context: What to work with.
+        context: The context of the processing.
         entity: The entity.
         is_recorded: Whether slices that the manifest does not know are recorded there; otherwise they are
             only treated as if they were.
@@ -232,7 +232,7 @@ def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) ->
     Items are named by their URI, so all slices of a moved lake would be processed again.
 
     Args:
-        context: What to work with.
+        context: The context of the processing.
         place: URI of the folder in which the slices are now.
         names: Names of the slices there.
     """

@@ -30,8 +30,8 @@ __all__ = ["preview_next_slice"]
 def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pending) -> str | None:
     """Return a sentence on the deletes that an entity's next slice would infer; None if it infers none.
 
-    Later slices are left out, because their deletes depend on what this one leaves. Nothing is written. If
-    the slice cannot be processed, the sentence says why.
+    Later slices are left out, because their deletes depend on the table after this one. Nothing is written.
+    If the slice cannot be processed, the sentence says why.
     """
     strategy = context.strategy_for(entity)
     if not entity.settings.delete_missing or strategy is Strategy.FULL or not pending.ready:

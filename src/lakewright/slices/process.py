@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_processing_time", "process_pending"]
 
 POLL_SECONDS = 0.5
-"""Seconds between two looks at a slice that another run is processing; a slice takes some seconds."""
+"""Seconds between two checks of a slice that another run is processing; processing takes some seconds."""
 
 
 def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | None = None) -> ProcessResult:
@@ -55,7 +55,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     Raises:
         UsageError: There is no such slice, or one processing time is given for several slices.
         BackdatedError: The processing time is not later than all versions in the table; nothing was locked.
-        SpecError: The places of the entity are wrong.
+        SpecError: The places of the entity are invalid.
     """
     pending = _wait_for_pending(context, entity)
     chosen = choose_slices(context, entity, pending, slice)

@@ -38,7 +38,7 @@ class Mismatch:
     Attributes:
         kind: `commit_lost` or `commit_unrecorded`.
         words: What is wrong, as a sentence.
-        remedy: The command that mends it.
+        remedy: The command that repairs it.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """The configuration of a Spark session: settings that make local runs quick, and results repeatable.
 
-What decides results (time zone, ANSI mode) holds in all sessions. Tuning applies to local sessions only. A
-`spark.*` key of the user's always wins.
+Settings that decide results (time zone, ANSI mode) apply to all sessions. Tuning applies to local sessions
+only. A `spark.*` key of the user's always wins.
 """
 
 from __future__ import annotations

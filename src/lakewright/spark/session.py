@@ -57,7 +57,7 @@ class Sessions(Protocol):
         """Return a session with these settings.
 
         Raises:
-            LakewrightError: There is none.
+            LakewrightError: There is no such session.
         """
         ...
 

@@ -67,7 +67,7 @@ def _create_base_archive(java: Java) -> None:
 
 
 def _work(spark: SparkSession, folder: Path) -> None:
-    """Use what a run uses: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
+    """Do the work of a typical run: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
     from delta.tables import DeltaTable
 
     source, table = str(folder / "csv"), str(folder / "table")

@@ -1,4 +1,4 @@
-"""Comparison of a slice with its table: each row gets a label that says what is to happen to it.
+"""Comparison of a slice with its table: each row gets a label that determines how it is written.
 
 Only rows that change something are kept, computed once; all others are only counted. The cost of the write
 that follows depends on the number of changes alone.
@@ -156,7 +156,7 @@ def _aligned(load: SliceLoad) -> DataFrame:
 def _is_large(load: SliceLoad) -> bool:
     """Return whether keys are compared first, and the other columns are read again for changed rows only.
 
-    This pays if slice and table are both large. It is not done if expressions compute columns: they might
+    This pays off if slice and table are both large. It is not done if expressions compute columns: they might
     give another value the second time, and what is written must be what was compared.
     """
     is_plain = not load.entity.calculated and not load.entity.transformations
@@ -211,7 +211,7 @@ def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
 
 
 def _labelled(load: SliceLoad, frame: DataFrame, comparison: Comparison) -> DataFrame:
-    """Return the slice's rows beside the table's rows with the same keys, labelled."""
+    """Return the slice's rows joined with the table's rows of the same keys, labelled."""
     from pyspark.sql import functions
 
     key = name_sql(load.system.key)

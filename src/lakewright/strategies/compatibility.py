@@ -59,7 +59,7 @@ def check_slice_compatible(
 def check_table_compatible(
     state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool
 ) -> None:
-    """Raise an error unless the entity may continue with the existing table, as far as no slice is needed.
+    """Raise an error unless the entity may continue with the table, as far as that is known without a slice.
 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.

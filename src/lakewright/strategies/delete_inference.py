@@ -98,7 +98,7 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
     """Return the condition that rows of the table in the slice's window meet; None if nothing is inferred.
 
     Nothing is inferred without `delete_missing`, without a previous watermark, or for an empty slice. Rows
-    with a null watermark are outside of every window.
+    with a null watermark are outside every window.
     """
     entity, statistics = load.entity, load.statistics
     if not entity.settings.delete_missing or statistics.records == 0:

@@ -34,7 +34,7 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
     """Return the error to raise for an error that occurred while a slice was processed.
 
     Args:
-        error: The error; one of Lakewright's own is returned as it is.
+        error: The error; one of Lakewright's own is returned unchanged.
         entity: The entity.
         slice_name: Name of the slice.
         table: Path of its table, to tell a damaged file of the table from one of the slice.

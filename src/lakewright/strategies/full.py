@@ -77,7 +77,7 @@ def _empties_table(load: SliceLoad) -> bool:
     """Return whether an empty slice removes all rows of the table.
 
     Raises:
-        DataLossError: It does, and the entity does not set `allow_empty`.
+        DataLossError: It would, and the entity does not set `allow_empty`.
     """
     if load.state.partition_columns or load.state.is_empty:
         return False

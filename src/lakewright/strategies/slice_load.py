@@ -1,4 +1,4 @@
-"""One slice beside its table, ready for a strategy, and the commit of what the strategy writes.
+"""One slice with its table, ready for a strategy, and the commit of the strategy's changes.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline".
 """
@@ -47,7 +47,7 @@ SMALL_TABLE = 200_000
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
 _WIDE = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject"}
-"""CollapseProject compares all pairs of columns; without it 2,000 columns are planned in half the time."""
+"""Spark's rule compares all pairs of columns; without it 2,000 columns are planned in half the time."""
 
 WIDE = 200
 """Number of columns above which CollapseProject costs more time than it saves."""
@@ -55,20 +55,20 @@ WIDE = 200
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """What is to be done with one slice.
+    """A request to process one slice.
 
     Attributes:
         slice_name: Name of the slice, for its rows.
         slice_size: Bytes of the slice.
         strategy: The strategy to apply.
         at: The processing time.
-        token: Numbers the commit to the table; its content goes into the commit, beside the metrics.
+        token: Numbers the commit to the table; its content is stored in the commit with the metrics.
         check_lock: Raises `LeaseLost` if this run no longer holds the slice's lock, or `SliceError` if the
             slice has changed.
         holder: Who processes the slice, shown to those who wait for the table.
         lower_bounds: Watermark column, as declared, to the lower bound of the window of delete inference;
             columns without a previous watermark are left out.
-        permissions: What the run may do that is refused by default.
+        permissions: The permissions of the run.
     """
 
     slice_name: str
@@ -145,7 +145,7 @@ class SliceLoad:
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""
         retyped = self.fit.drift.retyped or {}
-        # A value of another type may lie outside of what the table's type can hold.
+        # A value of another type may lie outside the range of the table's type.
         types = {column.name: column.type.ddl for column in self.state.columns if column.name not in retyped}
         return range_condition(self.statistics.ranges, types, alias=alias)
 
@@ -212,14 +212,14 @@ class SliceLoad:
 def prepare_load(
     lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
 ) -> SliceLoad:
-    """Return a slice beside its table, with its statistics collected by one query; nothing is written.
+    """Return a slice with its table, and with statistics that one query collects; nothing is written.
 
     Args:
         lake: The lake.
         session: A strict session, in which `frame` was read; its settings are tuned to the slice's size.
         entity: The entity.
         frame: The slice's rows, lazily.
-        request: What is to be done with the slice.
+        request: The request to process the slice.
 
     Raises:
         TargetError: The slice cannot be processed as it is.

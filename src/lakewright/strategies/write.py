@@ -40,7 +40,7 @@ docs/benchmarks.md compares a slice on a table of 30,000 rows: 3.2 s rewritten, 
 """
 
 SMALL_TABLE_BYTES = 8 << 20
-"""Bytes up to which that holds: the rows of wide tables are not cheap to write again."""
+"""Size in bytes up to which this applies: the rows of wide tables are not cheap to write again."""
 
 _ROW_TRACKING = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """Properties of tables whose readers follow single rows; a rewrite would report every row as changed."""
@@ -167,7 +167,7 @@ def _rewrite(load: SliceLoad, changes: Changes, clauses: Sequence[Clause], targe
         rows = load.target().alias("t").selectExpr("*", f"if({target}, t.{key}, null) as {match}").alias("t")
         joined = rows.join(changes.rows.alias("s"), functions.expr(f"t.{match} = s.{MATCH}"), "full")
         written = joined.selectExpr(*(f"{_written_sql(column, clauses)} as {column}" for column in columns))
-        # Static, whatever the user's settings say: a partition in which no row is left must go.
+        # Static, whatever the user's settings say: a partition without remaining rows must be removed.
         writer = written.writeTo(load.address.sql).option("partitionOverwriteMode", "static")
         writer.overwrite(functions.lit(True))
 

@@ -4,8 +4,7 @@ Adoption rewrites all rows once, because each gets a primary key and a hash. The
 readable.
 
 Source: `processing-strategies.md`, "Behavior" of Merge and Historic (an existing table is continued);
-    adoption
-is Lakewright's own.
+    adoption is Lakewright's own.
 """
 
 from __future__ import annotations
