@@ -1,6 +1,6 @@
 """The composition root: a project with the clock, ids, Spark session and stores that its use cases need.
 
-Everything below takes these as arguments. What users ask for stands in `lakewright.usecases`, one module
+Everything below takes these as arguments. The use cases are in `lakewright.usecases`, one module
 each, with an `App` as first argument.
 """
 
@@ -80,7 +80,7 @@ class App:
         say: Callable[[str], None] = print,
         sessions: Sessions | None = None,
     ) -> App:
-        """Load the project in `folder`, or in the nearest folder upwards that holds one.
+        """Load the project in `folder`, or in the nearest project folder from the current one up.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -101,7 +101,7 @@ class App:
 
     @property
     def warnings(self) -> tuple[Fault, ...]:
-        """What was noticed while loading the project and is not an error."""
+        """The warnings that loading the project gave."""
         return self.project.warnings
 
     @cached_property
@@ -139,7 +139,7 @@ class App:
             self.store.create()
 
     def read_store(self, ask: Callable[[Store], T]) -> T:
-        """Return what `ask` finds in the manifest, without writing anything: not even an empty manifest."""
+        """Return the result of `ask` for the manifest; nothing is written, not even an empty manifest."""
         return read_store(self.manifest_settings, ask)
 
     @cached_property
@@ -164,7 +164,7 @@ class App:
 
     @property
     def holder(self) -> Holder:
-        """Who holds what this process locks."""
+        """The holder of the locks and leases that this process takes."""
         return this_process(self.run_id)
 
     def leases(self, store: Store | None = None) -> Leases:
@@ -178,7 +178,7 @@ class App:
         store: Store | None = None,
         interruption: Interruption | None = None,
     ) -> Callable[[Workspace], Context]:
-        """Return what makes the context of targets from a workspace; the store is by default the manifest."""
+        """Return a function that makes targets' contexts from workspaces; by default with the manifest."""
         store = store or self.store
 
         def context(workspace: Workspace) -> Context:

@@ -1,1 +1,1 @@
-"""Running: observe the lake, execute a plan, record what happened."""
+"""Running jobs: observe the lake, execute a plan, record the results."""

@@ -1,4 +1,4 @@
-"""Run one of the project's own tests: build its targets in a temporary place, check assertions, remove all.
+"""Run one of the project's own tests: build its targets in a temporary folder, check assertions, clean up.
 
 Source: the project files' rules, `tests` (Flowman's tests).
 """
@@ -50,7 +50,7 @@ def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
     """Return the redirects of a test: what it writes, and the lake's layers, are below `folder`.
 
     Raises:
-        UsageError: It would write something that cannot be redirected.
+        UsageError: The test would write something that cannot be redirected.
         SpecError: One of its targets is not declared correctly.
     """
     workspace = Workspace(stage.project, stage.project.scope, lake)
@@ -72,7 +72,7 @@ def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
 
 @dataclass(frozen=True, slots=True)
 class _SessionOf:
-    """Uses the session of another lake, which stops it."""
+    """Uses the session of another lake, which is also the one to stop it."""
 
     lake: Lake
 
@@ -85,7 +85,7 @@ class _SessionOf:
         return self.lake.spark
 
     def stop(self, session: SparkSession) -> None:
-        """Do nothing: the other lake stops it."""
+        """Do nothing, because the other lake stops the session."""
 
 
 def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
@@ -110,9 +110,9 @@ class CaseRun:
 
     Attributes:
         lake: The lake with the redirects of the test.
-        journal: A history for the test alone, as is the store behind `context`.
+        journal: A history used by this test only, like the store behind `context`.
         context: Makes the context of targets from a workspace.
-        keep_going: Whether assertions are checked even if the build or another assertion failed.
+        keep_going: Whether assertions are checked even if the build failed or another one raised an error.
     """
 
     stage: CaseSetup

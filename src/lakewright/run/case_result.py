@@ -19,8 +19,8 @@ class AssertionResult:
 
     Attributes:
         status: FAILED if it does not hold or could not be checked, SKIPPED if it was not reached.
-        failures: What does not hold, with sample rows.
-        error: The error that it could not be checked for.
+        failures: The conditions that do not hold, with sample rows.
+        error: The error that prevented the check.
     """
 
     name: str

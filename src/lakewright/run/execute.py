@@ -1,8 +1,8 @@
 """Execute a plan and return the result of every step.
 
 The work of a step is a function passed in and called in a worker thread; this module decides when. With one
-job, steps run in the order of the plan. With several, all steps run at once that do not depend on each other
-(`lakewright.plan.dependencies`), across instances, too.
+job, steps run in the order of the plan. With several, steps that do not depend on each other run at once,
+also across instances (`lakewright.plan.dependencies`).
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 """
@@ -33,7 +33,7 @@ __all__ = ["ExecutionOptions", "Interruption", "Listener", "execute"]
 log = logging.getLogger(__name__)
 
 PATIENCE = 5.0
-"""Seconds that cancelled work has to end; after that the process ends anyway."""
+"""Seconds that cancelled work is given to end; then the process ends anyway."""
 
 CANCEL_INTERVAL = 0.2
 """Seconds between two attempts to cancel work: it may have started another Spark job meanwhile."""
@@ -42,7 +42,7 @@ _INTERRUPTED = Outcome(Status.ABORTED, reasons=("interrupted",))
 
 
 class Interruption(Protocol):
-    """Tells whether a signal has asked the run to stop."""
+    """Shows whether a signal has asked the run to stop."""
 
     @property
     def signal(self) -> int | None:
@@ -58,7 +58,7 @@ class Listener(Protocol):
         ...
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Receive the result of a step, also of one that never started."""
+        """Receive the result of a step, even of one that never started."""
         ...
 
 
@@ -110,7 +110,7 @@ def execute(plan: Plan, options: ExecutionOptions) -> RunResult:
 
 
 class _Execution:
-    """The execution of a plan; everything but the work of steps happens in the thread of the caller."""
+    """The execution of a plan; everything but the work of steps runs in the caller's thread."""
 
     def __init__(self, plan: Plan, options: ExecutionOptions) -> None:
         self.options = options
@@ -127,7 +127,7 @@ class _Execution:
             else ParallelSchedule(self.progress.steps(), step_dependencies(plan, options.executions))
         )
         self.is_cut_off = False
-        # Set until the listener has heard of the result: a signal may arrive in between.
+        # Set until the listener has been notified of the result: a signal may arrive in between.
         self.unreported: tuple[ScheduledStep, TargetResult] | None = None
 
     @property

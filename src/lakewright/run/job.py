@@ -60,7 +60,7 @@ class JobRun:
         """Return what the run would do; nothing is written.
 
         Raises:
-            SpecError: The job or its arguments are wrong, a definition is, or targets form a cycle.
+            SpecError: The job, its arguments or a definition are wrong, or targets form a cycle.
         """
         return self._planned()[0]
 
@@ -78,7 +78,7 @@ class JobRun:
         interruption: Interruption,
         facts: Mapping[str, Any],
     ) -> RunResult:
-        """Run the job and return how it ended; the history has the run from its start on."""
+        """Run the job and return the result; the history records the run from its start."""
         started = self.clock()
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)
@@ -161,7 +161,7 @@ class JobRun:
         return HookNotifier(job.hooks, plan, about, CallQueue())
 
     def _jobs(self, job: Job) -> int:
-        """Return how many targets run at once: as requested, as the job says, or as configured."""
+        """Return how many targets run at once: as requested, as the job declares, or as configured."""
         configured = self.project.config.get(_PARALLELISM, "1")
         try:
             return self.request.jobs or job.parallelism or max(1, int(configured))

@@ -22,7 +22,7 @@ PACKAGES = {
     "measure": measures,
     "hook": hooks,
 }
-"""The package of each category; its `KINDS` say where each kind is."""
+"""The package of each category; its `KINDS` name the class of each kind."""
 
 
 def registry() -> Registry:

@@ -114,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def published(board: MetricBoard | None, found: Iterable[Published], scope: Scope) -> Iterator[Published]:
-    """Yield the metrics that a board selects, with its names and labels; without a board, all as they are.
+    """Yield the metrics that a board selects, with its names and labels; without a board, all unchanged.
 
     Raises:
         SpecError: An expression in a label is wrong.
@@ -179,7 +179,7 @@ def _number_text(value: int | float) -> str:
 
 
 def as_json(about: Mapping[str, Any], metrics: Sequence[Published]) -> str:
-    """Return the run and its metrics as a JSON document; numbers that JSON does not have are null."""
+    """Return the run and its metrics as a JSON document; numbers that JSON cannot express become null."""
     listed = [metric.as_json() for metric in metrics]
     for entry in listed:
         if not math.isfinite(entry["value"]):
@@ -191,7 +191,7 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file atomically: a reader sees either the previous content or this one.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")

@@ -60,7 +60,7 @@ class Planning:
         """Return the plan of a run of a job, and the contexts to execute it in.
 
         Raises:
-            SpecError: Its arguments are wrong, a definition is, or targets form a cycle.
+            SpecError: The arguments or a definition are wrong, or targets form a cycle.
             UsageError: There is no run to resume.
         """
         contexts = self._contexts(job)
@@ -80,7 +80,7 @@ class Planning:
         """Return what the targets of the first instance require and provide in the request's phase.
 
         Raises:
-            SpecError: Its arguments are wrong, or a definition is.
+            SpecError: The arguments or a definition are wrong.
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.scope.instance(job.environment))
@@ -180,7 +180,7 @@ class Contexts:
         return len(self.parameters)
 
     def of(self, index: int) -> Context:
-        """Return the context of an instance; it is the same one until it is released."""
+        """Return the context of an instance, the same one until it is released."""
         with self._lock:
             if index not in self._made:
                 self._made[index] = self.make(index)

@@ -28,7 +28,7 @@ class ScheduledStep:
 
     @property
     def key(self) -> tuple[int, Phase, str]:
-        """The key that identifies it within the plan."""
+        """The key that identifies the step within the plan."""
         return (self.instance, self.step.phase, self.step.target)
 
 
@@ -66,7 +66,7 @@ class Progress:
         plan: The plan being executed.
         keep_going: Whether steps that do not depend on a failed one still run.
         isolated_kinds: Kinds of targets whose failure stops only what depends on them in their phase.
-        is_interrupted: Tells whether a signal has asked the run to stop.
+        is_interrupted: Returns whether a signal has asked the run to stop.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Progress:
         )
 
     def _obstacle(self, scheduled: ScheduledStep) -> str | None:
-        """Return why a step is not reached, apart from what it depends on; None if it is."""
+        """Return why a step is not reached, other than failed dependencies; None if it is reached."""
         if self._is_interrupted():
             return f"{NOT_REACHED}: the run was interrupted"
         if self._keep_going:

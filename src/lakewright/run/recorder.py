@@ -24,7 +24,7 @@ _KEPT_ELSEWHERE = frozenset({"entity"})
 """Kinds whose dirtiness follows from the manifest."""
 
 MOST_WAITING = 500
-"""The largest number of results that wait for the next write: one write each would slow down clean runs."""
+"""The largest number of results that wait for the next write: a write per result would slow clean runs."""
 
 
 def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
@@ -61,7 +61,7 @@ class Recorder:
                 number += len(phase.steps)
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Tell the listeners that a step starts."""
+        """Notify the listeners that a step starts."""
         for listener in self.listeners:
             listener.step_started(instance, step)
 
@@ -77,7 +77,7 @@ class Recorder:
             listener.step_finished(instance, step, result)
 
     def flush(self, puts: Sequence[Put] = ()) -> None:
-        """Write the results that wait."""
+        """Write the waiting results."""
         if self._waiting:
             self.journal.record_targets(self.run, self._waiting, puts)
             self._waiting.clear()

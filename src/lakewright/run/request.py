@@ -1,4 +1,4 @@
-"""What a user asks of a run of a job."""
+"""The request for a run of a job, as a user makes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORCE = "lakewright.execution.target.forceDirty"
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a user asks of a run of a job.
+    """A user's request for a run of a job.
 
     Attributes:
         phase: The last phase of its lifecycle to run.
@@ -28,9 +28,9 @@ class JobRequest:
         dirty: Regular expressions that match whole names; these targets run even if they are clean.
         force: Clean targets run too.
         keep_going: Targets that do not depend on a failed one still run.
-        resume: Only what the last run with these arguments left undone runs.
-        permissions: What the run may do that is refused by default.
-        wait: The run waits for what another run holds.
+        resume: Only steps that the last run with these arguments left undone run.
+        permissions: Actions that the run may take although they are refused by default.
+        wait: The run waits for locks and leases of other runs.
         preview: A plan also counts the deletes that entities' next slices imply, which starts Spark.
         jobs: How many targets run at once, as far as dependencies allow; None leaves it to the job and the
             configuration.
@@ -62,18 +62,18 @@ class JobRequest:
 
     @property
     def options(self) -> RunOptions:
-        """What targets are told of the request."""
+        """The options that targets get from the request."""
         return RunOptions(permissions=self.permissions, wait=self.wait, preview=self.preview)
 
     def configured(self, config: Mapping[str, str]) -> JobRequest:
-        """Return the request with what a project's configuration adds: `forceDirty` forces every run."""
+        """Return the request with the project's configuration applied: `forceDirty` forces every run."""
         return replace(self, force=self.force or config.get(_FORCE, "").strip().lower() == "true")
 
     def dirty_patterns(self) -> tuple[re.Pattern[str], ...]:
         """Return the compiled patterns of `dirty`.
 
         Raises:
-            UsageError: One is not a regular expression.
+            UsageError: One of them is not a regular expression.
         """
         try:
             return tuple(re.compile(text) for text in self.dirty)

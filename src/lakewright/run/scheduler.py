@@ -35,7 +35,7 @@ class Schedule(Protocol):
         ...
 
     def put_back(self, step: ScheduledStep) -> None:
-        """Return the step that `next` gave last, so that `next` gives it again."""
+        """Put back the step that `next` returned last, so that `next` returns it again."""
         ...
 
     def done(self, step: ScheduledStep) -> None:
@@ -62,7 +62,7 @@ class SequentialSchedule:
         return self._current
 
     def put_back(self, step: ScheduledStep) -> None:
-        """Return the step, so that `next` gives it again."""
+        """Put the step back, so that `next` returns it again."""
         self._current = None
         self._left.appendleft(step)
 
@@ -96,7 +96,7 @@ class ParallelSchedule:
         return self._steps[heappop(self._ready)] if self._ready else None
 
     def put_back(self, step: ScheduledStep) -> None:
-        """Return the step, so that `next` gives it again."""
+        """Put the step back, so that `next` returns it again."""
         heappush(self._ready, self._positions[step.key])
 
     def done(self, step: ScheduledStep) -> None:
@@ -153,7 +153,7 @@ class Workers(Generic[K, R]):
         return key, result
 
     def close(self) -> None:
-        """Let the threads end when they have no work left."""
+        """End the threads once they have no work left."""
         for _ in self._threads:
             self._work.put(None)
 

@@ -23,9 +23,10 @@ _WRITTEN = ("relation", "entity")
 
 
 def name_other_jobs(plan: Plan, project: Project) -> Plan:
-    """Return the plan with the other jobs that share a target in the reasons of TRUNCATE and DESTROY steps.
+    """Return the plan with reasons that name the other jobs which share the target of a cleanup step.
 
-    Jobs share a target if they list the same one, or one with the same relation or entity.
+    Cleanup steps are those of TRUNCATE and DESTROY. Jobs share a target if they list the same one, or one
+    with the same relation or entity.
     """
     if not plan.phase.is_cleanup:
         return plan

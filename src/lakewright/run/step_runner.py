@@ -33,7 +33,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before the second attempt, doubled before each further one, and the longest pause."""
 
 TEMPORARY = frozenset(each.code for each in (CommitConflict, LeaseLost, RetryableError, StoreUnavailable))
-"""Codes of errors that a retry may not meet again."""
+"""Codes of errors that may not occur again on a retry."""
 
 POLL = 0.2
 """Seconds between two checks whether to stop, and between two attempts to cancel."""
@@ -44,7 +44,7 @@ class StepRunner:
     """Runs steps with the retries and the timeout of their targets.
 
     Attributes:
-        is_cut_off: Tells whether the running steps were cancelled.
+        is_cut_off: Returns whether the running steps were cancelled.
         sleep: Waits for a number of seconds.
     """
 
@@ -164,7 +164,7 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Return whether a retry may not meet the error again, as with Delta's conflicts with other writers."""
+    """Return whether a retry may succeed, as after one of Delta's conflicts with other writers."""
     names = {each.__name__ for each in type(error).__mro__}
     return (
         bool(getattr(error, "is_retryable", False))

@@ -1,1 +1,1 @@
-"""What users can ask for, one module each: the command line and the Python API call these functions."""
+"""Use cases, one module each; the command line and the Python API call these functions."""

@@ -1,4 +1,4 @@
-"""Check the manifest: every record, what is derived from them, and the commits of the tables; repair it."""
+"""Check the manifest's records, the state derived from them and the tables' commits, and repair damage."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ManifestCheck:
     """The result of a check.
 
     Attributes:
-        found: Damage that was found.
-        repairs: What would repair it, or has; empty unless it was asked for.
-        left: Damage that is there now.
+        found: Damage that the check found.
+        repairs: The repairs, planned or made; empty unless requested.
+        left: Damage that remains after the repairs, if any were made.
         is_repaired: Whether the repairs were made.
     """
 
@@ -33,14 +33,14 @@ class ManifestCheck:
 def check_manifest(app: App, *, plans_repair: bool, repairs_it: bool, author: str) -> ManifestCheck:
     """Check the manifest of the project.
 
-    Nobody should write to it meanwhile. Records are never changed: an item with an illegal one gets a new
-    revision.
+    Nothing else should write to it during the check. Records are never changed: an item with an illegal
+    record gets a new revision.
 
     Args:
         app: The project.
-        plans_repair: Look for repairs.
-        repairs_it: Make these repairs, then check again.
-        author: Who repairs it.
+        plans_repair: Plan repairs of the damage.
+        repairs_it: Make the planned repairs, then check again.
+        author: The author of the repairs.
     """
     entities = [entity for entity in app.project.entities.values() if entity.enabled]
     inventory = inventory_of(app, author)

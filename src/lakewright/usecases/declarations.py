@@ -23,7 +23,7 @@ SECTIONS = {
     "mapping": "mappings",
     "connection": "connections",
 }
-"""Sections of a project by what one definition in it is called."""
+"""The sections of a project, each by the word for one definition in it."""
 
 
 def list_section(app: App, section: str) -> list[dict[str, Any]]:
@@ -48,10 +48,10 @@ def list_section(app: App, section: str) -> list[dict[str, Any]]:
 def show_definition(app: App, category: str, name: str) -> dict[str, Any]:
     """Return one definition of the project with its location, without secrets.
 
-    An entity has the settings of its connection.
+    An entity includes the settings of its connection.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: The project has no definition of this name.
     """
     section: Mapping[str, Any] = getattr(app.project, SECTIONS[category])
     found = section.get(name)

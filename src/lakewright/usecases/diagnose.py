@@ -124,7 +124,7 @@ def _guarded(name: str, ask: Callable[[], str]) -> Check:
 
 
 def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
-    """Check a project's manifest and folders, and with `starts_session` whether Spark starts."""
+    """Check a project's manifest and folders; with `starts_session`, also check that Spark starts."""
     project = app.project
     jobs = counted(len(project.jobs), "job")
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
@@ -286,7 +286,7 @@ def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS
 
 
 def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, reason: str) -> int | None:
-    """Make a planned repair and return the table's new version; the history of runs keeps it.
+    """Make a planned repair and return the table's new version; the repair is recorded in the history.
 
     Raises:
         LeaseHeld: A run writes to the table.

@@ -46,8 +46,8 @@ def document_project(
     Args:
         app: The project.
         job: Expressions are evaluated with the values of this job; by default, of the last run's.
-        arguments: As for running the job; of several instances the last one counts.
-        is_offline: Start no Spark: checks are not run, and columns are documented as far as they are known.
+        arguments: The job's arguments, as for a run; of several instances, the last one is used.
+        is_offline: Do not start Spark: checks do not run, and columns are documented as far as known.
 
     Raises:
         SpecError: `documentation.yml`, the job or its arguments are wrong; nothing was written.

@@ -43,8 +43,8 @@ def write_schemas(folder: Path | None = None, *, project: Path | None = None) ->
     """Write the schemas of project.yml, modules, documentation.yml and entity files.
 
     Args:
-        folder: Where to; by default the folder `schemas` of the project, or of the current folder.
-        project: Folder of the project; by default the nearest one upwards, if there is one.
+        folder: Folder to write to; by default `schemas` of the project, or of the current folder.
+        project: Folder of the project; by default the nearest one from the current folder up, if any.
     """
     project = project or _found()
     folder = folder or (project or Path.cwd()) / FOLDER

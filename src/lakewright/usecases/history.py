@@ -61,7 +61,7 @@ def list_runs(
         limit: The largest number of runs.
 
     Raises:
-        UsageError: The project has no such job and none has run, or `age` is not an age.
+        UsageError: Neither the project nor the history has such a job, or `age` is not an age.
     """
     since = before_now(app.store.now(), age) if age else None
     runs = list(app.journal.runs(limit, project=app.project.name, job=job, status=status, since=since))
@@ -79,7 +79,7 @@ def find_run(app: App, text: str) -> Run:
     """Return the run with this id, or the only run whose id starts with the text.
 
     Raises:
-        UsageError: There is none, or several.
+        UsageError: No run matches, or several do.
     """
     found = app.journal.run(text)
     if found is not None:
@@ -97,7 +97,7 @@ def run_with_targets(app: App, text: str) -> dict[str, Any]:
     """Return a run with all its targets, in the shape of `job -o json`.
 
     Raises:
-        UsageError: There is no such run, or several.
+        UsageError: No run matches, or several do.
     """
     run = find_run(app, text)
     instances = [
@@ -116,7 +116,7 @@ def run_with_targets(app: App, text: str) -> dict[str, Any]:
 
 
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:
-    """Compare two runs target by target; one run alone is compared with the run like it before.
+    """Compare two runs target by target; a single run is compared with the previous one like it.
 
     Raises:
         UsageError: There is no such run, or no run of the same job, phase and parameters before it.

@@ -39,7 +39,7 @@ STATES = {state.value.lower(): state for state in State}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What an item is for one application.
+    """An item's verdict for one application.
 
     Attributes:
         waits_for: The id of the item that must be processed, resolved or skipped first, if any.
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def mark(self) -> Mark | None:
-        """The record that the verdict comes from, if the item still knows it."""
+        """The record that the verdict comes from, if the item still has it."""
         if self.verdict is Verdict.LOCKED:
             return self.item.processing
         if self.verdict is Verdict.FAILED:
@@ -80,7 +80,7 @@ class Row:
 
     @property
     def is_stale(self) -> bool:
-        """Whether its lock is held by nobody any more."""
+        """Whether the item's lock is stale."""
         return self.lock is not None and self.lock.is_stale
 
     @property
@@ -120,10 +120,10 @@ class Choice:
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Choice:
-        """Return the selection that verdicts and states make, named in any case.
+        """Return the selection for these names of verdicts and states, in any case.
 
-        `failed`, `processed` and `skipped` are both; they select the verdict, which an item that was FAILED
-        and then resolved does not have.
+        `failed`, `processed` and `skipped` name both a verdict and a state; here they select the verdict.
+        An item that was FAILED and then resolved no longer has that verdict.
 
         Raises:
             UsageError: A word is neither, or is the verdict of items without records.
@@ -156,7 +156,7 @@ class Choice:
 
     def query(self, application: Application | None) -> Query:
         """Return the query for items with such rows; it may return more items than the selection."""
-        # The store would require a verdict and a state at once; here one of them is enough.
+        # The store requires both the verdict and the state to match; here either is enough.
         is_single = not (self.verdicts and self.states)
         return Query(
             application=application,
@@ -166,7 +166,7 @@ class Choice:
 
 
 class Rows:
-    """Makes rows of items; it looks up once what holds an application's slices back."""
+    """Builds rows from items; looks up only once what holds an application's slices back."""
 
     def __init__(self, app: App) -> None:
         self._store = app.store

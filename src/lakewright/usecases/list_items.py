@@ -45,8 +45,8 @@ def list_items(
 
     Args:
         app: The project.
-        words: Verdicts and states; only rows with one of them. Without words, all rows.
-        application: Only for this application: `name:instance`, or `name`.
+        words: Verdicts and states; only rows with one of them are returned. Without words, all rows.
+        application: Only rows for this application: `name:instance`, or `name`.
         entity: Only slices of this entity.
         is_stale: Only items with a stale lock.
         limit: The largest number of rows.

@@ -9,7 +9,7 @@ __all__ = ["maintain_table"]
 
 
 def maintain_table(app: App, entity: str, *, is_dry: bool = False) -> Maintenance:
-    """Maintain an entity's table if its settings say that it is worth it; a dry run only tells.
+    """Maintain an entity's table if its files call for it; a dry run only reports what would be done.
 
     Raises:
         SpecError: There is no such entity.

@@ -31,7 +31,7 @@ class Requeued:
     """A requeued item.
 
     Attributes:
-        later: Ids of later items that were processed: now processed again after it, or left in doubt.
+        later: Ids of later items that were already processed: processed again after it, or left in doubt.
     """
 
     rows: tuple[Row, ...]
@@ -39,7 +39,7 @@ class Requeued:
 
 
 def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
-    """Let a failed item be processed again, with its slice as it is now; return its new verdicts.
+    """Make a failed item ready again, with the current content of its slice; return its new verdicts.
 
     Raises:
         UsageError: The manifest has no such item, or it has not failed.
@@ -56,7 +56,7 @@ def release_item(
 
     Raises:
         UsageError: The manifest has no such item, or it is not locked.
-        ItemLocked: Its holder is alive.
+        ItemLocked: The holder of the lock is alive.
     """
     item = find_item(app, text)
     ledger = app.ledger_of(app.store, author)
@@ -79,7 +79,7 @@ def skip_item(
 def unskip_item(
     app: App, text: str, *, application: str | None = None, author: str, reason: str
 ) -> tuple[Row, ...]:
-    """Take a skip back: the item is ready again, as a new revision. Return its new verdicts.
+    """Undo a skip: the item is ready again, as a new revision. Return its new verdicts.
 
     Raises:
         UsageError: The manifest has no such item, or there is no such application.
@@ -92,19 +92,19 @@ def unskip_item(
 def requeue_item(
     app: App, text: str, *, cascade: bool = False, late: bool = False, author: str, reason: str
 ) -> Requeued:
-    """Have an item processed again, with its slice as it is now.
+    """Requeue an item, so that it is processed again with the current content of its slice.
 
     Args:
         app: The project.
         text: Id of the item, or its path.
-        cascade: Later items that are processed are processed again after it.
-        late: It is applied although later items are processed.
-        author: Who does it.
+        cascade: Later items that were already processed are processed again after it.
+        late: It is processed even though later items were already processed.
+        author: Who requeues it.
         reason: Why.
 
     Raises:
-        UsageError: Both `cascade` and `late` are given, the manifest has no such item, or later items are
-            processed and neither is given.
+        UsageError: Both `cascade` and `late` are given, the manifest has no such item, or later items were
+            already processed and neither is given.
     """
     if cascade and late:
         raise UsageError(
@@ -136,7 +136,7 @@ def _rows(app: App, item: Item) -> tuple[Row, ...]:
 
 
 def _application(app: App, item: Item, text: str | None) -> Application:
-    """Return whom a skip is for: everyone, or an application of the project or of the item."""
+    """Return the application that a skip is for: any, or one of the project or of the item."""
     if text is None:
         return ANYONE
     return application_named(text, chain(project_applications(app), item.concerned))

@@ -33,7 +33,7 @@ def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:
 
 
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
-    """Return a run of a job that is recorded in a store, ready to be planned or run."""
+    """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
     context = app.context(request.options, store, interruption)
     return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)

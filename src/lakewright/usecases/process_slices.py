@@ -31,17 +31,17 @@ def process_slices(
     wait: bool = False,
     interruption: Interruption | None = None,
 ) -> ProcessResult:
-    """Process an entity's pending slices, or one of them, then maintain the table if the entity asks for it.
+    """Process an entity's pending slices, or one of them, then maintain the table if so configured.
 
     Args:
         app: The project.
         entity: Name or id of the entity.
         slice: Name of the slice; without it, every slice that is ready.
         strategy: `full`, `merge` or `historic`, used instead of the entity's own.
-        processing_time: ISO 8601.
-        permissions: What may be done that is refused by default.
+        processing_time: ISO 8601 text, used instead of the current time.
+        permissions: Actions to allow that are refused by default.
         wait: Wait for slices that another run is processing.
-        interruption: Asked between slices whether to stop.
+        interruption: Checked between slices; shows whether to stop.
 
     Raises:
         SpecError, UsageError: There is no such entity, slice or strategy, or the entity is disabled.
@@ -72,5 +72,5 @@ def _maintain(app: App, entity: Entity) -> None:
         return
     try:
         maintain(app.lake, app.leases(), entity)
-    except Exception as error:  # the slices are committed: maintenance must not make them fail
+    except Exception as error:  # a maintenance error must not fail slices that are already committed
         log.warning("%s: maintenance failed, and the next run tries again: %s", entity.name, error)

@@ -70,7 +70,7 @@ def _table(workspace: Workspace, name: str) -> DataFrame | None:
 
 
 def _with_times_as_text(frame: DataFrame) -> DataFrame:
-    """Return the frame with instants as ISO 8601 in UTC: PySpark would give them in this machine's zone."""
+    """Return the frame with instants as ISO 8601 text in UTC; PySpark would return them in local time."""
     from pyspark.sql import functions as f
 
     names = [f"c{position}" for position in range(len(frame.columns))]

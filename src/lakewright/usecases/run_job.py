@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
-    """Run a job and return how the run ended; the history has it from its start on.
+    """Run a job and return the result; the history records the run from its start.
 
     Runs that are older than the manifest's retention are removed from the history afterwards.
 
@@ -46,7 +46,7 @@ def _prune(app: App, before: datetime) -> None:
     try:
         for run in app.journal.old_runs(before):
             app.journal.delete(run)
-    except LakewrightError as error:  # the run that has just ended must not fail because of it
+    except LakewrightError as error:  # a failure to prune must not fail the run that has just ended
         log.warning("old runs could not be removed from the history: %s", error)
 
 

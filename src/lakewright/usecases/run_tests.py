@@ -1,4 +1,4 @@
-"""Run the project's own tests, in a throw-away place and with a throw-away manifest."""
+"""Run the project's own tests, in a temporary folder and with a temporary manifest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["plan_tests", "rehearsal", "run_tests", "select_tests"]
 def select_tests(app: App, names: Sequence[str] = ()) -> list[str]:
     """Return the names of the project's tests that match these patterns; without patterns, all tests.
 
-    A test that only serves others to extend is left out unless it is named.
+    A test that exists only for others to extend is left out unless a pattern matches it.
 
     Raises:
         UsageError: A pattern matches no test.
@@ -51,10 +51,10 @@ def run_tests(
     interruption: Interruption,
     keep_going: bool = False,
 ) -> Iterator[CaseResult]:
-    """Run tests one after the other and yield how each ended, until a signal interrupts them.
+    """Run tests one after the other and yield each result, until a signal interrupts them.
 
     The project's lake, manifest and history are not touched. With `keep_going`, assertions are checked even
-    if the build or another assertion broke off.
+    if the build failed or another assertion raised an error.
     """
     with rehearsal(app, interruption, keep_going=keep_going) as case_run:
         for name in names:
@@ -85,7 +85,7 @@ def _is_only_extended(app: App, name: str) -> bool:
 def rehearsal(
     app: App, interruption: Interruption | None = None, *, keep_going: bool = False
 ) -> Iterator[Callable[[str], CaseRun]]:
-    """Yield what prepares a test by name; all that tests write is in a folder that is removed afterwards."""
+    """Yield a function that prepares a test by name; tests write to a folder that is removed afterwards."""
     with TemporaryDirectory(prefix="lakewright-test-") as folder:
         session = settings_of_tests(app.project, Path(folder))
         shared = Lake(app.project.lake, session, sessions=app.sessions)

@@ -1,4 +1,4 @@
-"""The status of a project: what is running, waiting and failed, and which command comes next."""
+"""The status of a project: what is running, waiting and failed, and the command to run next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakewright.usecases.items import Row, Rows
 __all__ = ["ProjectStatus", "hidden_parameters", "project_status", "resume_command"]
 
 RECENT = 200
-"""Runs that are read; a history may hold many more."""
+"""The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
@@ -32,10 +32,10 @@ class ProjectStatus:
     Attributes:
         running: Runs in progress.
         locked: Items being processed.
-        stale: Items whose lock is held by nobody any more.
+        stale: Items whose lock is stale.
         failed: Items that wait for an operator, or are damaged.
         waiting: Items that are ready, or will be once the item they wait for is done.
-        undone: Runs that failed, and that no later run of the same job, phase and parameters made good.
+        undone: Failed runs without a later successful run of the same job, phase and parameters.
     """
 
     running: tuple[Run, ...]
@@ -84,7 +84,7 @@ def project_status(app: App) -> ProjectStatus:
 
 
 def resume_command(run: Run) -> str:
-    """Return the command that resumes a run; a secret value stands as `<name>`, which no shell accepts."""
+    """Return the command that resumes a run; a secret value becomes `<name>`, which no shell accepts."""
     hidden = hidden_parameters(run)
     arguments = [
         f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")

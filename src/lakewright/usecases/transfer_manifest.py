@@ -1,4 +1,4 @@
-"""Export the manifest as lines of JSON, import such lines, move items to another place of the lake."""
+"""Export the manifest as lines of JSON, import such lines, and move items to another location."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Moved:
     """Items that were moved.
 
     Attributes:
-        goal: The place that they are below now.
+        goal: The location that they are below now.
         items: Their new ids.
-        faults: Why others could not be moved.
+        faults: Why the other items could not be moved.
     """
 
     goal: str
@@ -36,7 +36,7 @@ def export_manifest(app: App) -> Iterator[str]:
 
 
 def import_manifest(app: App, lines: Iterable[str], *, source: str) -> Imported:
-    """Import lines that `export_manifest` yielded, or Snowplow's records; what exists already is kept.
+    """Import lines that `export_manifest` yielded, or Snowplow's records; existing entries are kept.
 
     Args:
         app: The project.
@@ -47,12 +47,12 @@ def import_manifest(app: App, lines: Iterable[str], *, source: str) -> Imported:
 
 
 def move_items(app: App, old: str, new: str) -> Moved:
-    """Copy what is recorded of slices below one place to slices of the same names below another.
+    """Copy the records of slices below one location to slices of the same names below another.
 
-    For a lake that was moved or copied. What is recorded below the old place stays there.
+    This is for a lake that was moved or copied. The records below the old location are kept.
 
     Raises:
-        UsageError: Both are the same place, or the manifest has no item below the old one.
+        UsageError: Both are the same location, or the manifest has no item below the old one.
     """
     source, goal = (item_id(place.rstrip("/")) for place in (old, new))
     if source == goal:

@@ -1,7 +1,7 @@
 """Validate a project: every error that can be found without Spark and without data.
 
-Loading has checked each definition. Here the targets of each job are checked for cycles that only the
-resources they read and write reveal.
+Loading has checked each definition. Here the targets of each job are checked for cycles that show only
+in the resources they read and write.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 """
@@ -34,17 +34,17 @@ def validate_project(app: App) -> None:
     """Check what loading the project could not check.
 
     Raises:
-        SpecError: The targets of a job read in a cycle what they write.
+        SpecError: The targets of a job form a cycle of reads and writes.
     """
     if faults := tuple(find_cycles(app.project, app.lake.session)):
         raise SpecError(faults)
 
 
 def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
-    """Yield a fault for each job whose targets read in a cycle what they write.
+    """Yield a fault for each job whose targets form a cycle of reads and writes.
 
-    Parameters without a default get a sample value of their type. What cannot be determined with it, or
-    without Spark, is left to the plan.
+    Parameters without a default get a sample value of their type. Cycles that cannot be found with it,
+    or without Spark, are reported by the plan.
     """
     refused = NotInstalled("validating a project starts no Spark")
     lake = Lake(project.lake, session, sessions=NoSession(refused))

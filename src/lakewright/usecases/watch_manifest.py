@@ -16,12 +16,12 @@ __all__ = ["ManifestWatch"]
 
 
 class ManifestWatch:
-    """Follows the manifest from now on.
+    """Watches the manifest for new records and stale locks.
 
     Args:
         app: The project.
         states: Only records of these states. Without PROCESSING, stale locks are left out.
-        application: Only for this application: `name:instance`, or `name`.
+        application: Only records for this application: `name:instance`, or `name`.
         entity: Only slices of this entity.
 
     Raises:

@@ -41,7 +41,7 @@ def list_watermark_changes(app: App, entity: str | None = None) -> list[Watermar
 def set_watermark(
     app: App, entity: str, column: str, value: str, *, kind: str | None = None, author: str, reason: str
 ) -> WatermarkChange:
-    """Make a value the last watermark of an entity's column, also if that is a step back.
+    """Set the last watermark of an entity's column, even to a lower value.
 
     Args:
         app: The project.
@@ -64,7 +64,7 @@ def set_watermark(
 
 
 def reset_watermark(app: App, entity: str, column: str, *, author: str, reason: str) -> WatermarkChange:
-    """Remove the watermark of an entity's column, as if no slice had brought one.
+    """Remove the watermark of an entity's column, as if no slice had set one.
 
     Raises:
         SpecError: There is no such entity.
@@ -79,7 +79,7 @@ def reset_watermark(app: App, entity: str, column: str, *, author: str, reason: 
 
 
 def _type(entity: str, column: str, present: Watermark | None, wanted: str | None) -> str:
-    """Return the type of a new last value: the present watermark's, or without one the wanted type."""
+    """Return the type of a new last value: that of the present watermark, or without one `wanted`."""
     if wanted is not None and present is not None and wanted != present.type:
         reset = f"`lakewright watermark reset {entity} {shlex.quote(column)}`"
         raise UsageError(
@@ -96,7 +96,7 @@ def _type(entity: str, column: str, present: Watermark | None, wanted: str | Non
 
 
 def _check_declared(entity: Entity, column: str) -> None:
-    """Raise `UsageError` unless the entity declares this watermark: nothing would read another one."""
+    """Raise `UsageError` unless the entity declares this watermark; any other would never be read."""
     declared = [mark.column_name for mark in entity.watermarks]
     if column in declared:
         return

@@ -1,4 +1,4 @@
-"""Write a project that comes with the package into a folder, without overwriting anything."""
+"""Write a project shipped with the package into a folder, without overwriting anything."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def packaged(*path: str) -> Traversable:
 
 
 def write_project(source: Traversable, folder: Path) -> int:
-    """Write a packaged project into a folder and return the number of files, 0 if it is there already.
+    """Write a packaged project into a folder and return the number of files, 0 if it already exists.
 
     `project.yml` is written last and marks the project as complete: if it exists, nothing is written,
-    whatever was changed or removed since. A folder that an interrupted call left behind is completed.
+    even if files were changed or removed since. Files missing after an interrupted call are added.
 
     Raises:
-        UsageError: The folder has something else in it.
+        UsageError: The folder contains something else.
     """
     marker = folder / MARKER
     if marker.exists():

@@ -1,4 +1,4 @@
-"""Hooks: notifications of a job's progress to other programs; one module for each kind."""
+"""Hooks: notify other programs of a job's progress; one module for each kind."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Call(Protocol):
 
     @property
     def label(self) -> str:
-        """What is called, for logs, without parts that may be secret."""
+        """The destination of the call as logs show it, without parts that may be secret."""
         ...
 
     def make(self, seconds: float) -> None:
@@ -39,7 +39,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """An HTTP request; it succeeds with any status of success."""
+    """An HTTP request; it succeeds with any 2xx status."""
 
     url: str
     method: str = "GET"
@@ -72,7 +72,7 @@ class HttpCall:
             url, method=self.method, headers=headers, data=None if self.body is None else self.body.encode()
         )
         if parts.username is not None and not request.has_header("Authorization"):
-            # A redirect to another host must not send it the password.
+            # A redirect must not carry the password to another host.
             request.add_unredirected_header("Authorization", _basic(parts))
         with urllib.request.urlopen(request, timeout=seconds):  # noqa: S310 - as above
             return

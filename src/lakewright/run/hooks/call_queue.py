@@ -1,4 +1,4 @@
-"""The queue of hooks' calls, which a background thread makes one after the other; errors are only logged."""
+"""The queue of hook calls, which a background thread makes one after the other; errors are only logged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_FAILURES = 3
 
 
 class CallQueue:
-    """Makes calls in a background thread, in their order.
+    """Makes calls in a background thread, in the order they were added.
 
     Args:
         seconds: Time limit of one call, and of the wait in `close`.

@@ -30,7 +30,7 @@ class CommandHook(Hook):
     """Runs a command, without a shell, in the project's folder.
 
     The command gets the event in environment variables `LAKEWRIGHT_CATEGORY`, `LAKEWRIGHT_STATUS` and so on,
-    and all of it as JSON on its standard input.
+    and the whole event as JSON on its standard input.
     """
 
     command: Annotated[tuple[str, ...], BeforeValidator(_words)] = Declared(

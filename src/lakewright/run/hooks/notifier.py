@@ -50,7 +50,7 @@ class RunDescription:
 
 @dataclass(slots=True)
 class _Progress:
-    """Progress of a phase, an instance or the whole run; `left` counts the steps to come."""
+    """Progress of a phase, an instance or the whole run; `left` counts the unfinished steps."""
 
     left: int
     started: float | None = None
@@ -62,7 +62,7 @@ class _Progress:
 
 
 class HookNotifier:
-    """Notifies hooks of the run inside its `with` block; a background thread makes their calls.
+    """Notifies hooks of the run that takes place in its `with` block; a background thread makes the calls.
 
     Args:
         hooks: The hooks that the job declares.
@@ -97,7 +97,7 @@ class HookNotifier:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Notify of a run that ended with an error, and wait a limited time for the remaining calls."""
+        """Notify that the run ended with an error, if it did, and wait some time for the remaining calls."""
         if error is not None:
             fault = (
                 error.as_fault()
@@ -114,7 +114,7 @@ class HookNotifier:
         self._notify(None, replace(event, seconds=self._run.seconds))
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Notify that a step starts; with the first one, that its phase and instance start."""
+        """Notify that a step starts; with the first step, also that its phase and instance start."""
         of_instance, of_phase = self._instances[instance], self._phases[instance, step.phase]
         if of_instance.started is None:
             of_instance.started = monotonic()
@@ -125,7 +125,7 @@ class HookNotifier:
         self._notify(instance, self._target_event(instance, step, RUNNING))
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
-        """Notify that a step has finished; with the last one, that its phase and instance have finished."""
+        """Notify that a step has finished; with the last step, also that its phase and instance have."""
         event = self._target_event(instance, step, result.status.value)
         ended = replace(
             event,
@@ -187,7 +187,7 @@ class HookNotifier:
 
     def _context(self, instance: int | None, event: Event) -> HookContext:
         scope = self._description.scope(instance)
-        # Names of the project hide the event's variables, as in Flowman.
+        # The project's names shadow the event's variables, as in Flowman.
         names = {name: text for name, text in event.variables().items() if name not in scope.names}
         return HookContext(scope.child(names).render, self._description.environ, self._description.folder)
 

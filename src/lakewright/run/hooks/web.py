@@ -31,7 +31,7 @@ class WebHook(Hook):
     )
 
     def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
-        """Yield a request for each declared URL whose moment the event is."""
+        """Yield a request for each declared URL that belongs to the event."""
         if event.category not in ("job", "target"):
             return
         for moment in _moments(event.status):
