@@ -1,4 +1,4 @@
-"""The command line: what is typed, what is printed, and what the process exits with."""
+"""The command line: commands and options, output, and exit codes."""
 
 from lakewright.cli.entry import main
 

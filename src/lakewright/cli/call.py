@@ -24,7 +24,7 @@ __all__ = ["Call", "Opener", "open_app"]
 
 
 Opener = Callable[[Settings, Mapping[str, str], Callable[[str], None]], "App"]
-"""Opens the project that settings name, given the environment and what prints a target's own lines."""
+"""Opens the project that settings name, given the environment and a function that prints targets' output."""
 
 
 def open_app(
@@ -54,10 +54,10 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class Call:
-    """What every command gets.
+    """The object that every command receives.
 
     Attributes:
-        ask: Where answers to questions are read from.
+        ask: The stream that answers to questions are read from.
         opener: Opens the project; tests pass their own.
     """
 
@@ -71,7 +71,7 @@ class Call:
 
     @contextmanager
     def configured(self, settings: Settings) -> Iterator[None]:
-        """Apply these settings to output and logging while inside."""
+        """Apply these settings to output and logging in the `with` block."""
         self.settings = settings
         self.output.is_json = settings.is_json
         self.output.is_quiet = settings.is_quiet

@@ -57,7 +57,7 @@ class Command(_WithGlobalOptions):
     """A command whose function gets the `Call` and returns an exit code, or None for 0."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command with output and logging as the global options set them."""
+        """Run the command with output and logging configured by the global options."""
         call = ctx.find_object(Call)
         if call is None:
             return super().invoke(ctx)
@@ -69,7 +69,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
     """A group that imports a command only when it is used, and lists commands in the order given.
 
     Args:
-        lazy: For each command where it is, as in `"lakewright.cli.commands.job:job"`, and its line in the
+        lazy: For each command its location, as in `"lakewright.cli.commands.job:job"`, and its line in the
             list of commands, which is shown without importing any.
     """
 
@@ -100,7 +100,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant; the error for an unknown command suggests similar names."""
+        """Return the named command; the error for an unknown command suggests similar names."""
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
             raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)

@@ -44,7 +44,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _is_said(value: object, message: str) -> bool:
-    """Return whether a message contains a value; digits within a name do not count."""
+    """Return whether a message contains a text; numbers never count, as names may contain their digits."""
     return isinstance(value, str) and value in message
 
 
@@ -85,9 +85,9 @@ class LineHandler(logging.Handler):
 
 
 class Silent(logging.Logger):
-    """A logger that says nothing, put where PySpark has some that print each error with its Java trace.
+    """A logger without `exception`, with which PySpark logs each error and its Java trace.
 
-    Errors of Spark are told once, in words and without secrets, by whoever meets them.
+    The code that catches an error of Spark reports it once, in plain words and without secrets.
     """
 
     def exception(self, msg: object, *args: object, **kwargs: Any) -> None:
@@ -95,7 +95,7 @@ class Silent(logging.Logger):
 
 
 def silence(names: Iterable[str]) -> None:
-    """Silence loggers of these names, unless they exist already."""
+    """Make the loggers of these names silent, unless they exist already."""
     usual = logging.getLoggerClass()
     logging.setLoggerClass(Silent)
     try:
@@ -109,7 +109,7 @@ def silence(names: Iterable[str]) -> None:
 def logging_to(
     write: Callable[[str], None], *, is_json: bool, level: int, redacted: Redacted
 ) -> Iterator[None]:
-    """Write log records line by line while inside; the previous loggers are restored afterwards.
+    """Write log records line by line in the `with` block; the previous settings are restored afterwards.
 
     Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J is silent: it logs a
     traceback for every call that an interruption, or the end of its JVM, cuts short, some by the root logger.

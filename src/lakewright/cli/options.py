@@ -21,7 +21,7 @@ class Settings:
     """The values of the global options; those after the command override those before it.
 
     Attributes:
-        project: Folder of the project; None means the nearest one upwards.
+        project: Folder of the project; None means the nearest one from the current folder up.
         definitions: `-D`, values of the project's environment.
         conf: `--conf`, keys of its configuration.
         verbosity: The number of `-v`, or -1 for `-q`.

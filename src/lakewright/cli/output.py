@@ -42,7 +42,7 @@ class Output:
 
     @property
     def can_ask(self) -> bool:
-        """Whether questions can be shown to somebody."""
+        """Whether questions are shown to a user: stderr is a terminal."""
         return self.err.isatty()
 
     def redacted(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ class Output:
             self._write(self._text_stream, blocks)
 
     def note(self, *blocks: Block | str) -> None:
-        """Print to stderr what is not a result: progress, advice, errors."""
+        """Print text that is not a result to stderr: progress, advice, errors."""
         self._write(self.err, (line(block) if isinstance(block, str) else block for block in blocks))
 
     def say(self, text: str) -> None:

@@ -1,6 +1,6 @@
 """Text for people, independent of where it is printed: styled lines, trees and tables.
 
-A page knows no terminal. `Output` prints it plainly, or with colours and guides where there is one.
+A page knows no terminal. `Output` prints it plainly, or with colours and guides on a terminal.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class SlicesInProgress:
         self._known: tuple[str, ...] = ()
 
     def __call__(self) -> tuple[str, ...]:
-        """Return their folders and names, as `regions/2022-01-01`; the last known ones if it fails."""
+        """Return their folders and names, as `regions/2022-01-01`; the last known ones if reading fails."""
         if self._clock() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
             self._asked = self._clock()
             with suppress(StoreUnavailable):
@@ -63,12 +63,12 @@ class SlicesInProgress:
 
 @contextmanager
 def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
-    """Yield the listener that shows progress on this output; what it draws is removed afterwards.
+    """Yield the listener that shows progress on this output; its drawing is removed afterwards.
 
     Args:
         output: The output of the command.
         app: The project that runs.
-        about: Fields that each log line has besides the run's id.
+        about: Fields that each log line has in addition to the run's id.
     """
     if not output.is_live:
         yield LoggedProgress({"run_id": app.run_id, **about})
@@ -90,7 +90,7 @@ def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
 
 @contextmanager
 def working(output: Output, text: str) -> Iterator[None]:
-    """Show a text with a spinner on a terminal while inside."""
+    """Show a text with a spinner on a terminal in the `with` block."""
     if not output.is_live:
         yield
         return

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops a run after its current commit, the second at once."""
+"""Ctrl-C and SIGTERM: the first one stops a run after its current commit, the second immediately."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stopper:
         self._announce = announce
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
-        """Handle a signal: remember the first one, stop at once on the second.
+        """Handle a signal: remember the first one, stop immediately on the second.
 
         Raises:
             KeyboardInterrupt: It is the second signal; its argument is the number of the first.
@@ -38,7 +38,7 @@ class Stopper:
 
 @contextmanager
 def listening(announce: Callable[[str], None]) -> Iterator[Stopper]:
-    """Yield a stopper that receives signals while inside; the previous handlers are restored afterwards."""
+    """Yield a stopper that receives signals in the `with` block; earlier handlers are restored after it."""
     stopper = Stopper(announce)
     if threading.current_thread() is not threading.main_thread():
         yield stopper

@@ -23,7 +23,7 @@ class Database(Protocol):
     """A database; threads may share it, and each runs its statements in its own transactions."""
 
     def query(self, sql: str, most: int | None = None) -> list[Row]:
-        """Return at most `most` rows of a query; numbers may be numbers or text.
+        """Return at most `most` rows of a query; numbers may be returned as text.
 
         Raises:
             DatabaseUnavailable: The database cannot be reached, or a retry may succeed.

@@ -83,7 +83,7 @@ class JvmDatabase:
             return fields_of(StructType.fromJson(json.loads(schema.get().json())))
 
     def columns_sql(self, ddl: str, bounded: Mapping[str, str]) -> str:
-        """Return columns given in Spark SQL in the database's SQL; `bounded` are texts of bounded length."""
+        """Return columns of a Spark DDL in the database's SQL; `bounded` has types of length-limited text."""
         jvm = self._jvm()
         schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl)
         listed = ", ".join(f"{name_sql(name)} {written}" for name, written in bounded.items())

@@ -54,7 +54,7 @@ class DocumentTarget(Target):
         return frozenset(Resource.file(str(folder_of(each, workspace))) for each in generators)
 
     def observe(self, context: Context) -> Observation:
-        """Return an empty observation, because the documentation is always written anew."""
+        """Return an empty observation, because every run writes the documentation again."""
         del context
         return Observation(f"target:{self.name}")
 

@@ -35,7 +35,7 @@ class Naming(StrEnum):
         return head + "".join(map(_capital, rest))
 
     def rename(self, name: str) -> str:
-        """Return the name in this style, whatever its present style.
+        """Return the name in this style, regardless of its current style.
 
         Example:
             >>> [naming.rename("someHTTPOrder_id") for naming in Naming]

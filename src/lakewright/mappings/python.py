@@ -27,7 +27,7 @@ class PythonMapping(Mapping):
     """Returns the result of a Python function, called with a frame per input and with `arguments`.
 
     The function should only describe the computation and neither read nor write anything else: anything it
-    accesses besides its inputs is not considered for order and taint.
+    accesses other than its inputs is ignored when targets are ordered and tainted.
     """
 
     file: str = Declared(description="Python file with the function, relative to the project's folder.")

@@ -129,7 +129,7 @@ class DeltaRelation(StoredRelation):
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the table's version, regardless of the partitions asked for."""
+        """Return the table's version, regardless of the requested partitions."""
         del partitions
         return str(observe_table(workspace.lake, self.address(workspace)).version)
 

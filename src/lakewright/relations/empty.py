@@ -40,7 +40,7 @@ class EmptyRelation(StoredRelation):
         return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a constant."""
+        """Return a constant, because the content never changes."""
         del workspace, partitions
         return ""
 

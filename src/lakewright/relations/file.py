@@ -208,7 +208,7 @@ class FileRelation(StoredRelation):
     def _read_pattern(
         self, workspace: Workspace, partitions: Sequence[Partition], fields: tuple[Field, ...] | None
     ) -> DataFrame:
-        """Read the files of the pattern; partition values come from the paths, or are those asked for."""
+        """Read the files of the pattern; partition values come from the paths, or are the requested ones."""
         names = {each.name.lower() for each in self.partitions}
         inner = None if fields is None else tuple(each for each in fields if each.name.lower() not in names)
         frames = [

@@ -76,7 +76,7 @@ class StagedRows:
         return rows
 
     def _see(self, position: int, rows: int, changed: Sequence[int]) -> None:
-        """Return if exactly the rows that this write staged were inserted."""
+        """Raise `LeaseLost` unless exactly the rows that this write staged were inserted."""
         if changed[position] != rows:
             raise LeaseLost(
                 f"{self.table}: its staging table had {changed[position]} rows instead of the {rows} written",

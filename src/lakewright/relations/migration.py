@@ -3,7 +3,7 @@
 Pure: comparing columns gives steps, each with its SQL and the data that it would lose.
 
 Source: `lifecycles-and-phases.md`, "Execution Phases" (CREATE migrates existing tables). The migration policy
-decides which differences matter, and the migration strategy what happens about them.
+decides which differences matter, and the migration strategy how they are handled.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MigrationPolicy(StrEnum):
 
 
 class MigrationStrategy(StrEnum):
-    """What happens about differences."""
+    """How differences are handled."""
 
     NEVER = "NEVER"
     FAIL = "FAIL"
@@ -106,7 +106,7 @@ class Migration:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the strategy cannot, or must not, do what is needed."""
+        """Whether the strategy cannot, or must not, make the changes that are needed."""
         if self.strategy is MigrationStrategy.FAIL:
             return bool(self.steps)
         return self.strategy is MigrationStrategy.ALTER and bool(self.impossible)
@@ -115,7 +115,7 @@ class Migration:
         """Check that the migration is possible and permitted.
 
         Raises:
-            MigrationError: The strategy cannot, or must not, do what is needed.
+            MigrationError: The strategy cannot, or must not, make the changes that are needed.
             DataLossError: It would lose data, and that is not permitted.
         """
         if self.is_refused:

@@ -70,7 +70,7 @@ class WriteSummary:
 
     Attributes:
         rows: Number of rows written.
-        version: Version of the Delta table after it, if it is one.
+        version: Version of the Delta table after the write; None for other relations.
     """
 
     rows: int
@@ -78,7 +78,7 @@ class WriteSummary:
 
 
 class Relation(Named):
-    """A relation as declared; one that is only this can only be read."""
+    """A relation as declared; without a further base class it can only be read."""
 
     description: str | None = Declared(default=None, description="Description for readers.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
@@ -163,7 +163,7 @@ class Relation(Named):
 
     @abstractmethod
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of these partitions, or all rows, with the declared columns if there are any."""
+        """Return the rows of the given partitions, or all rows, with the declared columns if any."""
 
 
 class ManagedRelation(Relation):

@@ -48,7 +48,7 @@ class TableRelation(StoredRelation):
     """A catalog table in a format other than Delta.
 
     Each write goes to a staging folder and replaces the previous files by a single rename, so that a query
-    sees either the old or the new content. A query that runs during the rename may fail and must be repeated.
+    sees either the old or the new content. A query that runs during the rename may fail; run it again.
     """
 
     database: str | None = Declared(default=None, description="Database in the catalog.")

@@ -287,7 +287,7 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """The steps that a resumed run has to run; `in` tells whether a step is one of them.
+    """The steps that a resumed run has to run; `in` tests whether a step is one of them.
 
     Attributes:
         done: Steps that the recorded run finished.

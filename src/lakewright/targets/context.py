@@ -24,7 +24,7 @@ class RunOptions:
     """Options of a run.
 
     Attributes:
-        permissions: What the run may do that is refused by default.
+        permissions: Actions that the run may take although they are refused by default.
         wait: Whether to wait for leases and locks of other runs.
         preview: Whether observing counts the deletes that the next slice implies.
     """
@@ -46,7 +46,7 @@ class Context:
         redact: Replaces the project's secrets in a text.
         takeover: Who may take over a stale lock.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
-        is_cut_off: Returns whether work in progress was cancelled; its errors then count as no failure.
+        is_cut_off: Returns whether work in progress was cancelled; its errors then do not count as failures.
     """
 
     workspace: Workspace

@@ -50,7 +50,7 @@ class ConditionObservation(Observation):
     conditions: Mapping[Phase, Dirtiness] = field(default_factory=dict)
 
     def after(self, phase: Phase) -> Observation:
-        """Return what is expected once a phase has run: every condition is then unknown."""
+        """Return the state expected after a phase: every condition is unknown."""
         del phase
         return replace(self, conditions=dict.fromkeys(self.conditions, _UNKNOWN_LATER))
 

@@ -48,7 +48,7 @@ def lease_key(resource: Resource) -> str:
 
 
 def leased_resource(key: str) -> Resource | None:
-    """Return the resource that a lease's key stands for, or None if it stands for something else."""
+    """Return the resource that a lease's key stands for, or None if the key is not of such a lease."""
     found = _KEY.fullmatch(key)
     if found is None:
         return None
@@ -118,7 +118,7 @@ def _raise_loss(check: Callable[[], None], failure: Exception) -> None:
 def _cancel_jobs(cancel: Callable[[], None]) -> None:
     try:
         cancel()
-    except Exception as error:  # the commit is refused even so
+    except Exception as error:  # the commit is refused even if jobs go on running
         log.warning("Spark jobs could not be cancelled: %s", error)
 
 

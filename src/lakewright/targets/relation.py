@@ -46,14 +46,14 @@ class RelationTarget(WritingTarget):
         return Relation.named(workspace, self.relation)
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
-        """Return the phases; a view also has BUILD, which creates it if CREATE came before its inputs."""
+        """Return the phases; a view also has BUILD, which creates it if inputs were missing in CREATE."""
         return self.phases() | ({Phase.BUILD} if self._is_view(workspace) else frozenset())
 
     def _is_view(self, workspace: Workspace) -> bool:
         return self.mapping is None and isinstance(self.output(workspace), ViewRelation)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what creating the relation, or the mapping, reads."""
+        """Return the resources that creating the relation, or the mapping, reads."""
         found = super().requires(workspace, phase)
         if phase is Phase.BUILD and self._is_view(workspace):
             found |= self.managed(workspace).requires(workspace)

@@ -154,5 +154,5 @@ class Target(Named):
         """Do the target's work in a phase.
 
         Raises:
-            LakewrightError: The work failed; readers see all of what was there before, or all of the new.
+            LakewrightError: The work failed; readers see either all of the old content or all of the new.
         """

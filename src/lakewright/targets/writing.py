@@ -228,7 +228,7 @@ class WritingTarget(Target):
         )
         if skipped is not None:
             return skipped
-        mapping = self.mapping or ""  # BUILD is a phase of targets that have a mapping only
+        mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
         is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
         taken = fingerprint(context, self, mapping) if is_fingerprinted else None

@@ -23,7 +23,7 @@ def phase_named(text: str) -> Phase:
     """Return the phase with this name, in any case.
 
     Raises:
-        click.BadParameter: There is none.
+        click.BadParameter: There is no such phase.
     """
     try:
         return Phase(text.upper())

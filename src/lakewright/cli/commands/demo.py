@@ -1,4 +1,4 @@
-"""`lakewright demo`: write and run a project on real data, and say what to look at next."""
+"""`lakewright demo`: write and run a project on real data, and show what to look at next."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ __all__ = ["graph"]
 
 @dataclass(slots=True)
 class _Drawing:
-    """The targets of a phase, with the resources they require and provide if these are asked for."""
+    """The targets of a phase, with the resources they require and provide if requested."""
 
     phase: PhasePlan
     nodes: Mapping[str, Node] = field(default_factory=dict)

@@ -45,7 +45,7 @@ TEMPLATES = {
 def init(call: Call, /, folder: Path, *, template: str) -> None:
     """Write a small project into DIR, by default the current folder.
 
-    It runs at once, and comments explain it.
+    The project is ready to run, and comments explain it.
     """
     from lakewright.usecases.write_project import packaged, write_project
 

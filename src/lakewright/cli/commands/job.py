@@ -74,7 +74,7 @@ def job(
 
 
 def run_watched(call: Call, request: JobRequest) -> RunResult:
-    """Run a job, show its progress, and let signals stop it; return how it ended."""
+    """Run a job, show its progress, and let signals stop it; return the result."""
     from lakewright.usecases.run_job import run_job
 
     with (

@@ -29,7 +29,8 @@ __all__ = ["maintain"]
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.
 
-    Rows do not change, and slices may be processed meanwhile. Runs do the same after slices.
+    Rows do not change, and slices may be processed at the same time. Runs also maintain tables after
+    processing slices.
     """
     from lakewright.usecases.maintain_tables import maintain_table
 

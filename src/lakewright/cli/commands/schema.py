@@ -26,7 +26,7 @@ __all__ = ["schema"]
 def schema(call: Call, /, folder: Path | None) -> None:
     """Write JSON schemas of project.yml, modules, documentation.yml and entity files into DIR.
 
-    DIR is by default the folder schemas of the project. The output says how an editor is told to use them.
+    DIR is by default the folder schemas of the project. The output says how an editor finds them.
     """
     from lakewright.usecases.editor_schemas import write_schemas
 

@@ -1,4 +1,4 @@
-"""`lakewright status`: what is running, waiting and failed, and which command comes next."""
+"""`lakewright status`: what is running, waiting and failed, and the command to run next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_SHOWN = 10
 )
 @click.pass_obj
 def status(call: Call, /) -> None:
-    """Show what is running, waiting and failed, since when, with the command to type next."""
+    """Show what is running, waiting and failed, since when, with the command to run next."""
     from lakewright.usecases.status import project_status
 
     found = project_status(call.app)

@@ -25,7 +25,7 @@ TYPES = ("long", "double", "decimal", "date", "timestamp", "string")
     examples=["lakewright watermark ls", "lakewright watermark reset orders updated_at"],
 )
 def watermark() -> None:
-    """List and set the watermarks of entities: the largest values that slices have brought."""
+    """List and set the watermarks of entities: the largest values found in slices."""
 
 
 @watermark.add(name="ls", examples=["lakewright watermark ls -o json"])
@@ -59,7 +59,7 @@ def list_watermarks(call: Call, /) -> None:
 def set_watermark(
     call: Call, /, entity: str, column: str, value: str, *, author: str, reason: str, kind: str | None
 ) -> None:
-    """Make VALUE the last watermark of an entity's column, even if that is a step back."""
+    """Set the last watermark of an entity's column to VALUE, even if that is lower."""
     from lakewright.usecases.watermarks import set_watermark as set_it
 
     change = set_it(call.app, entity, column, value, kind=kind, author=author, reason=reason)
@@ -75,7 +75,7 @@ def set_watermark(
 @operator_options
 @click.pass_obj
 def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, reason: str) -> None:
-    """Remove the watermark of an entity's column, as if no slice had brought one."""
+    """Remove the watermark of an entity's column, as if no slice had set one."""
     from lakewright.usecases.watermarks import reset_watermark as reset_it
 
     change = reset_it(call.app, entity, column, author=author, reason=reason)

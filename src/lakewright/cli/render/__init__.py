@@ -1,1 +1,1 @@
-"""Pages for people: what was planned, run, recorded and found, as lines, trees and tables."""
+"""Pages for people: plans, runs, records and findings as lines, trees and tables."""

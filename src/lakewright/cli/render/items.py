@@ -107,7 +107,7 @@ def _content(record: Record) -> Iterator[Branch]:
 
 
 def record_line(record: Record) -> Line:
-    """Return a record as one line: when, its state and item, who wrote it and why."""
+    """Return a record as one line: its time, state and item, its author and the reason."""
     error, reason = record.content.get("error"), record.content.get("reason")
     said = error.get("message") if isinstance(error, Mapping) else error or reason
     first = next(iter(str(said or "").splitlines()), "")[:LONGEST_SAID]
@@ -138,7 +138,7 @@ def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
 
 
 def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
-    """Yield one line for each damage."""
+    """Yield one line for each piece of damage."""
     for damage in damages:
         where = damage.item_id if damage.record_id is None else f"{damage.item_id} record {damage.record_id}"
         yield line(status("FAILED"), f" {where}: {damage.problem}")

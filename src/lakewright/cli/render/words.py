@@ -37,7 +37,7 @@ def status(word: str) -> Span:
 
 
 def assignments(values: Mapping[str, object]) -> str:
-    """Return `name=value` for each, as parameters are typed."""
+    """Return `name=value` for each parameter, as typed on the command line."""
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 

@@ -28,7 +28,7 @@ LONGEST_VALUE = 80
 """Rows, columns and characters of each value that a page shows of failing rows."""
 
 Rows: TypeAlias = "Callable[[], DataFrame]"
-"""Returns the frame of the rows that fail."""
+"""A function that returns the frame of the rows that fail."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ def endings_of(run: Run, store: Store, parameters: Mapping[str, str]) -> dict[st
     Args:
         run: The run.
         store: The store that holds its history.
-        parameters: Of a run with several instances, the one to prefer; without any, the last one counts.
+        parameters: Of a run with several instances, the one to prefer; otherwise the last one counts.
     """
     found: dict[str, dict[str, Ending]] = {}
     for entry in Journal(store).targets(run.run_id):

@@ -1,4 +1,4 @@
-"""The documentation as one self-contained HTML page, made from the Jinja2 templates beside this module.
+"""The documentation as one self-contained HTML page, made from the Jinja2 templates next to this module.
 
 Autoescape is on: every text of the project is escaped. The content security policy lets a browser run the
 page's own script only.

@@ -206,7 +206,7 @@ def _middle(places: Sequence[float], otherwise: float) -> float:
 def _spread(layer: Sequence[N], wanted: Mapping[N, float], middles: dict[N, float]) -> None:
     """Place the nodes of a layer as close to their wanted positions as order and heights allow.
 
-    Nodes that would overlap are joined into a block, which is placed at the mean of its members' wishes.
+    Nodes that would overlap are joined into a block, placed at the mean of the positions they want.
     """
     blocks: list[tuple[float, float, list[N]]] = []  # sum of wanted tops, height with gaps, members
     for node in layer:

@@ -28,7 +28,7 @@ class Verdict:
     """The result of an assertion.
 
     Attributes:
-        failures: A text for each condition that does not hold.
+        failures: A description of each condition that does not hold.
     """
 
     failures: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ class SqlAssertion(Assertion):
         return self
 
     def all_tests(self) -> tuple[SqlTest, ...]:
-        """Return the test of `query`, if there is one, and those of `tests`."""
+        """Return the test in `query`, if one is declared, and those in `tests`."""
         own = () if self.query is None else (SqlTest(query=self.query, expected=self.expected),)
         return (*own, *self.tests)
 

@@ -23,7 +23,7 @@ __all__ = ["broken_invariants"]
 
 
 def broken_invariants(workspace: Workspace, entity: Entity) -> tuple[str, ...]:
-    """Return a text for each invariant that an entity's table breaks, with the number of rows.
+    """Describe each invariant that an entity's table breaks, with the number of rows.
 
     Merge: no key occurs twice. Historic: a key has at most one current version, its versions neither overlap
     nor end before they begin, and exactly the versions without an end are flagged as current. The strategy
@@ -42,7 +42,7 @@ def broken_invariants(workspace: Workspace, entity: Entity) -> tuple[str, ...]:
 
 
 class _Rule(NamedTuple):
-    """A rule by what its violations are called, with the SQL condition of a row that breaks it."""
+    """A rule: a violation in the singular and the plural, and the SQL condition of a row that breaks it."""
 
     singular: str
     plural: str

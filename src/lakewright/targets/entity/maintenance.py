@@ -37,7 +37,7 @@ class Maintenance:
         reasons: Why the table is compacted; empty if it needs no maintenance.
         removed: Number of files that compaction replaced.
         added: Number of files that it wrote instead.
-        is_done: Whether the table was compacted, or only examined.
+        is_done: Whether the table was compacted and not only examined.
     """
 
     shape: TableShape | None

@@ -1,4 +1,4 @@
-"""What an entity target finds before anything runs: its silver table and the slices that it lacks."""
+"""The observation of an entity target: the state of its silver table and the slices that it lacks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ..
 
 
 def _adoption_changes(work: EntityWork, state: TableState, pending: Pending) -> tuple[TableChange, ...]:
-    """Return what adopting the table would change; unknown until a slice shows how rows are hashed."""
+    """Return what adopting the table would change; empty until a ready slice shows how rows are hashed."""
     if not work.is_adoptable(state) or not pending.ready:
         return ()
     system = SystemColumns(work.lake.settings.systemfield_prefix, work.entity.destination)

@@ -61,7 +61,7 @@ def _validate(work: EntityWork) -> Outcome:
 
 
 def _create(work: EntityWork) -> Outcome:
-    """Set the declared table properties, or adopt a table that something else wrote."""
+    """Set the declared table properties, or adopt a table that another program wrote."""
     state = work.table_state()
     if not state.exists:
         return Outcome(Status.SKIPPED, reasons=("the first slice creates the table",))
@@ -136,7 +136,7 @@ def _metrics(result: ProcessResult) -> dict[str, Any]:
 
 
 def _maintain(work: EntityWork) -> dict[str, Any]:
-    """Return what maintenance did, as a metric; it never fails the target, whose slices are processed."""
+    """Return what maintenance did, as a metric; its errors do not fail the target: slices are processed."""
     context, name = work.context, work.entity.name
     if not work.entity.settings.maintenance.enabled or context.is_stopping():
         return {}

@@ -38,9 +38,10 @@ def _strategy_name(declared: object) -> object:
 
 
 class EntityTarget(Target):
-    """Puts an entity into a job.
+    """Processes the slices of an entity into its silver table.
 
-    The first slice creates the table, with the slice's columns; CREATE only updates table properties.
+    The first slice creates the table, with the slice's columns; CREATE only updates table
+    properties, or adopts a table that another program wrote.
     TRUNCATE and DESTROY make the manifest forget which slices were processed, so that BUILD starts over.
     """
 

@@ -1,4 +1,4 @@
-"""An entity within one run: its places, its slices' application and the options to process them with."""
+"""An entity within one run: its locations, its slices' application and the options to process them with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["EntityWork", "processing_context"]
 
 
 def processing_context(context: Context, entity: Entity, options: ProcessingOptions) -> ProcessingContext:
-    """Return what processing an entity's slices works with."""
+    """Return the context in which an entity's slices are processed."""
     return ProcessingContext(
         lake=context.workspace.lake,
         ledger=context.ledger,
@@ -82,7 +82,7 @@ class EntityWork:
 
     @property
     def processing(self) -> ProcessingContext:
-        """What processing the slices works with."""
+        """The context in which the slices are processed."""
         options = ProcessingOptions(
             strategy=self.strategy,
             processing_time=self.processing_time,
@@ -96,7 +96,7 @@ class EntityWork:
         return observe_table(self.lake, self.silver)
 
     def is_adoptable(self, state: TableState) -> bool:
-        """Return whether the silver table is one that something else wrote and the entity may adopt."""
+        """Return whether the silver table was written by another program and may be adopted by the entity."""
         return is_adoptable(self.entity, state)
 
     def first_processed(self) -> Item | None:

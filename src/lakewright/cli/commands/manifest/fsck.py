@@ -34,7 +34,7 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """Check all records, the verdicts derived from them, leases and watermarks, and the tables' commits.
 
     Exits with 1 if something is damaged. Records are never changed: an item with an illegal record gets a new
-    revision. Nobody should write to the manifest meanwhile.
+    revision. Nothing else should write to the manifest during the check.
     """
     from lakewright.usecases.check_manifest import check_manifest
 

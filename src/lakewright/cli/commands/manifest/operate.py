@@ -64,7 +64,7 @@ def _check_author(_context: click.Context, _option: click.Parameter, name: str) 
 @operator_options
 @click.pass_obj
 def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
-    """Let a failed item be processed again, with its slice as it is now."""
+    """Make a failed item ready again, with the current content of its slice."""
     from lakewright.usecases.operate_items import resolve_item
 
     _print(call, resolve_item(call.app, item, author=author, reason=reason))
@@ -106,7 +106,7 @@ def skip(call: Call, /, item: str, *, application: str | None, author: str, reas
 @operator_options
 @click.pass_obj
 def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
-    """Take a skip back: the item is ready again, as a new revision."""
+    """Undo a skip: the item is ready again, as a new revision."""
     from lakewright.usecases.operate_items import unskip_item
 
     _print(call, unskip_item(call.app, item, application=application, author=author, reason=reason))
@@ -125,7 +125,7 @@ def unskip(call: Call, /, item: str, *, application: str | None, author: str, re
 @operator_options
 @click.pass_obj
 def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str, reason: str) -> None:
-    """Process an item again, with its slice as it is now.
+    """Requeue an item, so that it is processed again with the current content of its slice.
 
     Rows that later slices have written may then be in doubt; these slices are listed.
     """

@@ -19,7 +19,7 @@ from lakewright.errors import UsageError
 __all__ = ["export", "import_file", "move"]
 
 _ESCAPED = "backslashreplace"
-"""Bytes that are not UTF-8 become escapes that JSON does not have, so that their line is refused."""
+"""Bytes that are not UTF-8 become escapes that JSON does not allow, so that their line is rejected."""
 
 
 @command(
@@ -59,7 +59,7 @@ def export(call: Call, /, file: Path | None) -> None:
 def import_file(call: Call, /, file: Path) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
-    What exists already is kept as it is.
+    Existing entries are kept.
     """
     from lakewright.usecases.transfer_manifest import import_manifest
 
@@ -107,7 +107,7 @@ def _opened(file: Path, call: Call) -> Iterator[Iterable[str]]:
 def move(call: Call, /, old: str, new: str) -> int:
     """Copy the records of slices below OLD to slices of the same names below NEW.
 
-    For a lake that was moved or copied. The records below OLD stay there.
+    This is for a lake that was moved or copied. The records below OLD are kept.
     """
     from lakewright.usecases.transfer_manifest import move_items
 
