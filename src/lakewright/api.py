@@ -105,7 +105,7 @@ class Project:
         """Return an entity by name or id.
 
         Raises:
-            SpecError: There is none.
+            SpecError: There is no such entity.
         """
         return Entity(self, self.app.project.entity(name))
 

@@ -106,7 +106,7 @@ class App:
 
     @cached_property
     def redactor(self) -> Redactor:
-        """Removes the project's secrets from whatever is recorded or shown."""
+        """Removes the project's secrets from everything that is recorded or shown."""
         project = self.project
         return Redactor.of(
             project.config, self.environ, secrets=project.secrets, met=project.scope.seen_secrets

@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return answer(arguments, call)
         except BrokenPipeError:
-            # The reader has closed the pipe; what is still buffered must not raise again at exit.
+            # The reader has closed the pipe; data that is still buffered must not raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
             return FAILED
 

@@ -143,7 +143,7 @@ def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
 
 @dataclass(frozen=True, slots=True)
 class _Rich:
-    """Converts pages to what rich draws."""
+    """Converts pages to rich's objects."""
 
     redactor: Redactor
 

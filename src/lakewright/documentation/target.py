@@ -93,7 +93,7 @@ def check_metrics(document: Document) -> Mapping[str, int]:
 
 
 def failed_checks(document: Document) -> list[str]:
-    """Return a text for each failed check."""
+    """Return a description of each failed check."""
     found = []
     for item, check in document.checks():
         if check.is_bad:

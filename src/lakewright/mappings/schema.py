@@ -1,4 +1,4 @@
-"""The `schema` mapping: brings its input to the declared columns, according to the policies."""
+"""The `schema` mapping: converts its input to the declared columns, according to the policies."""
 
 from __future__ import annotations
 

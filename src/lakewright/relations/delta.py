@@ -163,7 +163,7 @@ class DeltaRelation(StoredRelation):
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
-        """Write the rows in one commit; with a partition, all of them go there whatever their values."""
+        """Write the rows in one commit; with a partition, all of them go there regardless of their values."""
         target = WriteTarget(
             address=self.address(workspace),
             partitions=self.partitions,

@@ -24,7 +24,7 @@ def find_table_steps(
     """Return the differences as steps, in an order in which they can be executed."""
     shape = Shape(present.columns)
     is_strict = policy is MigrationPolicy.STRICT
-    # Somebody may have created an undeclared key on purpose; only a strict policy drops it.
+    # An undeclared key may have been created on purpose; only a strict policy drops it.
     key = wanted.primary_key or (() if is_strict else present.primary_key)
     has_other_key = sorted(_lower(key)) != sorted(_lower(present.primary_key))
     steps = _drop_key(dialect, table, present) if has_other_key else []

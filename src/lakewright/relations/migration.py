@@ -132,7 +132,7 @@ class Migration:
             )
 
     def changes(self, *, is_filled: bool | None) -> tuple[TableChange, ...]:
-        """Return what CREATE would do, for the plan; with NEVER, what it ignores."""
+        """Return the changes that CREATE would make, for the plan; with NEVER, those that it ignores."""
         if self.strategy is MigrationStrategy.NEVER:
             return tuple(Tolerated(step.description) for step in self.steps)
         if not self.replaces:

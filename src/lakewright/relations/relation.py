@@ -28,7 +28,7 @@ __all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "Write
 
 
 class OutputMode(StrEnum):
-    """What a write does with existing rows."""
+    """How a write treats existing rows."""
 
     OVERWRITE = "OVERWRITE"
     OVERWRITE_DYNAMIC = "OVERWRITE_DYNAMIC"
@@ -175,7 +175,7 @@ class ManagedRelation(Relation):
 
     @abstractmethod
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Migrate what exists to the declaration.
+        """Migrate the existing relation to its declaration.
 
         Raises:
             MigrationError: The relation's migration strategy does not allow it.

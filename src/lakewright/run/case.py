@@ -47,7 +47,7 @@ LAYERS = ("raw", "bronze", "silver")
 
 
 def redirects_of(stage: CaseSetup, lake: Lake, folder: Path) -> Redirects:
-    """Return the redirects of a test: what it writes, and the lake's layers, are below `folder`.
+    """Return the redirects of a test, which put the lake's layers and all other output below `folder`.
 
     Raises:
         UsageError: The test would write something that cannot be redirected.
@@ -124,11 +124,11 @@ class CaseRun:
     keep_going: bool = False
 
     def plan(self) -> Plan:
-        """Return what would be built; what a fixture creates counts as missing."""
+        """Return the plan of the build; output of fixtures counts as missing."""
         return self._job(Phase.VERIFY).plan()
 
     def run(self, holder: Holder, listener: Listener, interruption: Interruption) -> CaseResult:
-        """Run the test and return its result; whatever it built is removed, however it ends."""
+        """Run the test and return its result; everything it built is removed, even if it fails."""
         begin = self.clock()
         is_empty = not _target_names(self.stage)
         runs: list[RunResult] = []

@@ -36,7 +36,7 @@ PATIENCE = 5.0
 """Seconds that cancelled work is given to end; then the process ends anyway."""
 
 CANCEL_INTERVAL = 0.2
-"""Seconds between two attempts to cancel work: it may have started another Spark job meanwhile."""
+"""Seconds between two attempts to cancel work: it may have started another Spark job since the last one."""
 
 _INTERRUPTED = Outcome(Status.ABORTED, reasons=("interrupted",))
 
@@ -177,7 +177,7 @@ class _Execution:
             self.unreported = None
 
     def _cut_off(self) -> None:
-        """Cancel the running steps at once, and refuse the rest."""
+        """Cancel the running steps immediately, and do not start the others."""
         self.is_cut_off, self.schedule = True, SequentialSchedule(())
         self._report()
         deadline = monotonic() + PATIENCE

@@ -65,7 +65,7 @@ class JobRun:
         return self._planned()[0]
 
     def nodes(self) -> dict[str, Node]:
-        """Return what each target of the first instance requires and provides in the requested phase."""
+        """Return the resources that the first instance's targets require and provide in the phase."""
         planning = Planning(self.project, self.lake, self.journal, self.request, self.context)
         return planning.nodes(self.project.job(self.request.job))
 

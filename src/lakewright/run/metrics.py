@@ -143,7 +143,7 @@ def _labelled(board: MetricBoard, chosen: Metric, metric: Published, scope: Scop
 
 
 def as_prometheus(metrics: Iterable[Published]) -> str:
-    """Return metrics in Prometheus' text format; of several with the same name and labels, the last one.
+    """Return metrics in Prometheus' text format; if several have the same name and labels, only the last one.
 
     Example:
         >>> print(as_prometheus([Published("rows", {"name": "a"}, 3, Status.SUCCESS, {})]), end="")

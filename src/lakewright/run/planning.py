@@ -271,7 +271,7 @@ class _Observer:
 
 
 def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
-    """Return what a target requires and provides in a phase, and what it must run before and after.
+    """Return the resources that a target requires and provides, and the targets it must run before and after.
 
     Raises:
         SpecError: Its definition, or one that it uses, is wrong.

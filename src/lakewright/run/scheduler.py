@@ -73,7 +73,7 @@ class SequentialSchedule:
 
 
 class ParallelSchedule:
-    """Hands out every step whose dependencies have finished; of several, the first of the plan."""
+    """Hands out every step whose dependencies have finished; of several, the one first in the plan."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class ParallelSchedule:
 class Workers(Generic[K, R]):
     """A pool of threads, so that the thread that schedules is free to receive signals.
 
-    The threads are daemons: a process that must end at once does not wait for one that is blocked in a call.
+    The threads are daemons: a process that must end does not wait for one that is blocked in a call.
     Work must not raise; `next_done` returns each result once.
     """
 
@@ -131,7 +131,7 @@ class Workers(Generic[K, R]):
 
     @property
     def has_room(self) -> bool:
-        """Whether another piece of work would start at once."""
+        """Whether another piece of work would start immediately."""
         return len(self.running) < self._most
 
     def begin(self, key: K, work: Callable[[], R]) -> None:

@@ -60,7 +60,7 @@ class AssertionTarget(Target):
     )
 
     def references(self) -> Iterable[Reference]:
-        """Return what the assertions read."""
+        """Return the references of the assertions."""
         return [
             Reference(each.category, each.name, ("assertions", name, *each.path))
             for name, assertion in self.assertions.items()
@@ -68,7 +68,7 @@ class AssertionTarget(Target):
         ]
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what the assertions read."""
+        """Return the resources that the assertions read."""
         del phase
         return frozenset().union(*(each.requires(workspace) for each in self.assertions.values()))
 

@@ -1,4 +1,4 @@
-"""Leases on what targets write: one run at a time writes a resource or a part of it."""
+"""Leases on the resources that targets write: only one run at a time writes a resource or a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `measure` target: measures what was built, and records the numbers as metrics of the run."""
+"""The `measure` target: measures the results of the build, and records the numbers as metrics of the run."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class MergeTarget(RelationTarget):
         return relation
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
-        """Return that the target always runs, as only the merge itself shows what changes."""
+        """Return that the target always runs, because only the merge itself shows whether rows change."""
         del observation, defaults
         return Dirtiness.yes("a merge always runs")
 

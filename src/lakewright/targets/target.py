@@ -125,7 +125,7 @@ class Target(Named):
         return frozenset()
 
     def observe(self, context: Context) -> Observation:
-        """Return the present state of what the target writes; nothing is changed."""
+        """Return the present state of the target's output; nothing is changed."""
         del context
         return Observation(f"target:{self.name}")
 

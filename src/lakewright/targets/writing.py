@@ -1,6 +1,7 @@
 """The base class of targets that write a mapping's rows into a relation.
 
-Each successful build is recorded with what it was made from, which the build policy `IF_CHANGED` compares.
+Each successful build is recorded with a fingerprint of its definition and inputs, which the build policy
+`IF_CHANGED` compares.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class WritingTarget(Target):
         return relation
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return what creating the relation reads, or the mapping; in TRUNCATE and DESTROY, both."""
+        """Return what creating the relation reads, or what the mapping reads; in cleanup phases, both."""
         found: frozenset[Resource] = frozenset()
         relation = self.managed(workspace)
         if phase is Phase.CREATE or phase in _CLEANUP:

@@ -1,4 +1,4 @@
-"""What a project declares: list a section, show one definition."""
+"""The definitions of a project: list a section, or show one definition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECTIONS = {
 
 
 def list_section(app: App, section: str) -> list[dict[str, Any]]:
-    """Return what a section of the project declares: jobs, entities, targets, relations or mappings."""
+    """Return the definitions in a section of the project: jobs, entities, targets, relations or mappings."""
     project = app.project
     if section == "jobs":
         return [_job(name, job) for name, job in project.jobs.items()]

@@ -135,7 +135,7 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
 
 
 def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
-    """Check an entity's slices, what holds them back, and its silver table."""
+    """Check an entity's slices, the locks or failures that hold them back, and its silver table."""
     remedy = "Set enabled: true where it is declared."
     yield Check(
         "entity",
@@ -254,7 +254,7 @@ class EntityDiagnosis:
     """The checks of an entity and its table.
 
     Attributes:
-        diagnosis: What is wrong with the rows; None if they could not be read.
+        diagnosis: The violations found in the rows; None if the rows could not be read.
     """
 
     checks: tuple[Check, ...]
@@ -277,7 +277,7 @@ def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
 
 
 def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS) -> RepairPlan | None:
-    """Return what would repair an entity's silver table, or None if every rule holds; nothing is written.
+    """Return the repair of an entity's silver table, or None if every rule holds; nothing is written.
 
     Raises:
         SpecError: There is no such entity.

@@ -45,7 +45,7 @@ def document_project(
 
     Args:
         app: The project.
-        job: Expressions are evaluated with the values of this job; by default, of the last run's.
+        job: The job whose values are used in expressions; by default, that of the last run.
         arguments: The job's arguments, as for a run; of several instances, the last one is used.
         is_offline: Do not start Spark: checks do not run, and columns are documented as far as known.
 

@@ -243,7 +243,7 @@ def recorded_application(app: App, text: str) -> Application:
     """Return the application of the project or of its manifest that a text names.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such application.
     """
     own = list(project_applications(app))
     try:

@@ -122,7 +122,7 @@ def record_line(record: Record) -> Line:
 
 
 def stale_lock_page(lock: Lock, at: str) -> Iterator[Block]:
-    """Yield that a lock has become stale, and what to do; `at` is appended to the command."""
+    """Yield the notice that a lock has become stale, with its remedy; `at` is appended to the command."""
     typed = f"`{command('release', lock.item_id)}{at}`"
     yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
     yield line(Span("  do: ", "dim"), f"run the job again, which takes it over, or {typed}")

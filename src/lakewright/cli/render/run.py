@@ -68,7 +68,7 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:
-    """Return what maintenance did or would do to a table, in one line."""
+    """Return the results of a table's maintenance, made or planned, in one line."""
     why = Span(f" ({'; '.join(found['reasons'])})", "dim")
     if found["done"]:
         files = counted(found["files_removed"], "file")

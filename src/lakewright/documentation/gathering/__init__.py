@@ -1,1 +1,1 @@
-"""What the documentation shows, read from the definitions, the lake, the manifest and the run history."""
+"""The content of the documentation, read from the definitions, the lake, the manifest and the run history."""

@@ -42,7 +42,7 @@ _COLLECTORS = {"relation": "relations", "mapping": "mappings", "target": "target
 
 @dataclass(frozen=True, slots=True)
 class DocumentRequest:
-    """What to gather.
+    """The options of gathering.
 
     Attributes:
         collected: Names of the collectors to run.

@@ -1,7 +1,7 @@
 """Column lineage: the columns of a mapping's inputs from which each of its columns is computed.
 
-The mapping is built over empty inputs whose columns are named after their mapping, and Spark's analysed plan
-is read (docs/decisions/013-column-lineage.md). No Spark job runs.
+The mapping is built over empty inputs whose columns are named after their mapping, and lineage is read from
+Spark's analysed plan (docs/decisions/013-column-lineage.md). No Spark job runs.
 """
 
 from __future__ import annotations

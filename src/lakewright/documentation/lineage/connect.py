@@ -16,7 +16,7 @@ Columns: TypeAlias = Mapping[Source, Column]
 def connect_items(items: Sequence[Item]) -> list[Item]:
     """Return the items with all their neighbours, and their columns with sources, origins and descriptions.
 
-    A gathered target lists in `read_by` what it writes.
+    A gathered target lists the items that it writes in `read_by`.
     """
     items = _with_neighbours(items)
     items = _with_column_sources(items)

@@ -145,7 +145,7 @@ class _PlanReader:
         return columns
 
     def _expression(self, tree: Tree) -> None:
-        """Record what the aliases in an expression are computed from."""
+        """Record the columns that the aliases in an expression are computed from."""
         inner = {
             index: self.plan(node["plan"]) for index, node in enumerate(tree) if _is_plan(node.get("plan"))
         }

@@ -87,7 +87,7 @@ def _parts(edges: Iterable[tuple[N, N]]) -> list[list[tuple[N, N]]]:
 
 
 class _Dummy(NamedTuple):
-    """Stands for an edge in a layer that it crosses."""
+    """A placeholder for an edge in a layer that it crosses."""
 
     edge: tuple[Hashable, Hashable]
     layer: int

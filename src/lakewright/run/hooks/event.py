@@ -47,7 +47,7 @@ VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened in a run.
+    """An event in a run.
 
     Attributes:
         category: A category of the table above.

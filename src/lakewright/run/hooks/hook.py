@@ -21,7 +21,7 @@ __all__ = ["Conditions", "Hook", "HookContext", "matches"]
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """What a hook uses to make calls for an event.
+    """The context in which a hook makes calls for an event.
 
     Attributes:
         render: Evaluates the expressions in a text; the event's variables are names in them.

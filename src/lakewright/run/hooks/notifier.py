@@ -28,7 +28,7 @@ __all__ = ["HookNotifier", "RunDescription"]
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """What all events of a run share, and what hooks use to render them.
+    """The values that all events of a run share, and those that hooks use to render them.
 
     Attributes:
         scope: Returns the names of an instance by its index; for None, those of the job without arguments.

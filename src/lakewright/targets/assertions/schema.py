@@ -20,7 +20,7 @@ __all__ = ["SchemaAssertion"]
 
 
 class SchemaAssertion(MappingAssertion):
-    """Holds if names, types, nullability and order are as declared, except for what is to be ignored."""
+    """Holds if names, types, nullability and order are as declared; some differences can be ignored."""
 
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(

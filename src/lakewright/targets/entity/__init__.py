@@ -1,1 +1,1 @@
-"""The `entity` target: what it declares, what it observes, and what it does in each phase."""
+"""The `entity` target: its definition, its observation, and its work in each phase."""

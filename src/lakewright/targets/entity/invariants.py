@@ -50,7 +50,7 @@ class _Rule(NamedTuple):
 
 
 def _broken(rows: DataFrame, rules: Sequence[_Rule]) -> tuple[str, ...]:
-    """Return a text for each rule that rows break, all counted in one pass."""
+    """Describe each rule that rows break; all are counted in one pass."""
     row = rows.selectExpr(*(f"count_if({rule.condition})" for rule in rules)).first()
     counts = [0] * len(rules) if row is None else list(row)
     return tuple(

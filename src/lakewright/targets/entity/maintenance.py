@@ -30,7 +30,7 @@ __all__ = ["Maintenance", "look_at_silver", "maintain"]
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What maintenance of a table found and did.
+    """The findings and results of a table's maintenance.
 
     Attributes:
         shape: Numbers and sizes of the table's files; None if there is no table.

@@ -1,4 +1,4 @@
-"""What an entity target does in each phase: one function a phase."""
+"""The work of an entity target, with one function for each phase."""
 
 from __future__ import annotations
 
@@ -200,4 +200,4 @@ PHASES: Mapping[Phase, Callable[[EntityWork], Outcome]] = {
     Phase.TRUNCATE: _truncate,
     Phase.DESTROY: _destroy,
 }
-"""What an entity target does in each phase."""
+"""The work of an entity target in each phase."""

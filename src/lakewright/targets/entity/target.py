@@ -68,7 +68,7 @@ class EntityTarget(Target):
         return frozenset(Phase)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
-        """Return the slices in bronze; in TRUNCATE and DESTROY too, to run before what writes them."""
+        """Return the slices in bronze; also in TRUNCATE and DESTROY, to run before their writers."""
         if phase not in _READS_BRONZE:
             return frozenset()
         bronze = workspace.entity(self.entity).places(workspace.lake.settings).bronze

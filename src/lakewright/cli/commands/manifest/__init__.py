@@ -35,4 +35,4 @@ _HERE = "lakewright.cli.commands.manifest"
     examples=["lakewright manifest ls --state failed", "lakewright manifest stats"],
 )
 def manifest() -> None:
-    """See and change what the manifest records of slices: processed, waiting, failed or locked."""
+    """Show and change the manifest's records of slices: processed, waiting, failed or locked."""

@@ -79,7 +79,7 @@ def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
 @operator_options
 @click.pass_obj
 def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) -> None:
-    """Remove the lock of an item whose holder has ended."""
+    """Remove an item's lock if the holder has ended."""
     from lakewright.usecases.operate_items import release_item
 
     _print(call, release_item(call.app, item, is_forced=force, author=author, reason=reason))

@@ -19,7 +19,7 @@ from lakewright.manifest.record import Record, State
 __all__ = ["watch"]
 
 POLL = 0.1
-"""Seconds between two checks whether to stop, so that Ctrl-C ends a long pause at once."""
+"""Seconds between two checks whether to stop, so that Ctrl-C ends a long pause immediately."""
 
 STATES = [state.value.lower() for state in State]
 
