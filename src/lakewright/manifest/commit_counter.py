@@ -1,6 +1,6 @@
 """Counters that number the data commits of a table; the numbers are the tokens of claims.
 
-A number belongs to one item, application and revision. The commit carries it, so the table itself tells
+A number belongs to one item, application and revision. The commit carries it, so the table itself shows
 whether that commit landed.
 """
 

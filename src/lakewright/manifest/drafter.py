@@ -50,7 +50,7 @@ class RecordDrafter:
         )
 
     def _redacted(self, name: str, value: Any) -> Any:
-        """Return a value without secrets; values that later runs read are kept as they are.
+        """Return a value without secrets; values that later runs read are kept unchanged.
 
         A short password may occur by chance in the name of a slice.
         """

@@ -1,8 +1,8 @@
 """Items: the state that an item's records fold to, and the rules for which record may follow.
 
-An item is nothing but its records. `Item.after(record)` holds all rules: back ends fold with it on every
+An item consists only of its records. `Item.after(record)` holds all rules: back ends fold with it on every
 write, and `fsck` folds with it again on read. The folded value is small and has a JSON form, so a back end
-can keep it beside the records and answer without reading them.
+can store it with the records and answer without reading them.
 
 Source: `processing-manifest.md`, "Item" and "State".
 """
@@ -248,7 +248,7 @@ def _refusal(item: Item, record: Record) -> str | None:
 
 
 def _may_follow_damage(record: Record) -> bool:
-    """Return whether a record may follow a damaged history: SKIPPED, or NEW with `mends` in its payload."""
+    """Return whether a record may follow an illegal history: SKIPPED, or NEW with `mends` in its payload."""
     is_mending = record.state is State.NEW and record.content.get("mends") is True
     return is_mending or record.state is State.SKIPPED
 

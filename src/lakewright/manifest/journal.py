@@ -1,8 +1,8 @@
 """The journal: the history of runs, the results of their targets, and taints, over any back end.
 
-A run takes two writes, and one more for each target that did something.
+A run takes two writes, and one more for each target that did any work.
 
-Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Keeping it beside the manifest is Lakewright's
+Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Storing it with the manifest is Lakewright's
     addition.
 """
 
@@ -131,14 +131,14 @@ class Journal:
     is_dead: IsDead = assume_alive
 
     def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
-        """Save the start of a run, with taints, and return the run as it was saved."""
+        """Save the start of a run, with taints, and return the saved run."""
         run = replace(run, parameters=self.hide_secrets(run.parameters), facts=self._bounded(run.facts))
         pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *map(self._taint, puts))))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
-        """Save the end of a run, and return the run as it was saved."""
+        """Save the end of a run, and return the saved run."""
         run = replace(run, status=status, finished=finished, facts={**run.facts, **self._bounded(facts)})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
@@ -161,7 +161,7 @@ class Journal:
         self.store.write(Write(puts=(*entries, *map(self._taint, puts))))
 
     def hide_secrets(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters as they are saved, with secrets hidden.
+        """Return parameters in the form in which they are saved, with secrets hidden.
 
         Instances that differ only in secrets have the same saved parameters.
         """

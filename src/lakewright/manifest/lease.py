@@ -1,9 +1,8 @@
 """Leases: which process may write something, until when, and how another one takes over.
 
-A lease is a document beside the records; its key is what it covers: an item id or another resource. Its times
-are the store's. The holder renews it at a third of its duration; a holder that cannot renew it must stop
-before its commit. A lease that has expired, or whose holder is an ended process of this host, may be taken
-over.
+A lease is a document in the store; its key is what it covers: an item id or another resource. Its times are
+the store's. The holder renews it at a third of its duration; a holder that cannot renew it must stop before
+its commit. A lease that has expired, or whose holder is an ended process of this host, may be taken over.
 
 Source: `processing-manifest.md`, "State" (Processing acquires a lock). Leases are Lakewright's addition.
 """

@@ -27,7 +27,7 @@ __all__ = ["Ledger", "Takeover"]
 
 
 class Takeover(StrEnum):
-    """Who may take over a stale lock: the next run by itself, or only an operator by `release`."""
+    """Who may take over a stale lock: the next run automatically, or only an operator by `release`."""
 
     AUTO = "auto"
     OPERATOR = "operator"
@@ -68,7 +68,7 @@ class Ledger(OperatorActions):
             ItemLocked: Another run holds the item, or a stale lock waits for an operator.
             ItemFailed: A failure waits for an operator.
             ManifestCorrupt: The item's records are invalid.
-            SequenceConflict: The item is not ready any more: it is unknown, or was skipped or processed
+            SequenceConflict: The item is no longer ready: it is unknown, or was skipped or processed
                 meanwhile; `details` has the `verdict`.
         """
         record_id, lease_token = self._ids(), self._ids()
@@ -117,13 +117,14 @@ class Ledger(OperatorActions):
         """End a claim with PROCESSED: advance the watermarks and release the lease in one write.
 
         Args:
-            claim: What `acquire` returned. Repeating the call after a lost acknowledgement changes nothing.
+            claim: The claim that `acquire` returned. Repeating the call after a lost acknowledgement changes
+                nothing.
             content: Content of the payload: `metrics`, `fingerprint`, `watermarks` (column to `{"type",
                 "value"}`), `drift`, `delta_version`.
             puts: Further documents of the same write.
 
         Raises:
-            LeaseLost: The claim is not held any more; nothing was written.
+            LeaseLost: The claim is no longer held; nothing was written.
         """
 
         def all_puts() -> tuple[Put, ...]:
@@ -136,12 +137,13 @@ class Ledger(OperatorActions):
         """End a claim with FAILED and release the lease in one write.
 
         Args:
-            claim: What `acquire` returned. Repeating the call after a lost acknowledgement changes nothing.
+            claim: The claim that `acquire` returned. Repeating the call after a lost acknowledgement changes
+                nothing.
             content: Content of the payload, as `payload.failure` returns it.
             holds_back: Whether later slices of the entity must wait.
 
         Raises:
-            LeaseLost: The claim is not held any more; nothing was written.
+            LeaseLost: The claim is no longer held; nothing was written.
         """
         content = {**content, "holds_back": holds_back}
         return self._finish(claim, State.FAILED, claim.failed_id, content, lambda: ())
@@ -191,7 +193,7 @@ class Ledger(OperatorActions):
         about the item meanwhile, nothing is written.
 
         Args:
-            item: The item as it was read.
+            item: The item, as last read.
             application: The application on whose behalf the commit was made.
             token: The number of the commit.
             content: Content of the payload, see `processed`.

@@ -30,7 +30,7 @@ class Lock:
     """An open PROCESSING, and whether a live process holds it.
 
     Attributes:
-        lease: The lease beside the record; None if the record was imported without one.
+        lease: The lease that belongs to the record; None if the record was imported without one.
         stale_reason: Why the lock may be taken over; None while its holder may be alive.
     """
 

@@ -186,7 +186,7 @@ class OperatorActions:
         """Set the watermark of a column, even to a smaller value; None deletes it.
 
         Raises:
-            SequenceConflict: A slice or another person changed it meanwhile; nothing was written.
+            SequenceConflict: A slice or another operator has changed it meanwhile; nothing was written.
         """
         drafter = self._drafter
         return self.watermarks.change(

@@ -1,4 +1,4 @@
-"""Payloads: the JSON that a record carries beside its state, bounded in size whatever its content.
+"""Payloads: the JSON that a record carries in addition to its state, bounded in size for any content.
 
 Source: `processing-manifest.md`, "Record" (payload). The original refuses some error texts, and the item then
     stays locked; here any text is accepted.

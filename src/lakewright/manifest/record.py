@@ -19,7 +19,7 @@ MANIFEST_VERSION = "1"
 
 
 class State(StrEnum):
-    """What a record says happened to its item."""
+    """The state that a record gives its item."""
 
     NEW = "NEW"
     PROCESSING = "PROCESSING"

@@ -2,8 +2,8 @@
 
 A back end keeps *records*, append-only, by item, and *documents*, small JSON values by kind and key, for what
 changes in place: leases, counters, taints, the history of runs. One `Write` saves any of both together or not
-at all, and only if everything is still as the writer last saw it. Everything else (locks, leases, recovery,
-history) is logic over these methods, the same for every back end.
+at all, and only if nothing has changed since the writer last read it. Everything else (locks, leases,
+recovery, history) is logic over these methods, the same for every back end.
 """
 
 from __future__ import annotations

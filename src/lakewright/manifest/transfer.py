@@ -1,4 +1,4 @@
-"""Exporting and importing a manifest: its records, and the documents beside them except leases.
+"""Exporting and importing a manifest: its records, and its documents except leases.
 
 Source: `processing-manifest.md`, "Record".
 """
@@ -49,7 +49,8 @@ class Imported:
         records: How many records were added.
         documents: How many documents were added.
         present: How many of both existed already.
-        faults: What was not imported, each with its line. An item with an illegal record is left out whole.
+        faults: A fault, with its line, for each item or document that was not imported. An item with an
+            illegal record is left out whole.
     """
 
     records: int

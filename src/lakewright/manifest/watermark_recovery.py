@@ -1,4 +1,4 @@
-"""Recovering watermarks from the records, whatever the watermark documents say.
+"""Recovering watermarks from the records, independent of the watermark documents.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """

@@ -1,8 +1,8 @@
 """The watermarks in a store: for each application, the largest value of a column in the processed slices.
 
-The payloads of PROCESSED records are authoritative. A document beside them, saved in the same write, makes
-the current watermark a single look-up. It moves backwards only if an operator sets it; that change is
-recorded with its author, time and reason.
+The payloads of PROCESSED records are authoritative. A document, saved in the same write, makes the current
+watermark a single look-up. It moves backwards only if an operator sets it; that change is recorded with its
+author, time and reason.
 
 Source: `processing-strategies.md`, "Merge Strategy" (watermark in the configuration).
 """
@@ -203,7 +203,7 @@ class Watermarks:
             change_id: An id that no other change has.
 
         Raises:
-            SequenceConflict: A slice or another person changed it meanwhile; nothing was written.
+            SequenceConflict: A slice or another operator has changed it meanwhile; nothing was written.
         """
         present = self.store.document(WATERMARK, watermark_key(application, column))
         before = None if present is None else StoredWatermark.from_document(present).watermark

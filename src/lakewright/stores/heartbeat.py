@@ -32,7 +32,7 @@ class _RenewedLease:
 
     Attributes:
         renewed: When the last successful renewal began, by this process's clock.
-        lost: Why this process does not hold it any more; None while it does.
+        lost: Why this process no longer holds it; None while it does.
     """
 
     lease: Lease

@@ -37,8 +37,8 @@ def is_dead(holder: Holder) -> bool:
     """Return whether a holder is a process of this host that has ended; False if that is unknown.
 
     A process that has ended but that its parent has not waited for counts as ended. The answer is False for a
-    holder on another host, in another container or before a restart of the machine: process ids mean
-    something else there, and its leases expire by themselves.
+    holder on another host, in another container or before a restart of the machine: process ids have another
+    meaning there, and its leases expire without help.
     """
     if holder.host != socket.gethostname() or holder.started == UNKNOWN:
         return False

@@ -16,9 +16,9 @@ LARGEST = 512
 
 
 class Cache:
-    """Items and documents as they were when last read, including that some did not exist.
+    """Items and documents as last read, including those that did not exist.
 
-    Entries may be outdated: they serve only for writes that DynamoDB refuses if they are.
+    Entries may be outdated: they are used only for writes that DynamoDB refuses in that case.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Cache:
                     entries.popitem(last=False)
 
     def get(self, item_ids: Sequence[str], keys: Sequence[DocumentKey]) -> Seen | None:
-        """Return all of these as they were last read, or None if one of them is not cached."""
+        """Return all of these as last read, or None if one of them is not cached."""
         with self._lock:
             if not (self._items.keys() >= set(item_ids) and self._documents.keys() >= set(keys)):
                 return None

@@ -191,11 +191,11 @@ class Table:
                 raise translate(error, self.where) from error
 
     def put_all(self, rows: Iterable[Row]) -> None:
-        """Write rows unconditionally, each by itself."""
+        """Write rows unconditionally and independently of each other."""
         self._write_all({"PutRequest": {"Item": row}} for row in rows)
 
     def delete_all(self, keys: Iterable[Key]) -> None:
-        """Delete rows, each by itself."""
+        """Delete rows independently of each other."""
         self._write_all({"DeleteRequest": {"Key": _key(key)}} for key in keys)
 
     def _write_all(self, requests: Iterable[Mapping[str, Any]]) -> None:

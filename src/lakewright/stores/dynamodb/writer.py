@@ -1,7 +1,7 @@
 """Saving writes, each computed from what was read and repeated if that is no longer current.
 
-Items and documents change only if they are still as they were read. The lists by verdict and their counts,
-which are derived from them, change in the same transaction.
+Items and documents change only if they have not changed since they were read. The lists by verdict and their
+counts, which are derived from them, change in the same transaction.
 """
 
 from __future__ import annotations

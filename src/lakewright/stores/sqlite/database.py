@@ -22,7 +22,7 @@ from lakewright.stores.sql.database import Database
 __all__ = ["sqlite_database"]
 
 READ_ONLY = "lakewright_read_only"
-"""The execution option of connections that only read: each statement is a transaction by itself."""
+"""The execution option of connections that only read: each statement is its own transaction."""
 
 
 def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> Database:

@@ -1,6 +1,6 @@
 """Reading a SQLite manifest without a trace: no file is created, and no byte of any file changes.
 
-An ordinary connection to a file with a write-ahead log creates two files beside it. It also migrates the
+An ordinary connection to a file with a write-ahead log creates two files next to it. It also migrates the
 schema and recomputes items whose records were edited by hand. Here SQLite opens the file so that it writes
 nothing; if the schema or items are out of date, they are brought up to date in a copy in memory.
 """
@@ -38,7 +38,7 @@ BUSY_SECONDS = 5.0
 """How long a read waits for a process that keeps the file locked."""
 
 LOG, INDEX = "-wal", "-shm"
-"""Endings of the two files that SQLite keeps beside a file with a write-ahead log."""
+"""Endings of the two files that SQLite keeps next to a file with a write-ahead log."""
 
 MOST_READS = 3
 """Maximum number of reads while other processes write."""
@@ -80,7 +80,7 @@ def read_only_store(path: Path, *, clock: Callable[[], datetime] = _utc_now) -> 
 
 
 def is_writable(path: Path) -> bool:
-    """Return whether this user may write a file and the files that SQLite keeps beside it."""
+    """Return whether this user may write a file and the files that SQLite keeps next to it."""
     beside = [Path(f"{path}{ending}") for ending in (LOG, INDEX)]
     needed = beside if all(file.exists() for file in beside) else [path.parent]
     as_effective = os.access in os.supports_effective_ids
@@ -101,7 +101,7 @@ class _ReadOnlyDatabase(Database):
             return _repeat_if_changed(path, lambda: self._current(path).read(work, patience=patience))
 
     def _current(self, path: Path) -> Database:
-        """Return the file as it is now."""
+        """Return the database for the present content of the file."""
         stamp = (_stamp(path), *(Path(f"{path}{ending}").exists() for ending in (LOG, INDEX)))
         if not self._open or self._open[0][0] != stamp:
             self._close_file()
@@ -155,7 +155,7 @@ def _opened(path: Path, clock: Callable[[], datetime]) -> Iterator[Database]:
 
 
 def _address(path: Path, folder: Path) -> str:
-    """Return the URI by which SQLite reads the file and its log without writing any file beside them."""
+    """Return the URI by which SQLite reads the file and its log without writing any file next to them."""
     log, index = (Path(f"{path}{ending}") for ending in (LOG, INDEX))
     if index.exists() and log.exists():
         return f"{path.absolute().as_uri()}?mode=ro&readonly_shm=1"
