@@ -32,7 +32,7 @@ __all__ = ["Diagnosis", "examine", "examined_table", "first_broken", "system_col
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong with an entity's table.
+    """The result of examining an entity's table.
 
     Attributes:
         version: The version that was examined; None if there is no table, or its rows have no rules.

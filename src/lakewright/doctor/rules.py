@@ -58,7 +58,7 @@ class Finding:
 
     Attributes:
         rule: Name of the rule.
-        words: What is wrong with the rows that break it.
+        words: The fault of the rows that break it, as text.
         count: Number of rows that break it.
         samples: The least and the greatest business key, or primary key, of these rows.
     """

@@ -76,7 +76,7 @@ class Token:
     Attributes:
         app_id: The application id, one for each table and entity.
         number: The number of the item's revision.
-        content: What the commit stores, as JSON: item, revision, run, record, metrics, watermarks.
+        content: The JSON that the commit stores: item, revision, run, record, metrics, watermarks.
     """
 
     app_id: str
@@ -98,7 +98,7 @@ class LandedCommit:
 
 
 def strict_session(lake: Lake) -> SparkSession:
-    """Return a new session in which processing gives the same results whatever the user's settings are."""
+    """Return a new session in which processing gives the same results under any user settings."""
     session = lake.new_session()
     for key, value in STRICT.items():
         session.conf.set(key, value)
@@ -181,7 +181,7 @@ class Commit:
         at: Its time; None if the log has none.
         operation: Delta's name for it: MERGE, WRITE, RESTORE, …
         parameters: Parameters of the operation.
-        content: What its token stores; empty for commits that Lakewright didn't make.
+        content: The content of its token; empty for commits that Lakewright didn't make.
     """
 
     version: int

@@ -44,7 +44,7 @@ def commit_lock(
 
     Args:
         address: The table.
-        holder: Who holds the lock, written into the file for others to read.
+        holder: The name of this holder, written into the file for others to read.
         patience: Seconds to wait for another holder; `PATIENCE` unless given.
         pause: Seconds between two attempts.
 

@@ -116,7 +116,7 @@ class Lake:
             self._observations = None
 
     def observed(self, thing: Hashable, observe: Callable[[], T]) -> T:
-        """Return an observation of a thing: a new one, or inside an `observing` block the cached one."""
+        """Return an observation by its key: a new one, or inside an `observing` block the cached one."""
         if self._observations is None:
             return observe()
         if thing not in self._observations:

@@ -1,4 +1,4 @@
-"""Delta tables as they are now: from their logs where possible, otherwise through Spark.
+"""The present state of Delta tables: from their logs where possible, otherwise through Spark.
 
 The `deltalake` package reads the log of a table on this machine within milliseconds. Tables known only by a
 name of the catalog, and tables on other file systems, need the Spark session.

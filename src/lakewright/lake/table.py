@@ -42,10 +42,10 @@ class MigrationStep:
     """One difference between a table and its declaration, and the statement that removes it.
 
     Attributes:
-        description: What the step does, for people.
+        description: The effect of the step, as text for users.
         sql: The text after `ALTER TABLE …`, or for a database the whole statement; None if no statement can
             do it.
-        loses: What would be lost, or None.
+        loses: The data that would be lost, or None.
         needs_mapping: Whether Delta's column mapping, by which a table knows its columns by id, must be
             enabled first.
         widens: Whether Delta's type widening must be enabled first.
@@ -182,7 +182,7 @@ def drop_table(lake: Lake, address: Address) -> None:
 def remove_uncommitted(address: Address) -> None:
     """Remove the remains of a table's first write that never committed, so that the table can be created.
 
-    Only a location on this machine is looked at. A folder with a commit, or without a log, stays.
+    Only a location on this machine is examined. A folder with a commit, or without a log, stays.
     """
     path = None if address.location is None else local_path(address.location)
     if path is not None and path.is_dir() and is_uncommitted(path):

@@ -31,8 +31,8 @@ class TableChange:
     """One change that makes the existing table the declared one.
 
     Attributes:
-        description: What the migration would do, as text for people.
-        loses: What the migration would lose, or None.
+        description: The effect of the migration, as text for users.
+        loses: The data that the migration would lose, or None.
     """
 
     description: str
@@ -41,10 +41,10 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What blocks an entity: a lock or an unresolved failure.
+    """The obstacle to an entity's slices: a lock or an unresolved failure.
 
     Attributes:
-        message: What blocks the entity, as a reason of its step.
+        message: The obstacle, as a reason of the entity's step.
         error: The same as a fault; its remedy is the command to run.
         is_locked: Whether another run has locked the item, in contrast to a failure.
     """
@@ -59,14 +59,14 @@ class Observation:
     """The state of one target's output and inputs.
 
     Attributes:
-        subject: What was observed. Instances that observe the same thing have the same subject.
+        subject: Identifies the output and inputs. Instances that observe the same ones have the same subject.
         exists: Whether the target's output exists.
         filled: Whether the target's part of the output contains rows.
-        changes: What CREATE would have to migrate.
+        changes: The migrations that CREATE would have to make.
         pending: The entity's slices that can be processed, in order.
         waiting: The entity's slices that wait for a locked or failed one.
-        hold: What blocks the entity.
-        notes: Further effects of the next slice, as text for people.
+        hold: The lock or failure that blocks the entity.
+        notes: Further effects of the next slice, as text for users.
         fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
         built: The fingerprint of the last successful build.
         error: Why the observation failed. Everything else is then unknown.

@@ -9,7 +9,7 @@ __all__ = ["NO_PERMISSIONS", "Permissions"]
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a run may do that is refused by default.
+    """Actions that a run may take although they are refused by default.
 
     The command line or the Python API creates it once; it is passed on unchanged.
 

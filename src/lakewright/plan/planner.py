@@ -214,7 +214,7 @@ class _InstancePlanning:
         return (*own, *others)
 
     def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
-        """Return why a target must run whatever its observation says."""
+        """Return why a target must run regardless of its observation."""
         request = self.planner.request
         reasons: list[str] = []
         if request.is_forced:

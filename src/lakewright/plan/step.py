@@ -24,10 +24,10 @@ class Step:
     Attributes:
         reasons: Why it would run, is clean or is blocked. Never empty.
         hold: The lock or the unresolved failure that blocks it, or None.
-        changes: What CREATE would change in the existing table.
+        changes: The changes that CREATE would make to the existing table.
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
-        relies_on: The earlier step that makes this one clean, or None if it is clean by itself.
+        relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
         is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
             must run, so a run that does not reach it records it as unfinished.
     """

@@ -109,7 +109,7 @@ class SliceProcessor:
         return strict_session(self.context.lake)
 
     def process(self, claim: Claim, heartbeat: Heartbeat) -> SliceResult:
-        """Process a claimed slice; the claim is ended, whatever happens.
+        """Process a claimed slice; the claim is ended in every case.
 
         Raises:
             LakewrightError: The slice could not be processed. The manifest has its item as failed, or as

@@ -81,7 +81,7 @@ class Slice:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What identifies its content without reading it: size, latest change, number of files, digest."""
+        """Identifies its content without reading it: size, latest change, number of files, digest."""
         lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)
         digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         return {

@@ -179,7 +179,7 @@ def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -
         if others:
             kept.append(slice_name(item))
         else:
-            # Without a fingerprint: files may be removed and delivered again, and whatever is there then is
+            # Without a fingerprint: files may be removed and delivered again, and the new files are then
             # the slice.
             context.ledger.requeue(item.item_id, reason, fingerprint={})
     for column in context.ledger.watermarks.last(context.application):

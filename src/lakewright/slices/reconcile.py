@@ -37,7 +37,7 @@ class Mismatch:
 
     Attributes:
         kind: `commit_lost` or `commit_unrecorded`.
-        words: What is wrong, as a sentence.
+        words: The disagreement, as a sentence.
         remedy: The command that repairs it.
     """
 

@@ -116,7 +116,7 @@ def unrecorded_commits(
 
 
 def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
-    """Return the summary that a commit carries, and the content of a PROCESSED record beside the metrics."""
+    """Return the summary that a commit carries, and the content of a PROCESSED record except the metrics."""
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)
     summary = Summary.from_json(metrics)
@@ -136,7 +136,7 @@ def _is_untouched(item: Item, application: Application) -> bool:
 
 
 def _is_commit_of(commit: Commit, item: Item) -> bool:
-    """Return whether a commit is of the slice as it is, and not of its content before a `requeue`."""
+    """Return whether a commit is of the slice's present content, not of its content before a `requeue`."""
     if commit.content.get("fingerprint") != item.fingerprint:
         return False
     if item.revision == 1 or item.new is None:

@@ -87,7 +87,7 @@ def _unprocessed(context: ProcessingContext, entity: Entity, pending: Pending) -
 
 
 def _last_processed(context: ProcessingContext, pending: Pending, slices: Sequence[Slice]) -> Slice | None:
-    """Return the slice before the first ready one, if it was processed as it is now."""
+    """Return the slice before the first ready one, if its present content was processed."""
     ready = {item.item_id for item in pending.ready}
     before = list(takewhile(lambda slice_: item_id(slice_.path) not in ready, slices))
     if not ready or not before:

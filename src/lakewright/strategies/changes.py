@@ -69,7 +69,7 @@ TARGET = TargetNames()
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the write does with one row.
+    """How the write treats one row.
 
     Attributes:
         name: Name of the action.
@@ -183,7 +183,7 @@ def _widened(
     counts = _counted(labels_seen)
     if sum(counts[label] for label in comparison.actions if label in counts) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
-    # The hash comes along with the key, because computing it again costs more than everything else here.
+    # The hash is carried along with the key, because computing it again costs more than all other work here.
     joined = frame.drop(load.system.hash).join(changed, functions.expr(f"{key} = {found}"))
     return joined.drop(found).withColumnRenamed(known, load.system.hash)
 

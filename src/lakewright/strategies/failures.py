@@ -37,7 +37,7 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         error: The error; one of Lakewright's own is returned unchanged.
         entity: The entity.
         slice_name: Name of the slice.
-        table: Path of its table, to tell a damaged file of the table from one of the slice.
+        table: Path of its table, to distinguish a damaged file of the table from one of the slice.
     """
     if isinstance(error, LakewrightError):
         return error

@@ -65,7 +65,7 @@ class LoadRequest:
         token: Numbers the commit to the table; its content is stored in the commit with the metrics.
         check_lock: Raises `LeaseLost` if this run no longer holds the slice's lock, or `SliceError` if the
             slice has changed.
-        holder: Who processes the slice, shown to those who wait for the table.
+        holder: This process and its run, shown to those who wait for the table.
         lower_bounds: Watermark column, as declared, to the lower bound of the window of delete inference;
             columns without a previous watermark are left out.
         permissions: The permissions of the run.
@@ -186,7 +186,7 @@ class SliceLoad:
         return content
 
     def _set_missing_properties(self) -> None:
-        """Set the table properties that the commit needs; by themselves they change no rows."""
+        """Set the table properties that the commit needs; this alone changes no rows."""
         if not self.state.exists:
             return
         wanted = own_properties(self.prepared)
@@ -222,7 +222,7 @@ def prepare_load(
         request: The request to process the slice.
 
     Raises:
-        TargetError: The slice cannot be processed as it is.
+        TargetError: The slice cannot be processed.
     """
     fit = fit_request(lake, session, entity, frame, request)
     is_small = _is_small(request.slice_size, fit.state)

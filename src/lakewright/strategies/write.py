@@ -50,7 +50,7 @@ _DELETION_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What an action does to the table's row.
+    """The effect of an action on the table's row.
 
     Attributes:
         action: Name of the action.
@@ -94,7 +94,7 @@ def write_changes(
     Args:
         load: The slice and its table.
         changes: The changes.
-        clauses: What the actions do to the table's row; the action `insert` inserts one.
+        clauses: The effects of the actions on the table's row; the action `insert` inserts one.
         target: Condition on the rows of the table, as `t`, that can be matched.
         inserts: Number of rows with the action `insert`.
         matches: Number of all other rows.
@@ -140,9 +140,10 @@ def _is_mostly_changed(load: SliceLoad, matches: int) -> bool:
 def _is_rewritten(load: SliceLoad, matches: int) -> bool:
     """Return whether the whole table is rewritten by one query.
 
-    It is not if its columns change or may not be null, or if its readers follow single rows. It is only on
-    this machine, where the lock that guards commits keeps other writers out between the read and the commit:
-    an overwrite replaces whatever is there.
+    A table is not rewritten if the commit changes its columns, if a column is not nullable, or if its readers
+    follow single rows. Only a table on this machine is rewritten, where the lock that guards commits keeps
+    other writers out between the read and the commit: an overwrite replaces all rows of the table at that
+    time.
     """
     rows, size, properties = load.state.rows, load.state.size, load.state.properties
     is_plain = not load.fit.evolves and all(column.nullable for column in load.state.columns)

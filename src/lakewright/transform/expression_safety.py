@@ -1,4 +1,4 @@
-"""A check that declared expressions only compute with a row's columns, and reach nothing else.
+"""A check that declared expressions only compute with a row's columns, and access nothing else.
 
 Some of Spark's functions call any Java method or reveal names of files, and a subquery can read any file.
 

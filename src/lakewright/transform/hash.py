@@ -1,9 +1,9 @@
 """Hashes of rows and keys: the SHA-256 of one canonical text of the columns that aren't null.
 
-Equal values have equal texts, whatever their column's position, integer width or decimal scale, the session's
-time zone or the JVM. Different values, nulls and values in other columns have different texts, because the
-end of each part can be told from the part itself. A part is a number, then a mark: a lower-case letter for
-the type, and the column's name up to a semicolon. The number of
+Equal values have equal texts, regardless of their column's position, integer width or decimal scale, the
+session's time zone or the JVM. Different values, nulls and values in other columns have different texts,
+because the end of each part is determined by the part itself. A part is a number, then a mark: a lower-case
+letter for the type, and the column's name up to a semicolon. The number of
 
 - a string or binary is its length in bytes; the text, or the bytes in hex, follow the mark,
 - an integer or decimal is its plain digits, without trailing zeros in a fraction,

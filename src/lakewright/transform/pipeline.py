@@ -45,8 +45,8 @@ class PreparedSlice:
         partitions: Names of the partition columns in silver.
         has_key: Whether rows have a primary key.
         shape: The strategy whose columns the rows have.
-        typeless: Columns in silver that hold only nulls and have no type (texts, in the frame), and whether
-            the slice has them although nothing in the entity asks for them.
+        typeless: Column in silver that holds only nulls and has no type (a text in the frame) to whether the
+            slice has it although the entity does not declare it.
         hashed: Columns of the source that the source hash is computed from.
         key_fields: Columns of the source that the primary key is computed from.
     """

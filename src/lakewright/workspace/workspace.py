@@ -189,7 +189,7 @@ class Workspace:
             return self._importer.spark
         session = self.lake.new_session()
         if _SUBSTITUTION not in self.lake.session.conf:
-            # Expressions are evaluated already; whatever still looks like a variable to Spark is text.
+            # Expressions are evaluated already; whatever looks like a variable to Spark now is literal text.
             session.conf.set(_SUBSTITUTION, "false")
         return session
 

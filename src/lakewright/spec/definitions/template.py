@@ -25,7 +25,7 @@ PREFIX = "template/"
 """Prefix of the kind of a definition that uses a template."""
 
 AROUND = ("before", "after", "description", "documentation", "enabled", "metadata")
-"""Keys that a use of a template may have besides the parameters."""
+"""Keys that a use of a template may have in addition to the parameters."""
 
 DEEPEST = 5
 

@@ -67,7 +67,7 @@ class Scope:
     ) -> None:
         """Create the scope of a project from its environment, including profiles, and the `-D` definitions.
 
-        Values of type `Entry` are evaluated; others are used as they are.
+        Values of type `Entry` are evaluated; others are used unchanged.
         """
         self._layers: tuple[Layer, ...] = (
             Layer(DEFINITIONS, dict(definitions or {})),
@@ -80,7 +80,7 @@ class Scope:
         self._lock = RLock()
 
     def child(self, values: Mapping[str, object]) -> Scope:
-        """Return this scope with additional names, which override all others. Values are used as they are."""
+        """Return this scope with additional names, which override all others. Values are used unchanged."""
         return self._with(Layer(ARGUMENTS, dict(values)))
 
     def instance(
@@ -88,7 +88,7 @@ class Scope:
     ) -> Scope:
         """Return the scope of one instance of a job or test. `-D` overrides entries, arguments override `-D`.
 
-        Texts in `environment` may contain expressions. Arguments are used as they are.
+        Texts in `environment` may contain expressions. Arguments are used unchanged.
         """
         entries = {
             name: Entry(value) if isinstance(value, str) else value

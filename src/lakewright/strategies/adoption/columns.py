@@ -36,7 +36,7 @@ _PARTITIONED = (
 
 @dataclass(frozen=True, slots=True)
 class AdoptedColumns:
-    """What adoption does to a table's columns.
+    """The effect of an adoption on a table's columns.
 
     Attributes:
         roles: Role of a column (`valid_from`, …) to its name in the table.

@@ -83,7 +83,7 @@ def adopt_rows(
         table: The table's present rows.
         prepared: The next slice.
         entity: The entity.
-        columns: What adoption does to the table's columns.
+        columns: The effect of the adoption on the table's columns.
         zone: Time zone of times without an offset.
         at: The latest instant at which versions may begin or end.
 
