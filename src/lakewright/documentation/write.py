@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakewright.documentation.document import Document, Ref
+from lakewright.documentation.document import Document
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
@@ -37,16 +37,12 @@ def folder_of(generator: Generator, workspace: Workspace) -> Path:
 def write_documentation(document: Document, generator: Generator, workspace: Workspace) -> Path:
     """Write the files of a generator, and return the one to open; other files in the folder are kept."""
     folder = folder_of(generator, workspace)
-    shown = document.only(lambda ref: _shows(generator, ref, document.project))
+    shown = document.only(lambda ref: generator.shows(ref.category, ref.name, document.project))
     files = _files(shown, generator.template)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         _write(folder / name, text)
     return folder / next(iter(files))
-
-
-def _shows(generator: Generator, ref: Ref, project: str) -> bool:
-    return generator.shows(ref.category, ref.name, project)
 
 
 def _files(document: Document, template: DocumentationFormat) -> Mapping[str, str]:

@@ -49,7 +49,7 @@ def merge_rows(
     plain = {name: name_sql("source", found) for name, found in common}
     merge = table.alias("target").merge(source.alias("source"), condition)
     for clause in clauses:
-        merge = _with_clause(merge, clause, {_quoted(k): v for k, v in (clause.columns or plain).items()})
+        merge = _with_clause(merge, clause, {name_sql(k): v for k, v in (clause.columns or plain).items()})
     row = merge.execute().first()
     counts = {} if row is None else row.asDict()
     return {
@@ -67,7 +67,3 @@ def _with_clause(merge: DeltaMergeBuilder, clause: Clause, values: Mapping[str, 
     if clause.action == "update":
         return merge.whenMatchedUpdate(condition=condition, set=dict(values))
     return merge.whenMatchedDelete(condition=condition)
-
-
-def _quoted(name: str) -> str:
-    return name_sql(name)

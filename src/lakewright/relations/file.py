@@ -257,7 +257,7 @@ class FileRelation(StoredRelation):
         reader = reader.option("__globPaths__", "false")
         if fields is not None:
             reader = reader.schema(reader_schema(fields))
-        return reader.load([_for_engine(path) for path in found])
+        return reader.load([(f"file://{path}" if path.startswith("/") else path) for path in found])
 
     def create(self, workspace: Workspace) -> None:
         """Create the folder."""
@@ -317,7 +317,3 @@ class FileRelation(StoredRelation):
                 remedy="Add a value for it to the target's `partition`.",
             )
         return names[len(partition) :]
-
-
-def _for_engine(path: str) -> str:
-    return f"file://{path}" if path.startswith("/") else path

@@ -35,7 +35,6 @@ from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
@@ -128,7 +127,17 @@ class _Validator:
             return None
         session = strict_session(self.context.lake)
         try:
-            fit = self._fit(session, slice_)
+            fit = fit_slice(
+                self.context.lake,
+                session,
+                self.entity,
+                read_slice(session, slice_, self.entity),
+                slice_name=slice_.name,
+                strategy=self.context.strategy_for(self.entity),
+                at=self.context.clock(),
+                allow_data_loss=self.context.options.permissions.allow_data_loss,
+                after=self.first,
+            )
         except (NotInstalled, SparkUnavailable, SpecError):
             raise
         except Exception as error:
@@ -165,19 +174,6 @@ class _Validator:
                 ) from error
             marks.update(part for part in file.name.split("/")[:-1])
         return tuple(sorted(marks))
-
-    def _fit(self, session: SparkSession, slice_: Slice) -> SchemaFit:
-        return fit_slice(
-            self.context.lake,
-            session,
-            self.entity,
-            read_slice(session, slice_, self.entity),
-            slice_name=slice_.name,
-            strategy=self.context.strategy_for(self.entity),
-            at=self.context.clock(),
-            allow_data_loss=self.context.options.permissions.allow_data_loss,
-            after=self.first,
-        )
 
 
 def _record(context: ProcessingContext, entity: Entity, item: str, error: LakewrightError) -> bool:

@@ -131,7 +131,7 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     yield _guarded("manifest", lambda: _manifest(app))
     yield _guarded("write access", lambda: _write_access(str(project.lake.root_folder)))
     if starts_session:
-        yield _guarded("session", lambda: _session(app))
+        yield _guarded("session", lambda: f"Spark {app.lake.spark.version} started")
 
 
 def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
@@ -243,10 +243,6 @@ def _write_access(root: str) -> str:
     nearest = next(place for place in (folder, *folder.parents) if place.is_dir())
     with tempfile.TemporaryFile(dir=nearest):
         return f"{nearest} is writable" + ("" if nearest == folder else f"; {folder} will be created there")
-
-
-def _session(app: App) -> str:
-    return f"Spark {app.lake.spark.version} started"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from secrets import randbelow
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application, Record
 from lakewright.manifest.store import Document, DocumentKey, Outcome, Seen, Write, Written
 from lakewright.stores.dynamodb.cache import Cache
@@ -173,7 +173,7 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
     changes: list[Change] = []
     for item in batch.items.values():
         before = seen.items.get(item.item_id)
-        changes.append(_item(item, before))
+        changes.append(_put(item_row(item), if_equal("sequence", before.sequence) if before else if_absent()))
         old, new = verdicts_of(before), verdicts_of(item)
         changes += _listing(item.item_id, old, new)
         listed.update(new - old)
@@ -182,10 +182,6 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
     changes += _documents(batch.documents, seen.documents)
     changes += tally_changes(listed)
     return changes
-
-
-def _item(item: Item, before: Item | None) -> Change:
-    return _put(item_row(item), if_equal("sequence", before.sequence) if before else if_absent())
 
 
 def _listing(
