@@ -25,7 +25,8 @@ from lakewright.errors import (
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
-from lakewright.stores.dynamodb import large_write, schema, table
+from lakewright.stores.dynamodb import large_write, table
+from lakewright.stores.dynamodb import store as manifest
 from lakewright.stores.dynamodb.store import DynamoDbStore
 from lakewright.stores.dynamodb.table import ServerClock
 
@@ -331,11 +332,14 @@ class TestOpening:
         self, store: DynamoDbStore, dynamodb: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         put(store, {"n": 1})
-        newer = (*schema.MIGRATIONS, lambda table: table.put_all([{"pk": {"S": "x"}, "sk": {"S": "="}}]))
+        newer = (
+            *manifest.MIGRATIONS,
+            lambda table: table.put_all([{"pk": {"S": "x"}, "sk": {"S": "="}}]),
+        )
         with monkeypatch.context() as patch:
-            patch.setattr(schema, "MIGRATIONS", newer)
-            schema.migrate(store._table)
-            schema.migrate(store._table)
+            patch.setattr(manifest, "MIGRATIONS", newer)
+            manifest.migrate(store._table)
+            manifest.migrate(store._table)
         assert store._table.get([("x", "=")])
         with pytest.raises(NotInstalled, match="schema version 2, this Lakewright knows versions up to 1"):
             DynamoDbStore.open(**{name: dynamodb[name] for name in ("table", "region", "endpoint_url")})

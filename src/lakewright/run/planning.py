@@ -18,11 +18,10 @@ from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.arguments import expand_arguments
-from lakewright.plan.candidate import Candidate, Instance, selectables
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.planner import PlanRequest, build_plan
+from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, StepKey

@@ -35,7 +35,6 @@ from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 
 if TYPE_CHECKING:
-
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from lakewright.errors import Fault
-from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
@@ -17,7 +16,7 @@ from lakewright.plan.dirtiness import (
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.planner import PlanRequest, build_plan
+from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.plan.step import Plan

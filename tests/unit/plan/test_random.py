@@ -14,12 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lakewright.errors import SpecError
-from lakewright.plan.candidate import Candidate, Instance
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
-from lakewright.plan.planner import PlanRequest, build_plan
+from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.job import Execution
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +13,7 @@ from lakewright.plan.phase import Phase
 if TYPE_CHECKING:
     from lakewright.run.job import JobRequest
 
-__all__ = ["RunOptions", "job_arguments", "phase_named", "run_options"]
+__all__ = ["job_arguments", "job_request", "phase_named", "run_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,41 +31,21 @@ def phase_named(text: str) -> Phase:
         raise click.BadParameter(f"{text!r} is not a phase; the phases are {known}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of `job` and `plan`, as they were typed."""
+def job_request(
+    job: str,
+    phase: Phase,
+    arguments: tuple[str, ...],
+    *,
+    no_lifecycle: bool = False,
+    allow_data_loss: bool = False,
+    allow_backdated: bool = False,
+    **options: Any,
+) -> JobRequest:
+    """Return the request for a job with these arguments and the options of `job` and `plan`, as typed."""
+    from lakewright.run.job import JobRequest
 
-    no_lifecycle: bool = False
-    targets: tuple[str, ...] = ()
-    dirty: tuple[str, ...] = ()
-    force: bool = False
-    keep_going: bool = False
-    resume: bool = False
-    allow_data_loss: bool = False
-    allow_backdated: bool = False
-    wait: bool = False
-    jobs: int | None = None
-
-    def request(self, job: str, phase: Phase, arguments: tuple[str, ...]) -> JobRequest:
-        """Return the request for a job with these options and arguments."""
-        from lakewright.run.job import JobRequest
-
-        return JobRequest(
-            job=job,
-            phase=phase,
-            arguments=arguments,
-            is_alone=self.no_lifecycle,
-            targets=self.targets,
-            dirty=self.dirty,
-            force=self.force,
-            keep_going=self.keep_going,
-            resume=self.resume,
-            permissions=Permissions(
-                allow_data_loss=self.allow_data_loss, allow_backdated=self.allow_backdated
-            ),
-            wait=self.wait,
-            jobs=self.jobs,
-        )
+    permissions = Permissions(allow_data_loss=allow_data_loss, allow_backdated=allow_backdated)
+    return JobRequest(job, phase, arguments, is_alone=no_lifecycle, permissions=permissions, **options)
 
 
 def job_arguments(function: F) -> F:
@@ -81,7 +60,7 @@ def job_arguments(function: F) -> F:
 
 
 def run_options(function: F) -> F:
-    """Add the options that `RunOptions` holds."""
+    """Add the options that `job_request` takes."""
     for decorate in reversed(_RUN_OPTIONS):
         function = decorate(function)
     return function

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import RunOptions
+from lakewright.cli.commands.arguments import job_request
 from lakewright.cli.commands.job import run_watched
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line
@@ -53,7 +53,7 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     if no_run:
         call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])
         return 0
-    planned = plan_job(call.app, RunOptions().request(JOB, Phase.BUILD, ARGUMENTS))
+    planned = plan_job(call.app, job_request(JOB, Phase.BUILD, ARGUMENTS))
     if planned.has_work or planned.status is Planned.BLOCKED:
         call.output.note(f"Running `{typed}`")
         return _run(call, folder, count)
@@ -66,7 +66,7 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 
 
 def _run(call: Call, folder: Path, count: int) -> int:
-    result = run_watched(call, RunOptions().request(JOB, Phase.VERIFY, ARGUMENTS))
+    result = run_watched(call, job_request(JOB, Phase.VERIFY, ARGUMENTS))
     advice = [] if result.status.is_failure else _next(folder)
     call.output.result(_document(folder, count, result.as_json()), [*run_page(result), *advice])
     call.output.note(*failure_lines(result))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import RunOptions, job_arguments
+from lakewright.cli.commands.arguments import job_arguments, job_request
 from lakewright.cli.group import command
 from lakewright.cli.page import Line, Span, line
 from lakewright.plan.phase import Phase
@@ -74,7 +74,7 @@ def graph(
     call: Call, /, name: str, phase: Phase, parameters: tuple[str, ...], *, form: str, resources: bool
 ) -> None:
     """Show which targets of a job depend on which in one phase: a failure blocks those after it."""
-    request = RunOptions(no_lifecycle=True).request(name, phase, parameters)
+    request = job_request(name, phase, parameters, no_lifecycle=True)
     from lakewright.usecases.plan_job import plan_job, target_nodes
 
     phases = [found for instance in plan_job(call.app, request).instances[:1] for found in instance.phases]

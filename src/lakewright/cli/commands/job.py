@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import RunOptions, job_arguments, run_options
+from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
 from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
@@ -56,7 +56,7 @@ def job(
     Only dirty targets run. A parameter takes one value (p=v), several (p=v1,v2) or a range that includes both
     ends (p:start=v p:end=v, with p:step=).
     """
-    request = RunOptions(**options).request(name, phase, parameters)
+    request = job_request(name, phase, parameters, **options)
     if dry_run:
         from lakewright.usecases.plan_job import plan_job
 

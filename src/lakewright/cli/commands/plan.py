@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import RunOptions, job_arguments, run_options
+from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
 from lakewright.cli.render.plan import plan_page
 from lakewright.plan.phase import Phase
@@ -48,7 +47,7 @@ def plan(
 
     Nothing is written: no table, no record, no history.
     """
-    request = replace(RunOptions(**options).request(name, phase, parameters), preview=preview)
+    request = job_request(name, phase, parameters, preview=preview, **options)
     from lakewright.usecases.plan_job import plan_job
 
     found = plan_job(call.app, request)

@@ -1,4 +1,7 @@
-"""Reading column lineage from Spark's analysed plan.
+"""Column lineage: the columns of a mapping's inputs from which each of its columns is computed.
+
+The mapping is built over empty inputs whose columns are named after their mapping, and lineage is read from
+Spark's analysed plan (docs/decisions/013-column-lineage.md). No Spark job runs.
 
 Spark writes the plan as JSON: a list of nodes, each followed by its children. Expressions are such lists too.
 Columns are identified by their expression ids. The name of a leaf's column holds the mapping that it belongs
@@ -7,11 +10,19 @@ to, because Spark does not write column metadata into the JSON.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-__all__ = ["MARK", "sources_of"]
+from lakewright.documentation.document import Ref, Source
+from lakewright.spec.models.fields import Field
+from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["MARK", "column_sources"]
 
 MARK = "\x1f"
 """Separates mapping and column in the name of a leaf's column; names in projects do not contain it."""
@@ -22,7 +33,7 @@ Origin: TypeAlias = tuple[str, str]
 """The mapping that a leaf's column belongs to, and the column's name."""
 
 
-def sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
+def _sources_of(plan: Tree) -> list[tuple[str, tuple[Origin, ...]]]:
     """Return each column of a plan's result with the leaf columns it is computed from, in their order."""
     reader = _PlanReader()
     columns = reader.plan(plan)
@@ -222,3 +233,47 @@ def _end(tree: Tree, index: int) -> int:
         left += int(tree[index]["num-children"]) - 1
         index += 1
     return index
+
+
+def column_sources(outline: Workspace, mapping: str) -> dict[str, tuple[Source, ...]]:
+    """Return the direct sources of each column of a mapping, by the column's name.
+
+    Args:
+        outline: A workspace whose frames have columns and no rows.
+        mapping: Name of the mapping.
+    """
+    traced = _TracedWorkspace(outline, mapping)
+    text = traced.frame(mapping)._jdf.queryExecution().analyzed().toJSON()
+    return {
+        name: tuple(Source(Ref("mapping", origin), column) for origin, column in origins)
+        for name, origins in _sources_of(json.loads(text))
+    }
+
+
+class _TracedWorkspace(Workspace):
+    """A workspace in which every mapping but one is a leaf with marked column names."""
+
+    def __init__(self, outline: Workspace, subject: str) -> None:
+        super().__init__(outline.project, outline.scope, outline.lake, importer=outline, is_outline=True)
+        self._outline = outline
+        self._subject = subject
+
+    def frame(self, mapping: str) -> DataFrame:
+        """Return the frame of the traced mapping unchanged, and any other as a leaf."""
+        if mapping == self._subject:
+            return super().frame(mapping)
+        return _leaf(self._outline.frame(mapping), mapping)
+
+    def fields(self, mapping: str) -> tuple[Field, ...]:
+        """Return the columns of a mapping's frame."""
+        return self._outline.fields(mapping)
+
+
+def _leaf(frame: DataFrame, origin: str) -> DataFrame:
+    """Return an empty frame with the columns of `frame`, under names that carry their origin in the plan."""
+    from pyspark.sql.types import StructField, StructType
+
+    fields = [
+        StructField(f"{origin}{MARK}{each.name}", each.dataType, each.nullable) for each in frame.schema
+    ]
+    return frame.sparkSession.createDataFrame([], StructType(fields)).toDF(*frame.columns)

@@ -1,7 +1,7 @@
 """Parser of expressions in texts: `$name`, `${name}`, `${name.method(argument)}`.
 
 The syntax is the part of Velocity that Flowman's projects use. There are no operators, loops or directives,
-so every evaluation ends. Only functions in the tables of `namespaces.py` and `methods.py` can be called, so
+so every evaluation ends. Only functions in the tables of `namespaces.py` and `calls.py` can be called, so
 an expression has access to nothing else. Source: the project files' rules, "Expressions".
 """
 

@@ -1,4 +1,8 @@
-"""Reading and writing the tables; each function runs within the caller's transaction."""
+"""Reading and writing the tables; each function runs within the caller's transaction.
+
+Statements are compiled once and then passed to the driver, past SQLAlchemy. Taking and ending one lock
+executes about two dozen of them, so the overhead of each one counts.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    bindparam,
-    delete,
-    func,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy.sql import ClauseElement
 
 from lakewright.errors import ManifestCorrupt
 from lakewright.manifest.item import Item
@@ -25,21 +21,11 @@ from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Damage, Document, DocumentKey
 from lakewright.stores.sql.listing import PAGE, Ask
-from lakewright.stores.sql.rows import (
-    document_row,
-    item_of,
-    item_row,
-    record_of,
-    record_row,
-    verdict_rows,
-)
+from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row, verdict_rows
 from lakewright.stores.sql.schema import documents, edited, items, records, tallies, verdicts
-from lakewright.stores.sql.statement import Statement
-
-FEW = 8
-"""Up to this many documents are looked up one by one, by compiled statements."""
 
 __all__ = [
+    "Statement",
     "all_records",
     "has_edited",
     "load_documents",
@@ -52,6 +38,63 @@ __all__ = [
     "save_records",
     "save_verdicts",
 ]
+
+
+class Statement:
+    """A statement with named parameters.
+
+    Args:
+        clause: The statement in SQLAlchemy's form; it must not contain lists of varying length.
+    """
+
+    def __init__(self, clause: ClauseElement) -> None:
+        self._clause = clause
+        self._compiled: dict[str, tuple[str, Sequence[str] | None]] = {}
+
+    def rows(self, connection: Connection, **parameters: Any) -> list[Any]:
+        """Return the rows that a query finds, as the driver returns them."""
+        text, order = self._for(connection)
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(text, _arguments(parameters, order))
+            return list(cursor.fetchall())
+        finally:
+            cursor.close()
+
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Execute the statement for each row, and return the driver's count of affected table rows.
+
+        For several rows, some drivers return only the count of the last one.
+        """
+        if not rows:
+            return 0
+        text, order = self._for(connection)
+        cursor = connection.connection.cursor()
+        try:
+            if len(rows) == 1:
+                cursor.execute(text, _arguments(rows[0], order))
+            else:
+                cursor.executemany(text, [_arguments(row, order) for row in rows])
+            return int(cursor.rowcount)
+        finally:
+            cursor.close()
+
+    def _for(self, connection: Connection) -> tuple[str, Sequence[str] | None]:
+        dialect = connection.dialect
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            compiled: Any = self._clause.compile(dialect=dialect)
+            found = (str(compiled), compiled.positiontup if compiled.positional else None)
+            self._compiled[dialect.name] = found
+        return found
+
+
+def _arguments(row: Mapping[str, Any], order: Sequence[str] | None) -> Any:
+    return row if order is None else tuple(row[name] for name in order)
+
+
+FEW = 8
+"""Up to this many documents are looked up one by one, by compiled statements."""
 
 
 def load_items(
