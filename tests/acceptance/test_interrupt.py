@@ -69,7 +69,7 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
         wait_until_spark_works(run)
         begin = time.monotonic()
         run.send_signal(signal.SIGINT)
-        said += read_until(run.stderr, "once more stops at once")
+        said += read_until(run.stderr, "a second signal stops at once")
         assert run.poll() is None
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)

@@ -96,7 +96,7 @@ def test_modes_that_respect_what_is_there(bench: Bench) -> None:
         bench.run("strict", Phase.BUILD)
     bench.run("appending", Phase.BUILD)
     assert bench.workspace.relation("file").read(bench.workspace).count() == 4
-    with pytest.raises(SpecError, match="no key by which rows could be updated"):
+    with pytest.raises(SpecError, match="no key to update rows by"):
         bench.run("unkeyed", Phase.BUILD)
 
 
