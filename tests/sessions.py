@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.spark.conf import SessionSettings
+from lakewright.spark.conf import SessionSettings, runtime_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Started", "no_session", "same"]
+__all__ = ["SharedSession", "Started", "no_session", "same"]
 
 
 @dataclass
@@ -41,3 +41,28 @@ def _refuse(settings: SessionSettings) -> SparkSession:
 
 
 no_session = Started(_refuse)
+
+
+class SharedSession:
+    """Derives new sessions from one that is already running, and never stops that one.
+
+    A derived session shares the JVM, the catalog and cached tables with the given one; its settings and
+    temporary views are its own. Settings that Spark can only take when a JVM starts (`spark.master`, jars,
+    a Hive catalog) stay those of the given session.
+    """
+
+    has_new_catalog = False
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a new session with those settings that Spark can change while it runs."""
+        derived = self.session.newSession()
+        for key, value in runtime_conf(settings).items():
+            if derived.conf.isModifiable(key):
+                derived.conf.set(key, value)
+        return derived
+
+    def stop(self, session: SparkSession) -> None:
+        """Leave the given session running; a derived one holds nothing that must be released."""

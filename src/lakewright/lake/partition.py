@@ -12,7 +12,6 @@ from functools import reduce
 from itertools import product
 from operator import and_, or_
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import unquote
 
 from pydantic import Field as Declared
 
@@ -37,7 +36,6 @@ __all__ = [
     "expand_selection",
     "partition_condition",
     "partition_folder",
-    "partition_of_folder",
     "partition_sql",
     "typed_columns",
     "typed_partition",
@@ -141,12 +139,6 @@ def partition_folder(partition: Partition) -> str:
     return "/".join(
         f"{_escape(name)}={_escape(value) if value else _NULL}" for name, value in partition.items()
     )
-
-
-def partition_of_folder(folder: str) -> dict[str, str]:
-    """Return the values in the name of a partition's folder; the inverse of `partition_folder`."""
-    pairs = (part.partition("=") for part in folder.split("/") if "=" in part)
-    return {unquote(name): "" if value == _NULL else unquote(value) for name, _, value in pairs}
 
 
 def _escape(text: str) -> str:

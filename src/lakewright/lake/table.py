@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MigrationStep",
-    "add_columns",
     "alter_table",
     "create_table",
     "drop_table",
@@ -33,7 +32,6 @@ __all__ = [
     "replace_table",
     "set_properties",
     "truncate_table",
-    "widen_column",
 ]
 
 
@@ -137,18 +135,6 @@ def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) ->
             run_statement(lake.spark, f"ALTER TABLE {address.sql} {step.sql}")
 
 
-def add_columns(lake: Lake, address: Address, columns: Iterable[Field]) -> None:
-    """Add columns after the existing ones; they are null in existing rows."""
-    listed = ", ".join(_column_sql(column, is_added=True) for column in columns)
-    run_statement(lake.spark, f"ALTER TABLE {address.sql} ADD COLUMNS ({listed})")
-
-
-def widen_column(lake: Lake, address: Address, name: str, type_sql: str) -> None:
-    """Give a column a wider type that can hold all its values; no file is rewritten."""
-    set_properties(lake.spark, address, {"delta.enableTypeWidening": "true"})
-    run_statement(lake.spark, f"ALTER TABLE {address.sql} ALTER COLUMN {name_sql(name)} TYPE {type_sql}")
-
-
 def set_properties(spark: SparkSession, address: Address, properties: Mapping[str, str]) -> None:
     """Set properties of the table; its other properties stay."""
     run_statement(spark, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
@@ -189,8 +175,8 @@ def remove_uncommitted(address: Address) -> None:
         shutil.rmtree(path)
 
 
-def _column_sql(column: Field, *, is_added: bool = False) -> str:
-    not_null = "" if column.nullable or is_added else " NOT NULL"
+def _column_sql(column: Field) -> str:
+    not_null = "" if column.nullable else " NOT NULL"
     comment = f" COMMENT {text_sql(column.description)}" if column.description else ""
     return f"{name_sql(column.name)} {column.type.ddl}{not_null}{comment}"
 

@@ -23,7 +23,6 @@ from lakewright.spark.conf import (
     local_cores,
     master_of,
     results_conf,
-    runtime_conf,
     session_conf,
 )
 from lakewright.spark.jars import Jar, fetch_jars
@@ -38,7 +37,6 @@ __all__ = [
     "NoSession",
     "OwnSession",
     "Sessions",
-    "SharedSession",
     "build_session",
 ]
 
@@ -78,31 +76,6 @@ class OwnSession:
     def stop(self, session: SparkSession) -> None:
         """Stop the session and its JVM."""
         session.stop()
-
-
-class SharedSession:
-    """Derives new sessions from one that is already running, and never stops that one.
-
-    A derived session shares the JVM, the catalog and cached tables with the given one; its settings and
-    temporary views are its own. Settings that Spark can only take when a JVM starts (`spark.master`, jars,
-    a Hive catalog) stay those of the given session.
-    """
-
-    has_new_catalog = False
-
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-
-    def start(self, settings: SessionSettings) -> SparkSession:
-        """Return a new session with those settings that Spark can change while it runs."""
-        derived = self.session.newSession()
-        for key, value in runtime_conf(settings).items():
-            if derived.conf.isModifiable(key):
-                derived.conf.set(key, value)
-        return derived
-
-    def stop(self, session: SparkSession) -> None:
-        """Leave the given session running; a derived one holds nothing that must be released."""
 
 
 class NoSession:

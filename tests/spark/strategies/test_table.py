@@ -7,7 +7,7 @@ from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import MigrationError
 from lakewright.lake.observation import last_commit_number, observe_table
-from lakewright.lake.table import add_columns, create_table, drop_table, truncate_table, widen_column
+from lakewright.lake.table import MigrationStep, alter_table, create_table, drop_table, truncate_table
 from lakewright.lake.table_state import TableState
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.places import Address
@@ -41,8 +41,9 @@ def test_a_table_is_made_changed_emptied_and_removed(lake: SmallLake) -> None:
         ]
         assert state.properties["lakewright.x"] == "it's ${x}"
 
-        add_columns(lake.lake, address, [Field(name="n", type=parse_type("int"))])
-        widen_column(lake.lake, address, "n", "bigint")
+        add = MigrationStep("add column n int", "ADD COLUMNS (`n` int)")
+        widen = MigrationStep("widen column n", "ALTER COLUMN `n` TYPE bigint", widens=True)
+        alter_table(lake.lake, address, [add, widen])
         added = state_of(lake, address).column("N")
         assert added is not None
         assert added.type.ddl == "bigint"
