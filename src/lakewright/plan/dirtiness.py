@@ -166,15 +166,9 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether a target must run in TRUNCATE: its output contains rows."""
-    if observation.error is not None:
-        return Dirtiness.unknown(observation.error)
-    if observation.exists is Answer.NO:
-        return Dirtiness.no("does not exist")
-    if observation.filled is Answer.NO:
-        return Dirtiness.no("is empty")
-    if observation.filled is Answer.UNKNOWN:
-        return Dirtiness.unknown("whether it is filled is unknown")
-    return Dirtiness.yes("is filled")
+    empty = _empty(observation)
+    opposite = {Answer.YES: Answer.NO, Answer.NO: Answer.YES}
+    return Dirtiness(opposite.get(empty.verdict, empty.verdict), empty.reasons)
 
 
 def destroy_dirtiness(observation: Observation) -> Dirtiness:
