@@ -162,10 +162,12 @@ class SmallLake:
 
         It takes milliseconds where Spark takes most of a second, and shares no code with what wrote them.
         Instants before 1677 and after 2262 come out wrong: Spark writes them as INT96, which delta-rs counts
-        in nanoseconds.
+        in nanoseconds. It also decodes `%20` in a path, so such a table is read by Spark.
         """
         from deltalake import QueryBuilder
 
+        if "%" in str(self.folder(entity)):
+            return self.table(entity).toArrow()
         table = self.delta(entity)
         if "typeWidening" in (table.protocol().reader_features or ()):
             return self.table(entity).toArrow()
