@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from signal import SIGINT, pthread_kill
+from signal import SIGINT, default_int_handler, pthread_kill, signal
 from threading import Barrier, Event, Timer, main_thread
 from time import sleep
 
@@ -263,6 +263,15 @@ def test_a_second_interruption_aborts_the_step_at_hand() -> None:
     assert result.status is Status.FAILED
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's handler of SIGINT: a shell that runs the tests in the background has it ignored."""
+    before = signal(SIGINT, default_int_handler)
+    yield
+    signal(SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None:
     """What it waits for then fails, which is no failure of the target."""
@@ -289,6 +298,7 @@ def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None
     assert [target.reasons[-1] for target in result.targets()][-1] == "not reached: the run was interrupted"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_work_that_does_not_end_when_it_is_cut_off_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakewright.run.execute.PATIENCE", 0.05)
     stuck = Event()
