@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -58,3 +59,11 @@ def postgres_server() -> Iterator[str]:
         pytest.skip("PostgreSQL isn't installed, and LAKEWRIGHT_TEST_POSTGRES names no server")
     with running_cluster(found) as cluster:
         yield cluster.url
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of SIGINT: PySpark's cancels jobs itself, a background shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -80,14 +80,6 @@ def test_a_session_that_a_target_starts_itself_knows_its_jobs(bench: Bench, spar
     assert ended(result) == {"BUILD endless": Status.FAILED}
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Python's own handler of signals; PySpark's cancels jobs itself."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("interruptible")
 def test_a_second_interruption_ends_spark_jobs_at_once(bench: Bench, spark: SparkSession) -> None:
     use(bench, spark, endless={}, also_endless={}, after={})

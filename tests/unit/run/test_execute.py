@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from signal import SIGINT, default_int_handler, pthread_kill, signal
+from signal import SIGINT, pthread_kill
 from threading import Barrier, Event, Timer, main_thread
 from time import sleep
 
@@ -261,14 +261,6 @@ def test_a_second_interruption_aborts_the_step_at_hand() -> None:
 
     assert statuses(result)[0] == ("a", Status.ABORTED)
     assert result.status is Status.FAILED
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Python's handler of SIGINT: a shell that runs the tests in the background has it ignored."""
-    before = signal(SIGINT, default_int_handler)
-    yield
-    signal(SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
