@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 from tests.acceptance.command import Done, Lakewright
-from tests.sessions import SharedSession, no_session
+from tests.sessions import no_session
 
 from lakewright.cli.call import Call, open_app
 from lakewright.cli.entry import answer
 from lakewright.cli.output import Output
+from lakewright.spark.session import SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

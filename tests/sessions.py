@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.spark.conf import SessionSettings, runtime_conf
+from lakewright.spark.conf import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SharedSession", "Started", "no_session", "same"]
+__all__ = ["Started", "no_session", "same"]
 
 
 @dataclass
@@ -19,11 +19,18 @@ class Started:
     """Calls a function to start a session; stopping it calls the session's own `stop` if asked to."""
 
     begin: Callable[[SessionSettings], SparkSession]
-    has_new_catalog: bool = True
+    is_shared: bool = False
     stops: bool = False
+
+    def check(self) -> None:
+        """Let everything begin."""
 
     def start(self, settings: SessionSettings) -> SparkSession:
         return self.begin(settings)
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        del settings
+        return session.newSession()
 
     def stop(self, session: SparkSession) -> None:
         if self.stops:
@@ -41,28 +48,3 @@ def _refuse(settings: SessionSettings) -> SparkSession:
 
 
 no_session = Started(_refuse)
-
-
-class SharedSession:
-    """Derives new sessions from one that is already running, and never stops that one.
-
-    A derived session shares the JVM, the catalog and cached tables with the given one; its settings and
-    temporary views are its own. Settings that Spark can only take when a JVM starts (`spark.master`, jars,
-    a Hive catalog) stay those of the given session.
-    """
-
-    has_new_catalog = False
-
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-
-    def start(self, settings: SessionSettings) -> SparkSession:
-        """Return a new session with those settings that Spark can change while it runs."""
-        derived = self.session.newSession()
-        for key, value in runtime_conf(settings).items():
-            if derived.conf.isModifiable(key):
-                derived.conf.set(key, value)
-        return derived
-
-    def stop(self, session: SparkSession) -> None:
-        """Leave the given session running; a derived one holds nothing that must be released."""

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -27,12 +27,16 @@ from lakewright.run.case_result import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.slices.result import ProcessResult
+from lakewright.spark.session import SharedSession
 from lakewright.spec.models import entity as spec
 from lakewright.strategies.summary import Summary
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.run_job import run_job
 from lakewright.usecases.run_tests import run_tests, select_tests
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Entity", "Processing", "Project"]
 
@@ -82,6 +86,7 @@ class Project:
         profiles: Sequence[str] = (),
         definitions: Mapping[str, str] | None = None,
         config: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
     ) -> Project:
         """Load the project in a folder.
 
@@ -90,11 +95,23 @@ class Project:
             profiles: Names of the profiles to use.
             definitions: Values that override environments, as `-D` on the command line.
             config: Configuration that overrides the project's, as `--conf`.
+            spark: A session that runs already. The project works in new sessions that share its JVM; its
+                settings and temporary views are not used or changed, and it is never stopped. Without it,
+                a session that runs in this process is used in the same way; if there is none, one is
+                started when it is needed, and stopped when the project is closed.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
+            SparkUnavailable: The given session has no Delta Lake, or is stopped.
         """
-        return cls(App.open(Path(folder), profiles=profiles, definitions=definitions, config=config))
+        sessions = None if spark is None else SharedSession(spark)
+        if sessions is not None:
+            sessions.check()
+        return cls(
+            App.open(
+                Path(folder), profiles=profiles, definitions=definitions, config=config, sessions=sessions
+            )
+        )
 
     @property
     def name(self) -> str:
@@ -151,7 +168,7 @@ class Project:
         return tuple(run_tests(self.app, chosen, listener=nobody, interruption=nobody, keep_going=keep_going))
 
     def close(self) -> None:
-        """Close the manifest and stop Spark, if they were used."""
+        """Close the manifest, and stop Spark if the project started it."""
         self.app.close()
 
     def __enter__(self) -> Self:

@@ -118,6 +118,14 @@ class App:
         settings = settings_of_project(self.project, self.environ)
         return Lake(self.project.lake, settings, sessions=self.sessions)
 
+    def check_session(self) -> None:
+        """Raise an error if Spark work can't succeed in the session that is running already.
+
+        Raises:
+            SparkUnavailable: The session lacks Delta Lake; nothing was claimed.
+        """
+        self.sessions.check()
+
     @property
     def workspace(self) -> Workspace:
         """The project's definitions outside of any job."""

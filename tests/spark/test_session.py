@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sessions import SharedSession
 
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import build_session
+from lakewright.spark.session import SharedSession, build_session
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

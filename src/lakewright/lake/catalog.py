@@ -104,9 +104,9 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
     )
 
 
-def run_statement(spark: SparkSession, statement: str) -> None:
+def run_statement(lake: Lake, statement: str) -> None:
     """Run a statement in a session of its own, in which Spark doesn't replace texts like `${…}`."""
-    session = spark.newSession()
+    session = lake.new_session()
     session.conf.set("spark.sql.variable.substitute", "false")
     session.sql(statement)
 

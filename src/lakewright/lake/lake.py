@@ -34,6 +34,8 @@ class Closeable(Protocol):
 T = TypeVar("T")
 C = TypeVar("C", bound=Closeable)
 
+_POOL = "spark.scheduler.pool"
+
 _PATIENCE = 2.0
 """Seconds that `stop` waits for a thread that is starting the session."""
 
@@ -68,6 +70,7 @@ class Lake:
         self._lock = threading.Lock()
         self._kept_lock = threading.Lock()
         self._thread = _ThreadState()
+        self._tags: set[str] = set()
         self._observations: dict[Hashable, Any] | None = None
         self._kept: dict[Hashable, Closeable] = {}
 
@@ -80,7 +83,7 @@ class Lake:
     def has_empty_catalog(self) -> bool:
         """Whether a session that is started now finds no table and no view in its catalog."""
         conf = self.session.conf
-        if not self.sessions.has_new_catalog or "spark.remote" in conf:
+        if self.sessions.is_shared or "spark.remote" in conf:
             return False
         if any(key.startswith("spark.sql.catalog.") for key in conf):
             return False
@@ -104,7 +107,7 @@ class Lake:
 
     def new_session(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
-        return self.spark.newSession()
+        return self.sessions.derive(self.spark, self.session)
 
     @contextmanager
     def observing(self) -> Iterator[None]:
@@ -146,6 +149,7 @@ class Lake:
             yield
         finally:
             self._thread.tag = None
+            self._tags.discard(tag)
             if self._thread.is_tagged and self._spark is not None:
                 self._untag(self._spark, tag)
 
@@ -153,27 +157,32 @@ class Lake:
         tag = self._thread.tag
         if tag is None or self._thread.is_tagged or self._is_remote:
             return
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+        self._thread.pool = spark.sparkContext.getLocalProperty(_POOL)
+        spark.sparkContext.setLocalProperty(_POOL, threading.current_thread().name)
         spark.sparkContext.addJobTag(tag)
+        self._tags.add(tag)
         self._thread.is_tagged = True
 
     def _untag(self, spark: SparkSession, tag: str) -> None:
         try:
             spark.sparkContext.removeJobTag(tag)
+            # PySpark's signature has no None, which removes a property.
+            spark.sparkContext.setLocalProperty(_POOL, cast("str", self._thread.pool))
         except Exception as error:
             if not is_jvm_failure(error):
                 raise
 
     def cancel_jobs(self, tag: str | None = None) -> None:
-        """Cancel the Spark jobs with a tag, or all; the threads that wait for them get an error."""
+        """Cancel the Spark jobs with a tag, or all of ours; the threads that wait for them get an error."""
         # Without the lock, which a thread that starts the session holds for seconds.
         spark = self._spark
         if spark is None or self._is_remote:
             return
-        if tag is None:
+        if tag is None and not self.sessions.is_shared:
             spark.sparkContext.cancelAllJobs()
-        else:
-            spark.sparkContext.cancelJobsWithTag(tag)
+            return
+        for each in tuple(self._tags) if tag is None else (tag,):
+            spark.sparkContext.cancelJobsWithTag(each)
 
     @contextmanager
     def checking_commits(self, check: Callable[[], None]) -> Iterator[None]:
@@ -222,8 +231,9 @@ class Lake:
 
 
 class _ThreadState(threading.local):
-    """State of a thread: the tag of its Spark jobs, whether Spark has it, and the check of its commits."""
+    """A thread's state: the tag of its jobs, whether Spark has it, its earlier pool, its check of commits."""
 
     tag: str | None = None
     is_tagged: bool = False
+    pool: str | None = None
     check: Callable[[], None] = staticmethod(_nothing)

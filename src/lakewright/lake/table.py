@@ -18,8 +18,6 @@ from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakewright.lake.lake import Lake
 
 __all__ = [
@@ -72,7 +70,7 @@ def create_table(
     """
     if observe_table(lake, address).exists:
         raise MigrationError(f"the table {address} exists already")
-    ensure_database(lake.spark, address)
+    ensure_database(lake, address)
     listed = ", ".join(_column_sql(column) for column in columns)
     parts = [f"CREATE TABLE {address.sql} ({listed}) USING delta"]
     if partition_columns:
@@ -81,7 +79,7 @@ def create_table(
         parts.append(f"COMMENT {text_sql(comment)}")
     if properties:
         parts.append(f"TBLPROPERTIES ({_properties_sql(properties)})")
-    run_statement(lake.spark, " ".join(parts))
+    run_statement(lake, " ".join(parts))
 
 
 def replace_table(
@@ -114,11 +112,11 @@ def replace_table(
     builder.execute()
 
 
-def ensure_database(spark: SparkSession, address: Address) -> None:
+def ensure_database(lake: Lake, address: Address) -> None:
     """Create the database of a catalog table if it is missing."""
     parts = (address.name or "").split(".")
     if len(parts) > 1:
-        run_statement(spark, f"CREATE DATABASE IF NOT EXISTS {name_sql(*parts[:-1])}")
+        run_statement(lake, f"CREATE DATABASE IF NOT EXISTS {name_sql(*parts[:-1])}")
 
 
 def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) -> None:
@@ -129,21 +127,21 @@ def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) ->
     if any(step.widens for step in steps):
         needed["delta.enableTypeWidening"] = "true"
     if needed:
-        set_properties(lake.spark, address, needed)
+        set_properties(lake, address, needed)
     for step in steps:
         if step.sql is not None:
-            run_statement(lake.spark, f"ALTER TABLE {address.sql} {step.sql}")
+            run_statement(lake, f"ALTER TABLE {address.sql} {step.sql}")
 
 
-def set_properties(spark: SparkSession, address: Address, properties: Mapping[str, str]) -> None:
+def set_properties(lake: Lake, address: Address, properties: Mapping[str, str]) -> None:
     """Set properties of the table; its other properties stay."""
-    run_statement(spark, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
+    run_statement(lake, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
 
 
 def truncate_table(lake: Lake, address: Address, condition: str | None = None) -> None:
     """Remove all rows, or those that meet a condition in SQL; the table stays."""
     where = ("WHERE", condition) if condition else ()
-    run_statement(lake.spark, " ".join(("DELETE FROM", address.sql, *where)))
+    run_statement(lake, " ".join(("DELETE FROM", address.sql, *where)))
 
 
 def drop_table(lake: Lake, address: Address) -> None:
@@ -155,7 +153,7 @@ def drop_table(lake: Lake, address: Address) -> None:
     if not observe_table(lake, address).exists:
         return
     if address.location is None:
-        run_statement(lake.spark, f"DROP TABLE {address.sql}")
+        run_statement(lake, f"DROP TABLE {address.sql}")
         return
     files_at(address.location, lake).remove(address.location)
     if lake.is_started:

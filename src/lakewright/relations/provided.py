@@ -22,7 +22,11 @@ __all__ = ["ProvidedRelation"]
 
 
 class ProvidedRelation(Relation):
-    """Reads a catalog table that the project does not manage."""
+    """Reads a table of the catalog, or a global temporary view, that the project does not manage.
+
+    A Python program gives a project its own rows with `frame.createOrReplaceGlobalTempView("orders")`; the
+    table is then `global_temp.orders`. Other temporary views of the program are not visible.
+    """
 
     table: str = Declared(description="Name, including its database.")
 

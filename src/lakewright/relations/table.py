@@ -116,7 +116,7 @@ class TableRelation(StoredRelation):
         fields = self.declared(workspace)
         if fields is None:
             return
-        ensure_database(workspace.lake.new_session(), Address(name=self.qualified()))
+        ensure_database(workspace.lake, Address(name=self.qualified()))
         columns = ", ".join(_column_sql(field) for field in fields)
         parts = [f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.format}"]
         if self.options:
@@ -129,7 +129,7 @@ class TableRelation(StoredRelation):
             parts.append(f"COMMENT {text_sql(self.description)}")
         if self.properties:
             parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
-        run_statement(workspace.lake.spark, " ".join(parts))
+        run_statement(workspace.lake, " ".join(parts))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
         """Add columns and change comments; any other difference replaces the table if the strategy allows it.
@@ -151,7 +151,7 @@ class TableRelation(StoredRelation):
             self.create(workspace)
         elif migration.is_needed:
             for step in migration.steps:
-                run_statement(workspace.lake.spark, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
+                run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition."""
@@ -162,7 +162,7 @@ class TableRelation(StoredRelation):
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table, and its files unless it is external."""
         if find_entry(workspace.lake, self.qualified()) is not None:
-            run_statement(workspace.lake.spark, f"DROP TABLE {quoted(self.qualified())}")
+            run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
@@ -210,9 +210,7 @@ class TableRelation(StoredRelation):
     def _look_again(self, workspace: Workspace) -> None:
         """Update the catalog's list of partitions."""
         if self.partitions:
-            run_statement(
-                workspace.lake.spark, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS"
-            )
+            run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS")
 
     def _outgoing(self, workspace: Workspace, open_columns: Sequence[str]) -> list[Field]:
         """Return the columns to write; partition columns without a given value come last."""

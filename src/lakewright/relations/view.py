@@ -136,10 +136,10 @@ class ViewRelation(ManagedRelation):
     def create(self, workspace: Workspace) -> None:
         """Create the view."""
         address = Address(name=self.qualified())
-        ensure_database(workspace.lake.new_session(), address)
+        ensure_database(workspace.lake, address)
         comment = f" COMMENT {text_sql(self.description)}" if self.description else ""
         run_statement(
-            workspace.lake.spark, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"
+            workspace.lake, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"
         )
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
@@ -164,7 +164,7 @@ class ViewRelation(ManagedRelation):
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view; the tables it reads stay."""
         if find_entry(workspace.lake, self.qualified()) is not None:
-            run_statement(workspace.lake.spark, f"DROP VIEW IF EXISTS {quoted(self.qualified())}")
+            run_statement(workspace.lake, f"DROP VIEW IF EXISTS {quoted(self.qualified())}")
 
 
 def _squeezed(query: str) -> str:

@@ -77,12 +77,18 @@ class _SessionOf:
     lake: Lake
 
     @property
-    def has_new_catalog(self) -> bool:
-        return self.lake.sessions.has_new_catalog
+    def is_shared(self) -> bool:
+        return self.lake.sessions.is_shared
+
+    def check(self) -> None:
+        self.lake.sessions.check()
 
     def start(self, settings: SessionSettings) -> SparkSession:
         del settings
         return self.lake.spark
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        return self.lake.sessions.derive(session, settings)
 
     def stop(self, session: SparkSession) -> None:
         """Do nothing, because the other lake stops the session."""

@@ -97,9 +97,9 @@ def results_conf() -> dict[str, str]:
     return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
 
 
-def runtime_conf(settings: SessionSettings) -> dict[str, str]:
-    """Return the keys for a session that shares the JVM of another one."""
-    cores = local_cores(master_of(settings))
+def runtime_conf(settings: SessionSettings, master: str) -> dict[str, str]:
+    """Return the keys for a session that shares the JVM of another one, which has this master."""
+    cores = local_cores(master)
     return _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
 
 

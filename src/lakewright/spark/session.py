@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
+from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, NotInstalled, SparkUnavailable
 from lakewright.spark.class_archive import archive_options
@@ -23,20 +24,25 @@ from lakewright.spark.conf import (
     local_cores,
     master_of,
     results_conf,
+    runtime_conf,
     session_conf,
 )
+from lakewright.spark.given import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
 from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 __all__ = [
     "NoSession",
     "OwnSession",
     "Sessions",
+    "SharedSession",
     "build_session",
 ]
 
@@ -47,8 +53,16 @@ class Sessions(Protocol):
     """Where a lake gets its Spark session from."""
 
     @property
-    def has_new_catalog(self) -> bool:
-        """Whether a session that is not started yet will begin with the catalog its settings describe."""
+    def is_shared(self) -> bool:
+        """Whether another program uses the session too: its catalog and its jobs are not only ours."""
+        ...
+
+    def check(self) -> None:
+        """Raise an error if it is known already that `start` would fail; nothing is started.
+
+        Raises:
+            SparkUnavailable: A session that is there lacks what Lakewright needs.
+        """
         ...
 
     def start(self, settings: SessionSettings) -> SparkSession:
@@ -59,36 +73,190 @@ class Sessions(Protocol):
         """
         ...
 
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        """Return a new session like one that `start` returned, with temporary views of its own."""
+        ...
+
     def stop(self, session: SparkSession) -> None:
         """End a session that `start` returned."""
         ...
 
 
-class OwnSession:
-    """Builds the session of this process, and stops it with its JVM."""
+_own_contexts: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
+"""The Spark contexts that this module started, and how many open projects use each."""
 
-    has_new_catalog = True
+_own_lock = threading.Lock()
+
+
+class OwnSession:
+    """Builds the session of this process, and stops it with its JVM.
+
+    If another program has started a session in this process, a new one is derived from that, and nothing is
+    stopped. Projects that are open at the same time share a JVM; the last one that closes stops it.
+    """
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another program has started a session in this process."""
+        return _foreign_context() is not None
+
+    def check(self) -> None:
+        """Raise an error if another program's session, or the JVM that it left, lacks what Lakewright needs.
+
+        Raises:
+            SparkUnavailable: It has no Delta Lake.
+        """
+        if self.is_shared:
+            SharedSession(_running_session()).check()
+        elif (jvm := _idle_jvm()) is not None:
+            check_jvm(jvm)
 
     def start(self, settings: SessionSettings) -> SparkSession:
-        """Build the session."""
-        return build_session(settings)
+        """Build the session, or derive it from the one that is running."""
+        with _own_lock:
+            context = _active_context()
+            if context is None or "spark.remote" in settings.conf:
+                if (jvm := _idle_jvm()) is not None:
+                    check_jvm(jvm)
+                session = build_session(settings)
+            else:
+                session = SharedSession(_running_session()).start(settings)
+            if "spark.remote" not in settings.conf and (context is None or context in _own_contexts):
+                context = session.sparkContext
+                _own_contexts[context] = _own_contexts.get(context, 0) + 1
+            return session
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        """Return a new session with the settings."""
+        return _derived(session, settings)
 
     def stop(self, session: SparkSession) -> None:
-        """Stop the session and its JVM."""
-        session.stop()
+        """Stop the session and its JVM, unless another program or another project uses it."""
+        with _own_lock:
+            if not hasattr(session, "_jsparkSession"):
+                session.stop()
+                return
+            context = session.sparkContext
+            if context not in _own_contexts:
+                return
+            _own_contexts[context] -= 1
+            if _own_contexts[context] == 0:
+                del _own_contexts[context]
+                session.stop()
+
+
+class SharedSession:
+    """Derives new sessions from one that is already running, and never changes or stops that one.
+
+    A derived session shares the JVM, the catalog, global temporary views and cached tables with the given
+    one; its settings and its temporary views are its own. Settings that Spark can only take when a JVM
+    starts (`spark.master`, jars, a Hive catalog) stay those of the given session.
+    """
+
+    is_shared = True
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+
+    def check(self) -> None:
+        """Raise an error if the session is stopped, remote, or has no Delta Lake.
+
+        Raises:
+            SparkUnavailable: With the settings that it lacks.
+        """
+        check_given_session(self.session)
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a new session with those settings that Spark can change while it runs."""
+        self.check()
+        derived = _derived(self.session, settings)
+        for key, value in settings.conf.items():
+            present = derived.conf.get(key, None)
+            if present != value:
+                log.warning(
+                    "%s=%s of the project has no effect: the Spark session was already running, with %s",
+                    key,
+                    value,
+                    "its default" if present is None else present,
+                )
+        return derived
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        """Return a new session with the settings."""
+        return _derived(session, settings)
+
+    def stop(self, session: SparkSession) -> None:
+        """Leave the given session running; a derived one holds nothing that must be released."""
+
+
+def _derived(session: SparkSession, settings: SessionSettings) -> SparkSession:
+    """Return a new session; those settings that Spark can change while it runs are set.
+
+    Spark gives a new session the settings with which the context was started, not those of `session`.
+    """
+    derived = session.newSession()
+    for key, value in runtime_conf(settings, str(session.sparkContext.master)).items():
+        if derived.conf.get(key, None) != value:
+            _set_if_possible(derived, key, value)
+    if derived.conf.get(CATALOG_KEY, None) is None:
+        derived.conf.set(CATALOG_KEY, DELTA_CATALOG)
+    return derived
+
+
+def _set_if_possible(session: SparkSession, key: str, value: str) -> None:
+    from pyspark.errors import AnalysisException
+
+    try:
+        session.conf.set(key, value)
+    except AnalysisException:  # a setting of the JVM or the context
+        return
+
+
+def _active_context() -> SparkContext | None:
+    pyspark = sys.modules.get("pyspark")
+    context: SparkContext | None = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    return context
+
+
+def _idle_jvm() -> JVMView | None:
+    """Return the JVM of this process if it runs without a Spark context."""
+    pyspark = sys.modules.get("pyspark")
+    gateway = None if pyspark is None else pyspark.SparkContext._gateway
+    return None if gateway is None or _active_context() is not None else gateway.jvm
+
+
+def _foreign_context() -> SparkContext | None:
+    """Return the running context that another program started, if there is one."""
+    context = _active_context()
+    return None if context is None or context in _own_contexts else context
+
+
+def _running_session() -> SparkSession:
+    """Return the session that is running in this process; it exists if a context does."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 class NoSession:
     """Refuses to start Spark with a given error."""
 
-    has_new_catalog = True
+    is_shared = False
 
     def __init__(self, error: LakewrightError) -> None:
         self.error = error
 
+    def check(self) -> None:
+        """Do nothing: work that needs no session may run."""
+
     def start(self, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
         del settings
+        raise self.error
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> NoReturn:
+        """Raise the error."""
+        del session, settings
         raise self.error
 
     def stop(self, session: SparkSession) -> None:

@@ -163,7 +163,7 @@ class SliceLoad:
         """
         content = self._commit_content(summary.checked())
         token = replace(self.request.token, content=content)
-        ensure_database(self.session, self.address)
+        ensure_database(self.lake, self.address)
         with table_lock(self.lake, self.address, self.request.holder):
             reach_failpoint("in_guard")
             check_unchanged(self.lake, self.address, self.state, "while the slice was compared with it")
@@ -194,7 +194,7 @@ class SliceLoad:
             wanted["delta.enableTypeWidening"] = "true"
         missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}
         if missing:
-            set_properties(self.session, self.address, missing)
+            set_properties(self.lake, self.address, missing)
 
     def _confirmed(self, content: Mapping[str, Any]) -> LandedCommit:
         """Return this attempt's commit; Delta skips a commit whose number is already in the table."""

@@ -46,6 +46,7 @@ def process_slices(
     Raises:
         SpecError, UsageError: There is no such entity, slice or strategy, or the entity is disabled.
         BackdatedError: The processing time is not later than the table's.
+        SparkUnavailable: The Spark session of this process has no Delta Lake; nothing was claimed.
     """
     found = app.project.entity(entity)
     if not found.enabled:
@@ -53,6 +54,7 @@ def process_slices(
             f"the entity {found.name!r} is disabled",
             remedy="Set enabled: true where it, or its connection, is declared.",
         )
+    app.check_session()
     app.make_store()
     options = ProcessingOptions(
         strategy=None if strategy is None else Strategy(strategy),

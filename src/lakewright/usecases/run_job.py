@@ -27,7 +27,9 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     Raises:
         SpecError: The job, its arguments or a definition are wrong; nothing ran.
         StoreUnavailable: The manifest's back end does not answer; nothing ran.
+        SparkUnavailable: The Spark session of this process has no Delta Lake; nothing ran.
     """
+    app.check_session()
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
     result = job_run(app, request, app.store, interruption).run(

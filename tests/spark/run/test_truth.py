@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
-from tests.sessions import SharedSession
 from tests.unit.run.bench import Listening, would_run
 
 from lakewright.app import App
@@ -21,6 +20,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.spark.session import SharedSession
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.run_job import run_job
 

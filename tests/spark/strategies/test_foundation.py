@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.sessions import SharedSession
 from tests.spark.strategies.bench import pa, pq, table_of
 
 from lakewright import Processing, Project
 from lakewright.app import App
 from lakewright.errors import DuplicateBusinesskeyException, UsageError
 from lakewright.lake.table import drop_table
+from lakewright.spark.session import SharedSession
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

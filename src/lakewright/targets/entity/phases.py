@@ -82,7 +82,7 @@ def _create(work: EntityWork) -> Outcome:
     changes = property_changes(work.entity, state)
     if changes:
         with work.silver_lease():
-            set_properties(work.lake.new_session(), work.silver, work.entity.settings.table_properties)
+            set_properties(work.lake, work.silver, work.entity.settings.table_properties)
     return Outcome(reasons=tuple(change.description for change in changes))
 
 
