@@ -36,11 +36,12 @@ def unexpected(error: BaseException) -> Fault:
     )
 
 
-def fault_branch(fault: Fault) -> Branch:
+def fault_branch(fault: Fault, *, is_warning: bool = False) -> Branch:
     """Return a fault as text: the message, then the location and the remedy below it."""
+    title = Span("warning: ", "yellow") if is_warning else Span("error: ", "bold red")
     head, *rest = fault.message.splitlines() or [fault.code]
     return Branch(
-        line(Span("error: ", "bold red"), head),
+        line(title, head),
         (*(Branch(line(text)) for text in rest if text.strip()), *_below(fault)),
     )
 

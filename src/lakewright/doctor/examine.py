@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.doctor.rules import ExaminedTable, Finding, find_violations, has_rules
@@ -16,7 +16,7 @@ from lakewright.lake.commit import Commit, read_commits, strict_session
 from lakewright.lake.observation import last_commit_number, observe_table, read_table
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.reconcile import Mismatch, foreign_commits, mismatches
+from lakewright.slices.reconcile import Mismatch, foreign_commits, has_no_commit, mismatches
 from lakewright.spec.models.places import Address
 from lakewright.transform.system_columns import SystemColumns
 
@@ -77,7 +77,8 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     application = application_of(context.workspace.project.name, entity)
     items = context.ledger.store.select(Query(application=application))
     last = last_commit_number(lake, address, str(application))
-    found = tuple(mismatches(items, application, log, last))
+    unchanged = partial(has_no_commit, context.ledger.store, application=application)
+    found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged))
     system = system_columns(context, entity)
     if not has_rules(entity, state.names, system):
         return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))

@@ -143,11 +143,11 @@ def invalid_error(item: Item) -> ManifestCorrupt:
     )
 
 
-def command(verb: str, item_id: str) -> str:
-    """Return the command line of a `lakewright manifest` command for an item.
+def command(verb: str, *items: str) -> str:
+    """Return the command line of a `lakewright manifest` command for items: ids, or `entity/slice`.
 
     Example:
         >>> command("resolve", "file:///lake/a b")
         "lakewright manifest resolve 'file:///lake/a b'"
     """
-    return f"lakewright manifest {verb} {shlex.quote(item_id)}"
+    return f"lakewright manifest {verb} {shlex.join(items)}"

@@ -156,6 +156,7 @@ class OperatorActions:
         fingerprint: Mapping[str, Any] | None = None,
         allow_late: bool = False,
         cascade: Sequence[str] = (),
+        fingerprints: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Item:
         """Start a new revision of an item and of those in `cascade`, all or none, to process them again.
 
@@ -166,6 +167,7 @@ class OperatorActions:
             fingerprint: The present fingerprint of its slice; by default the recorded one.
             allow_late: Whether the item may be processed although later slices are.
             cascade: Later items that must be processed again after it.
+            fingerprints: The present fingerprints of items in `cascade`; by default those recorded.
 
         Raises:
             ItemLocked: One of the items is being processed.
@@ -177,7 +179,10 @@ class OperatorActions:
         if allow_late:
             note["allow_late"] = True
         appends = [self._requeued(item, lock, reason, **note)]
-        appends += [self._requeued(*self._known(other), reason) for other in cascade]
+        for other in cascade:
+            present = (fingerprints or {}).get(other)
+            noted: dict[str, Any] = {} if present is None else {"fingerprint": present}
+            appends.append(self._requeued(*self._known(other), reason, **noted))
         return self._write(*appends)
 
     def set_watermark(

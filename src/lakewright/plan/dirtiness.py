@@ -161,7 +161,7 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
         return Dirtiness.yes(
             f"{count} {'slice' if count == 1 else 'slices'} to process: {named}", *observation.notes
         )
-    return Dirtiness.no("every slice has been processed")
+    return Dirtiness.no(observation.idle or "every slice has been processed", *observation.notes)
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:

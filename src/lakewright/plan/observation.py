@@ -66,7 +66,9 @@ class Observation:
         pending: The entity's slices that can be processed, in order.
         waiting: The entity's slices that wait for a locked or failed one.
         hold: The lock or failure that blocks the entity.
-        notes: Further effects of the next slice, as text for users.
+        idle: Why an entity has no slice to process, or None for the usual reason.
+        notes: Further effects of the next slice, and what else a user may want to know, as text.
+        warning: What an operator should look at although nothing fails, or None.
         fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
         built: The fingerprint of the last successful build.
         error: Why the observation failed. Everything else is then unknown.
@@ -79,7 +81,9 @@ class Observation:
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     hold: Hold | None = None
+    idle: str | None = None
     notes: tuple[str, ...] = ()
+    warning: Fault | None = None
     fingerprint: Mapping[str, Any] | None = None
     built: Mapping[str, Any] | None = None
     error: str | None = None
@@ -96,7 +100,9 @@ class Observation:
                 exists=Answer.YES,
                 filled=Answer.YES,
                 pending=(),
+                idle=None,
                 notes=(),
+                warning=None,
                 built=self.fingerprint,
                 error=None,
             )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from lakewright.errors import Fault
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Observation
@@ -187,12 +188,14 @@ class _Planner:
     Attributes:
         expected: The expected observations after the steps planned so far.
         obstacle: Why later phases and instances are not reached, or None as long as nothing is blocked.
+        warned: Subjects whose warning a step has already.
     """
 
     request: PlanRequest
     count: int
     expected: Expectations = field(default_factory=Expectations)
     obstacle: str | None = None
+    warned: set[str] = field(default_factory=set)
 
     def instance(self, index: int, instance: Instance) -> InstancePlan:
         planning = _InstancePlanning(self, index, instance)
@@ -251,6 +254,8 @@ class _InstancePlanning:
                 return replace(step, reasons=blocked)
             if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
                 return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
+        if phase is Phase.BUILD:
+            step = replace(step, warning=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         if not own.is_to_run and not forced:
@@ -268,6 +273,14 @@ class _InstancePlanning:
             provides=candidate.nodes[phase].provides,
             is_remembered=not own.is_to_run,
         )
+
+    def _new_warning(self, observation: Observation) -> Fault | None:
+        """Return the warning of an observation, which only the first instance with its subject has."""
+        warned = self.planner.warned
+        if observation.warning is None or observation.subject in warned:
+            return None
+        warned.add(observation.subject)
+        return observation.warning
 
     def _blocked(self, name: str, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target cannot run: it was blocked in an earlier phase, or a dependency is blocked."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakewright.errors import Fault
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -24,6 +25,7 @@ class Step:
     Attributes:
         reasons: Why it would run, is clean or is blocked. Never empty.
         hold: The lock or the unresolved failure that blocks it, or None.
+        warning: What an operator should look at although the step is not blocked, or None.
         changes: The changes that CREATE would make to the existing table.
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
@@ -38,6 +40,7 @@ class Step:
     status: Planned
     reasons: tuple[str, ...]
     hold: Hold | None = None
+    warning: Fault | None = None
     changes: tuple[TableChange, ...] = ()
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
@@ -53,6 +56,7 @@ class Step:
             "reasons": list(self.reasons),
             "changes": [{"description": c.description, "loses": c.loses} for c in self.changes],
             "error": self.hold.error.as_json() if self.hold else None,
+            "warning": self.warning.as_json() if self.warning else None,
         }
 
 

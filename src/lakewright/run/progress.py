@@ -107,7 +107,7 @@ class Progress:
             error = step.hold.error if step.hold else None
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
         if step.status is Planned.CLEAN and (obstacle is None or not self._is_in_doubt(step)):
-            return _result(step, Status.SKIPPED, step.reasons)
+            return _clean(step)
         return None if obstacle is None else _result(step, Status.SKIPPED, (obstacle,))
 
     def _is_in_doubt(self, step: Step) -> bool:
@@ -207,6 +207,13 @@ def _named(instance: InstancePlan) -> str:
 
 def _ended(result: TargetResult) -> str:
     return {Status.FAILED: "failed", Status.BLOCKED: "is blocked"}.get(result.status, "was interrupted")
+
+
+def _clean(step: Step) -> TargetResult:
+    """Return the result of a step that has nothing to do; with a warning, it ends with errors."""
+    if step.warning is None:
+        return _result(step, Status.SKIPPED, step.reasons)
+    return replace(_result(step, Status.SUCCESS_WITH_ERRORS, step.reasons), error=step.warning)
 
 
 def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:

@@ -19,6 +19,7 @@ from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.inventory import Inventory
+from lakewright.slices.reconcile import has_no_commit
 from lakewright.spec.models.entity import Entity
 
 __all__ = ["Repair", "audit", "repairs"]
@@ -162,7 +163,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
         if number is None or item.problem is not None:
             continue
         is_done = item.is_processed_by(application)
-        if is_done and number > (last or 0):
+        if is_done and number > (last or 0) and not has_no_commit(inventory.ledger.store, item, application):
             yield _lost_commit(item, entity, number, last)
         elif not is_done and number == last and not _is_at_work(inventory, item):
             does = f"the next run of {entity.name} records that"

@@ -9,21 +9,24 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from lakewright.errors import SliceError
+from lakewright.errors import SliceError, TargetError
 from lakewright.lake.paths import join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
+from lakewright.spark.jvm import is_jvm_failure
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
 
 __all__ = [
+    "BRONZE_UNREADABLE",
+    "Listing",
     "Slice",
     "canonical_id",
     "check_not_empty",
@@ -31,6 +34,7 @@ __all__ = [
     "find_slice",
     "find_unchanged_slice",
     "item_id",
+    "list_bronze",
     "list_slices",
     "natural_key",
     "slice_name",
@@ -38,6 +42,9 @@ __all__ = [
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
+
+BRONZE_UNREADABLE = "bronze_unreadable"
+"""The alert that a bronze folder, or a slice in it, can't be read."""
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -92,16 +99,52 @@ class Slice:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a bronze folder holds.
+
+    Attributes:
+        slices: The complete slices, in natural order of their names.
+        unreadable: Names that can't be read, each with the reason.
+        incomplete: Names of folders that are still being written.
+        exists: Whether there is such a folder.
+    """
+
+    slices: tuple[Slice, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    incomplete: tuple[str, ...] = ()
+    exists: bool = True
+
+
 def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
     """Return the slices in a bronze folder, in natural order of their names; none if there is no folder.
 
     Names that start with `_` or `.` are not slices, nor is a folder that is empty or still being written.
+
+    Raises:
+        TargetError: The folder can't be read.
+    """
+    return list_bronze(bronze, lake).slices
+
+
+def list_bronze(bronze: str, lake: Lake) -> Listing:
+    """Return the slices in a bronze folder, and what else stands there instead of a slice.
+
+    Raises:
+        TargetError: The folder can't be read.
     """
     path = local_path(bronze)
-    found = list(_local_slices(path) if path is not None else _hadoop_slices(bronze, lake))
-    marked = any(SUCCESS in slice_.marks for slice_ in found)
-    complete = (s for s in found if s.files and TEMPORARY not in s.marks and (not marked or _is_complete(s)))
-    return tuple(sorted(complete, key=lambda slice_: natural_key(slice_.name)))
+    unreadable: dict[str, str] = {}
+    if path is None:
+        exists, slices = _list_hadoop(bronze, lake)
+    else:
+        exists, slices = _list_local(path, unreadable)
+    found = sorted(slices, key=lambda slice_: natural_key(slice_.name))
+    is_marked = any(SUCCESS in slice_.marks for slice_ in found)
+    complete = [s for s in found if s.files and TEMPORARY not in s.marks and (not is_marked or _is_marked(s))]
+    # An empty folder is not a slice, and not one that is being written either.
+    incomplete = tuple(s.name for s in found if s.files and s not in complete)
+    return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, exists)
 
 
 def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
@@ -170,21 +213,46 @@ _SAFE = "/!$&'()*+,;=:@~"
 _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
 
 
-def _is_complete(slice_: Slice) -> bool:
+def _is_marked(slice_: Slice) -> bool:
     """Return whether a slice is complete if others have the mark `_SUCCESS`; a file always is."""
     return not slice_.is_folder or SUCCESS in slice_.marks
 
 
-def _local_slices(folder: Path) -> Iterator[Slice]:
+def _list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
+    """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
     try:
         names = [entry.name for entry in os.scandir(folder) if _is_visible(entry.name)]
-    except FileNotFoundError:
-        return
+    except FileNotFoundError as error:
+        if folder.is_symlink():
+            raise _unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
+        return False, []
+    except OSError as error:
+        raise _unreadable_folder(str(folder), error.strerror or str(error)) from error
+    slices = []
     for name in names:
         try:
-            yield _local_slice(folder / name)
-        except FileNotFoundError:
-            continue  # removed while the folder was listed
+            slices.append(_local_slice(folder / name))
+        except FileNotFoundError as error:
+            if why := _dangling(Path(error.filename or folder / name)):
+                unreadable[name] = why
+            # Otherwise it was removed while the folder was listed.
+        except OSError as error:
+            unreadable[name] = f"{error.filename or folder / name}: {error.strerror or error}"
+    return True, slices
+
+
+def _dangling(path: Path) -> str | None:
+    """Return that a path is a link to nothing, or None if it is not."""
+    is_dangling = path.is_symlink() and not path.exists()
+    return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
+
+
+def _unreadable_folder(folder: str, why: str) -> TargetError:
+    return TargetError(
+        f"the bronze folder {folder} can't be read: {why}",
+        remedy="Let the user who runs Lakewright read it, then run again.",
+        details={"alerts": [BRONZE_UNREADABLE]},
+    )
 
 
 def _local_slice(path: Path) -> Slice:
@@ -197,7 +265,7 @@ def _local_slice(path: Path) -> Slice:
 
 
 def _local_files(root: Path) -> Iterator[File]:
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
         folders[:] = [name for name in folders if _is_visible(name) or _is_partition(name)]
         for name in names:
             if _is_visible(name):
@@ -206,13 +274,28 @@ def _local_files(root: Path) -> Iterator[File]:
                 yield File(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
 
 
-def _hadoop_slices(bronze: str, lake: Lake) -> Iterator[Slice]:
-    """Yield the slices of any file system that Hadoop supports, listed through the session's JVM."""
+def _raise(error: OSError) -> None:
+    # By default, `os.walk` leaves out folders that it can't read.
+    raise error
+
+
+def _list_hadoop(bronze: str, lake: Lake) -> tuple[bool, list[Slice]]:
+    """Return whether a folder exists in any file system that Hadoop supports, and its slices."""
     spark: Any = lake.spark
-    root = spark._jvm.org.apache.hadoop.fs.Path(bronze)
-    system = root.getFileSystem(spark._jsc.hadoopConfiguration())
-    if not system.exists(root):
-        return
+    try:
+        root = spark._jvm.org.apache.hadoop.fs.Path(bronze)
+        system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        exists = bool(system.exists(root))
+        return exists, list(_hadoop_slices(bronze, system, root)) if exists else []
+    except Exception as error:
+        if is_jvm_failure(error):
+            raise
+        java = getattr(error, "java_exception", None)
+        why = str(error) if java is None else str(java.toString())
+        raise _unreadable_folder(bronze, why.partition("\n")[0]) from error
+
+
+def _hadoop_slices(bronze: str, system: Any, root: Any) -> Iterator[Slice]:
     for status in system.listStatus(root):
         place = status.getPath()
         name = str(place.getName())

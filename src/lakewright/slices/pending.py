@@ -8,28 +8,28 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import failed_error, invalid_error, locked_error
-from lakewright.manifest.record import Application, Author, Draft, State
+from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
-from lakewright.slices.discover import discovered, item_id, list_slices, natural_key, slice_name
+from lakewright.slices.changed import find_deviations, new_item, processed_items, requeue_changed
+from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
-    from lakewright.manifest.discovery import DiscoveredSlice
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.deviations import Deviations
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places
 
-__all__ = ["Pending", "choose_slices", "find_pending", "held_error", "requeue_processed", "sort_pending"]
+__all__ = ["Pending", "choose_slices", "find_pending", "holding_error", "requeue_processed", "sort_pending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,14 @@ class Pending:
         waiting: Items that must wait for `held`.
         held: The first item that holds back those after it, or None.
         late: Ids of ready items that are older than one already processed.
+        deviations: How bronze deviates from what the manifest has recorded; None if bronze was not looked at.
     """
 
     ready: tuple[Item, ...] = ()
     waiting: tuple[Item, ...] = ()
     held: Item | None = None
     late: frozenset[str] = frozenset()
+    deviations: Deviations | None = None
 
 
 def find_pending(
@@ -64,7 +66,8 @@ def find_pending(
         LakeMoved: The slices were processed under another place.
     """
     places = entity.places(context.lake.settings)
-    slices = list_slices(places.bronze, context.lake)
+    listing = list_bronze(places.bronze, context.lake)
+    slices = listing.slices
     _check_not_moved(context, item_id(places.bronze), {each.name for each in slices})
     if is_recorded:
         found = context.ledger.discover(
@@ -74,10 +77,40 @@ def find_pending(
         items |= recover_slices(context, entity, items.values())
     else:
         items = _as_if_recorded(context, entity, slices)
-    for item in _open_items(context, places):
-        items.setdefault(item.item_id, item)
+    deviations = find_deviations(context, entity, listing, items)
+    if deviations.changed and entity.settings.changed_slices == "requeue":
+        deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
+    gone = _add_open_items(context, places, items)
     takeable = _takeable(context, items.values())
-    return sort_pending(items.values(), context.application, takeable=takeable), slices
+    pending = sort_pending(items.values(), context.application, takeable=takeable)
+    deviations = replace(deviations, gone=gone)
+    return replace(_held_by_change(entity, pending, deviations), deviations=deviations), slices
+
+
+def _add_open_items(context: ProcessingContext, places: Places, items: dict[str, Item]) -> tuple[str, ...]:
+    """Add items of the entity that are not finished, including those whose slices are gone.
+
+    Items without a fingerprint are not added until their slice is in bronze.
+
+    Returns:
+        Names of slices that must be processed again, but are gone, in order. An item of the first revision
+        is not one of them: another application has announced it, and its slice is still to come.
+    """
+    gone = []
+    for item in _open_items(context, places):
+        is_awaited = item.verdict(context.application) is Verdict.READY and item.fingerprint is None
+        if not is_awaited:
+            items.setdefault(item.item_id, item)
+        elif item.item_id not in items and item.revision > 1:
+            gone.append(slice_name(item))
+    return tuple(sorted(gone, key=natural_key))
+
+
+def _held_by_change(entity: Entity, pending: Pending, deviations: Deviations) -> Pending:
+    """Return all slices as waiting if changed slices must keep the entity from being processed."""
+    if not deviations.changed or entity.settings.changed_slices != "fail":
+        return pending
+    return replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting), late=frozenset())
 
 
 def sort_pending(
@@ -150,6 +183,14 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
     return held_error(context, item)
 
 
+def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) -> LakewrightError | None:
+    """Return the error that says what holds back an entity's slices, or None if nothing does."""
+    if pending.held is not None:
+        return held_error(context, pending.held)
+    is_strict = entity.settings.changed_slices == "fail"
+    return pending.deviations.changed_error() if is_strict and pending.deviations is not None else None
+
+
 def held_error(context: ProcessingContext, item: Item) -> LakewrightError:
     """Return the error that says who or what holds an item."""
     lock = context.ledger.lock(item)
@@ -195,35 +236,17 @@ def _takeable(context: ProcessingContext, items: Iterable[Item]) -> frozenset[st
 
 
 def _open_items(context: ProcessingContext, places: Places) -> Iterator[Item]:
-    """Yield items of the entity that are not finished, including those whose slices are gone.
-
-    A requeued item without a fingerprint is left out until its slice is in bronze again.
-    """
+    """Return items of the entity that are not finished."""
     verdicts = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
     prefix = item_id(places.bronze) + "/"
-    for item in context.ledger.store.select(Query(verdicts=verdicts, prefix=prefix)):
-        if item.verdict(context.application) is not Verdict.READY or item.fingerprint is not None:
-            yield item
+    return iter(context.ledger.store.select(Query(verdicts=verdicts, prefix=prefix)))
 
 
 def _as_if_recorded(context: ProcessingContext, entity: Entity, slices: Iterable[Slice]) -> dict[str, Item]:
     """Return the items of the slices in bronze, with unrecorded ones as if they had just been recorded."""
     found = {each.item_id: each for each in discovered(slices, context.application, entity.name)}
     known = context.ledger.store.read(list(found))
-    return {item_id: known.get(item_id) or _new_item(each) for item_id, each in found.items()}
-
-
-def _new_item(found: DiscoveredSlice) -> Item:
-    content = {"entity": found.entity, "slice": found.slice, "fingerprint": dict(found.fingerprint)}
-    draft = Draft(
-        record_id="",
-        item_id=found.item_id,
-        state=State.NEW,
-        application=found.application,
-        author=Author.named("lakewright"),
-        payload={"schema": "lakewright/new/1", "data": content},
-    )
-    return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
+    return {item_id: known.get(item_id) or new_item(each) for item_id, each in found.items()}
 
 
 def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) -> None:
@@ -236,9 +259,9 @@ def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) ->
         place: URI of the folder in which the slices are now.
         names: Names of the slices there.
     """
-    if not names or next(_processed(context, f"{place}/"), None) is not None:
+    if not names or next(processed_items(context, f"{place}/"), None) is not None:
         return
-    before = next((item for item in _processed(context) if slice_name(item) in names), None)
+    before = next((item for item in processed_items(context) if slice_name(item) in names), None)
     if before is None:
         return
     old = before.item_id.rpartition("/")[0]
@@ -249,8 +272,3 @@ def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) ->
         "If these are other slices, run DESTROY first to start over.",
         details={"old": old, "new": place},
     )
-
-
-def _processed(context: ProcessingContext, prefix: str = "") -> Iterator[Item]:
-    query = Query(application=context.application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
-    return iter(context.ledger.store.select(query))

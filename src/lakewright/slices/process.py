@@ -26,7 +26,7 @@ from lakewright.lake.observation import last_commit_number, latest_instant_since
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
-from lakewright.slices.pending import Pending, choose_slices, find_pending, held_error
+from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models.entity import Strategy
@@ -67,9 +67,13 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         result = _process(processor, chosen)
     else:
         result = ProcessResult()
-    held = () if pending.held is None or result.errors else (held_error(context, pending.held),)
+    holding = None if result.errors else holding_error(context, entity, pending)
     return replace(
-        result, errors=(*result.errors, *held), waiting=(*result.waiting, *waiting), warnings=warnings
+        result,
+        errors=(*result.errors, *(() if holding is None else (holding,))),
+        waiting=(*result.waiting, *waiting),
+        warnings=warnings,
+        deviations=pending.deviations,
     )
 
 

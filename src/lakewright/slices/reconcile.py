@@ -15,12 +15,13 @@ from lakewright.manifest.lock import command
 from lakewright.slices.discover import slice_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
+    from lakewright.manifest.store import Store
 
-__all__ = ["Mismatch", "foreign_commits", "mismatches", "restored_version"]
+__all__ = ["Mismatch", "foreign_commits", "has_no_commit", "mismatches", "restored_version"]
 
 _ROW_OPERATIONS = frozenset(
     (
@@ -58,8 +59,23 @@ class Mismatch:
         }
 
 
+def has_no_commit(store: Store, item: Item, application: Application) -> bool:
+    """Return whether a processed slice changed nothing, so that the table never got a commit of it.
+
+    Its PROCESSED record says so. The record is read from the store, because items do not keep it.
+    """
+    marks = {mark.record_id for mark in item.processed if mark.application.covers(application)}
+    own = (record for record in store.records(item.item_id) if record.record_id in marks)
+    return any("delta_version" in each.content and each.content["delta_version"] is None for each in own)
+
+
 def mismatches(
-    items: Iterable[Item], application: Application, log: Sequence[Commit], last: int | None
+    items: Iterable[Item],
+    application: Application,
+    log: Sequence[Commit],
+    last: int | None,
+    *,
+    changed_nothing: Callable[[Item], bool],
 ) -> Iterator[Mismatch]:
     """Yield slices that are recorded as processed but not in the table, and the other way round.
 
@@ -68,6 +84,7 @@ def mismatches(
         application: The application that processes them.
         log: The commits that the table's log still holds.
         last: Number of the application's last commit to the table.
+        changed_nothing: Returns whether a processed item never had a commit.
     """
     undone = {number: commit for commit, number in _undone(log, str(application))}
     landed = {commit.content.get("number") for commit in log if commit.content.get("app") == str(application)}
@@ -82,7 +99,7 @@ def mismatches(
                 f"{name} is recorded as processed, but version {undone[number].version} reverted its commit"
             )
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
-        elif is_processed and number > (last or 0):
+        elif is_processed and number > (last or 0) and not changed_nothing(item):
             words = f"{name} is recorded as processed, but the table has no commit of it"
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
         elif item.verdict(application) in (Verdict.READY, Verdict.LOCKED) and number in landed:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import Fault, LakewrightError
+from lakewright.slices.deviations import Deviations
 from lakewright.strategies.summary import Summary
 
 __all__ = ["ProcessResult", "SliceResult"]
@@ -51,6 +52,7 @@ class ProcessResult:
         waiting: Names of the slices that wait.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
+        deviations: How bronze deviates from what the manifest has recorded.
     """
 
     slices: tuple[SliceResult, ...] = ()
@@ -59,6 +61,12 @@ class ProcessResult:
     waiting: tuple[str, ...] = ()
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
+    deviations: Deviations | None = None
+
+    @property
+    def warning(self) -> Fault | None:
+        """What an operator should look at although no slice failed, or None."""
+        return None if self.deviations is None or self.errors else self.deviations.fault
 
     @property
     def error(self) -> LakewrightError | None:

@@ -192,12 +192,13 @@ class Rows:
 
 
 def find_item(app: App, text: str) -> Item:
-    """Return the item that a text names, by its id or by its path in the lake.
+    """Return the item that a text names: by its id, by its path in the lake, or as `entity/slice`.
 
     Raises:
         UsageError: The manifest has no such item.
     """
-    for candidate in dict.fromkeys((text, text.rstrip("/"), f"{text}/", item_id(text))):
+    named = _item_of_entity(app, text)
+    for candidate in dict.fromkeys((text, text.rstrip("/"), f"{text}/", *named, item_id(text))):
         item = app.ledger.item(candidate)
         if item.sequence:
             return item
@@ -205,6 +206,15 @@ def find_item(app: App, text: str) -> Item:
         f"the manifest has no item {text}",
         remedy="`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
     )
+
+
+def _item_of_entity(app: App, text: str) -> tuple[str, ...]:
+    """Return the id of the item that `entity/slice` names; nothing if it has no such form."""
+    entity, _, name = text.partition("/")
+    found = app.project.entities.get(entity) if name else None
+    if found is None:
+        return ()
+    return (item_id(f"{found.places(app.project.lake).bronze}/{name.rstrip('/')}"),)
 
 
 def inventory_of(app: App, author: str | None = None) -> Inventory:

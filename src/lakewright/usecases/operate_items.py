@@ -1,17 +1,23 @@
 """Operate the manifest's items: resolve, release, skip, unskip, requeue. Each appends a record.
 
+Each function names one item. `select_items` finds those that an action on several is for, and
+`requeue_items` requeues several in the right order.
+
 Source: `processing-manifest.md`, "Use cases" (command post).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.manifest.item import Item
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
+from lakewright.slices.discover import natural_key
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -20,18 +26,40 @@ from lakewright.usecases.items import (
     inventory_of,
     project_applications,
 )
+from lakewright.usecases.list_items import list_items
 
-__all__ = ["Requeued", "release_item", "requeue_item", "resolve_item", "skip_item", "unskip_item"]
+if TYPE_CHECKING:
+    from lakewright.spec.models.entity import Entity
+
+__all__ = [
+    "ACTIONS",
+    "Requeued",
+    "release_item",
+    "requeue_items",
+    "resolve_item",
+    "select_items",
+    "skip_item",
+    "unskip_item",
+]
+
+ACTIONS: Mapping[str, frozenset[Verdict]] = {
+    "resolve": frozenset({Verdict.FAILED}),
+    "release": frozenset({Verdict.LOCKED}),
+    "skip": frozenset({Verdict.READY}),
+    "unskip": frozenset({Verdict.SKIPPED}),
+    "requeue": frozenset({Verdict.PROCESSED}),
+}
+"""The verdicts of the items that an action selects unless other states are given."""
 
 MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Requeued:
-    """A requeued item.
+    """Requeued items.
 
     Attributes:
-        later: Ids of later items that were already processed: processed again after it, or left in doubt.
+        later: Ids of later items that were already processed: processed again after them, or left in doubt.
     """
 
     rows: tuple[Row, ...]
@@ -89,17 +117,52 @@ def unskip_item(
     return _rows(app, app.ledger_of(app.store, author).unskip(item.item_id, reason, application=whom))
 
 
-def requeue_item(
-    app: App, text: str, *, cascade: bool = False, late: bool = False, author: str, reason: str
-) -> Requeued:
-    """Requeue an item, so that it is processed again with the current content of its slice.
+def select_items(
+    app: App,
+    action: str,
+    states: Sequence[str] = (),
+    *,
+    entity: str | None = None,
+    is_forced: bool = False,
+) -> tuple[Row, ...]:
+    """Return the items that an action on several is for, each once, in the order of their slices.
 
     Args:
         app: The project.
-        text: Id of the item, or its path.
-        cascade: Later items that were already processed are processed again after it.
-        late: It is processed even though later items were already processed.
-        author: Who requeues it.
+        action: One of `ACTIONS`.
+        states: Verdicts and states of the items; by default those that the action is meant for.
+        entity: Only slices of this entity.
+        is_forced: For `release`: whether locks of living holders count too.
+
+    Raises:
+        UsageError: There is no such verdict or state.
+        SpecError: There is no such entity.
+    """
+    words = states or tuple(verdict.value for verdict in ACTIONS[action])
+    rows = list_items(app, words, entity=entity, is_stale=action == "release" and not is_forced)
+    by_id = {row.item.item_id: row for row in rows}
+    return tuple(sorted(by_id.values(), key=lambda row: (row.entity or "", natural_key(row.slice))))
+
+
+def requeue_items(
+    app: App,
+    texts: Sequence[str],
+    *,
+    cascade: bool = False,
+    late: bool = False,
+    author: str,
+    reason: str,
+) -> Requeued:
+    """Requeue items, so that they are processed again with the current content of their slices.
+
+    All are checked first; if one must not be requeued, none is.
+
+    Args:
+        app: The project.
+        texts: Ids of the items, their paths, or `entity/slice`.
+        cascade: Later items that were already processed are processed again after them.
+        late: They are processed even though later items were already processed.
+        author: Who requeues them.
         reason: Why.
 
     Raises:
@@ -111,24 +174,42 @@ def requeue_item(
             "--cascade processes later slices again after this one, --late leaves them as they are",
             remedy="Give one of the two.",
         )
-    item = find_item(app, text)
     inventory = inventory_of(app)
-    entity, later = inventory.later_items(item)
-    if later and not cascade and not late and entity is not None and entity.settings.late_slices == "refuse":
-        named = ", ".join(later[:MOST_NAMED])
-        raise UsageError(
-            f"later slices of {entity.name} are processed, {len(later)} in all: {named}",
-            remedy="Give --cascade to process them again as well, or --late to apply this one after them.",
+    items = {item.item_id: item for item in (find_item(app, text) for text in texts)}
+    later_of: dict[str, tuple[str, ...]] = {}
+    for item in items.values():
+        entity, found = inventory.later_items(item)
+        later = tuple(other for other in found if other not in items)
+        refuses = entity is not None and entity.settings.late_slices == "refuse"
+        if later and not cascade and not late and refuses:
+            raise _later_error(entity, later)
+        later_of[item.item_id] = later
+    ledger = app.ledger_of(app.store, author)
+    rows: list[Row] = []
+    done: set[str] = set()
+    for item in items.values():
+        again = tuple(other for other in later_of[item.item_id] if other not in done) if cascade else ()
+        present = {other: inventory.fingerprint_now(ledger.item(other)) for other in again}
+        requeued = ledger.requeue(
+            item.item_id,
+            reason,
+            names=inventory.names(item),
+            fingerprint=inventory.fingerprint_now(item),
+            allow_late=late,
+            cascade=again,
+            fingerprints={name: found for name, found in present.items() if found is not None},
         )
-    requeued = app.ledger_of(app.store, author).requeue(
-        item.item_id,
-        reason,
-        names=inventory.names(item),
-        fingerprint=inventory.fingerprint_now(item),
-        allow_late=late,
-        cascade=later if cascade else (),
+        done.update(again)
+        rows += _rows(app, requeued)
+    return Requeued(tuple(rows), tuple(dict.fromkeys(name for each in later_of.values() for name in each)))
+
+
+def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:
+    of = "" if entity is None else f" of {entity.name}"
+    return UsageError(
+        f"later slices{of} are processed, {len(later)} in all: {', '.join(later[:MOST_NAMED])}",
+        remedy="Give --cascade to process them again as well, or --late to apply this one after them.",
     )
-    return Requeued(_rows(app, requeued), later)
 
 
 def _rows(app: App, item: Item) -> tuple[Row, ...]:

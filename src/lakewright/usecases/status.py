@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lakewright.app import App
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.journal import RUNNING, Run
+from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 
-__all__ = ["ProjectStatus", "hidden_parameters", "project_status", "resume_command"]
+__all__ = ["ProjectStatus", "Warned", "hidden_parameters", "project_status", "resume_command"]
 
 RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A target that ended with errors although its run succeeded.
+
+    Attributes:
+        run: The run.
+        entry: The recorded result of the target.
+    """
+
+    run: Run
+    entry: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the warning as `status -o json` prints it."""
+        return {
+            "run_id": self.run.run_id,
+            "target": self.entry["name"],
+            "phase": self.entry["phase"],
+            "reasons": list(self.entry["reasons"]),
+            "error": self.entry["error"],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +58,7 @@ class ProjectStatus:
         stale: Items whose lock is stale.
         failed: Items that wait for an operator, or are damaged.
         waiting: Items that are ready, or will be once the item they wait for is done.
+        warned: Targets that ended with errors in the last run of their job and phase.
         undone: Failed runs without a later successful run of the same job, phase and parameters.
     """
 
@@ -44,12 +68,21 @@ class ProjectStatus:
     failed: tuple[Row, ...]
     waiting: tuple[Row, ...]
     undone: tuple[Run, ...]
+    warned: tuple[Warned, ...]
     last_runs: tuple[Run, ...]
 
     @property
     def is_calm(self) -> bool:
         """Whether nothing is running, waiting or failed."""
-        return not (self.running or self.locked or self.stale or self.failed or self.waiting or self.undone)
+        return not (
+            self.running
+            or self.locked
+            or self.stale
+            or self.failed
+            or self.waiting
+            or self.undone
+            or self.warned
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `status -o json` prints."""
@@ -58,6 +91,7 @@ class ProjectStatus:
             "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
             "waiting": [row.as_json() for row in self.waiting],
             "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
+            "warnings": [one.as_json() for one in self.warned],
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
@@ -79,6 +113,7 @@ def project_status(app: App) -> ProjectStatus:
         failed=tuple(row for row in found if row.verdict in (Verdict.FAILED, Verdict.INVALID)),
         waiting=tuple(row for row in found if row.verdict is Verdict.READY),
         undone=tuple(_undone(runs)),
+        warned=tuple(_warned(app.journal, runs)),
         last_runs=runs[:LAST_RUNS],
     )
 
@@ -98,6 +133,20 @@ def resume_command(run: Run) -> str:
 def hidden_parameters(run: Run) -> tuple[str, ...]:
     """Return the names of a run's parameters whose values are secret and were not recorded."""
     return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
+
+
+def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
+    """Yield the targets that ended with errors in the last run of each job up to each phase."""
+    seen: set[tuple[object, ...]] = set()
+    for run in newest_first:
+        kind = (run.project, run.job, run.phase)
+        if run.finished is None or kind in seen:
+            continue
+        seen.add(kind)
+        if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
+            entries = journal.targets(run.run_id)
+            found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
+            yield from (Warned(run, each) for each in found if each["error"])
 
 
 def _undone(newest_first: Iterable[Run]) -> Iterator[Run]:

@@ -100,6 +100,12 @@ def test_a_commit_that_landed_unrecorded_is_told(app: FakeApp) -> None:
     ]
 
 
+def test_a_slice_that_changed_nothing_is_no_damage_a3(app: FakeApp) -> None:
+    app.ledger.processed(taken(app, "2.csv"), {"delta_version": None, "metrics": {}})
+    assert problems(app) == []
+    assert json.loads(call_with(app, "manifest", "discover", "-o", "json").out)["unrecorded"] == []
+
+
 def test_a_commit_that_the_table_lost_is_told(app: FakeApp) -> None:
     app.ledger.processed(taken(app, "2.csv"), {})
     (told,) = problems(app)

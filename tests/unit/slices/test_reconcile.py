@@ -39,12 +39,21 @@ def item(number: int, verdict: Verdict = Verdict.PROCESSED) -> Item:
     return found
 
 
-def kinds(items: list[Item], log: list[Commit], last: int | None) -> list[tuple[str, str]]:
-    return [(each.kind, each.slice) for each in mismatches(items, APP, log, last)]
+def kinds(
+    items: list[Item], log: list[Commit], last: int | None, *, unchanged: tuple[str, ...] = ()
+) -> list[tuple[str, str]]:
+    found = mismatches(items, APP, log, last, changed_nothing=lambda item: item.item_id in unchanged)
+    return [(each.kind, each.slice) for each in found]
 
 
 def test_a_whole_log_has_none() -> None:
     assert kinds([item(1), item(2)], [commit(0, number=1), commit(1, number=2)], 2) == []
+
+
+def test_a_slice_that_changed_nothing_has_no_commit_to_lose_a3() -> None:
+    log = [commit(0, number=1)]
+    assert kinds([item(1), item(2)], log, 1) == [("commit_lost", "s2")]
+    assert kinds([item(1), item(2)], log, 1, unchanged=("file:///bronze/s2",)) == []
 
 
 def test_a_commit_that_the_log_has_forgotten_is_no_loss() -> None:

@@ -67,6 +67,8 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
         )
     call.output.result(_document(entity, result), _page(entity, result))
     call.output.note(*(fault_branch(error.as_fault()) for error in result.errors))
+    if result.warning is not None:
+        call.output.note(fault_branch(result.warning, is_warning=True))
     call.output.last(
         f"Done. PROCESSED={len(result.slices)} FAILED={len(result.failed)} WAITING={len(result.waiting)} "
         f"in {took(begin, call.clock())}"
@@ -81,6 +83,8 @@ def _status(result: ProcessResult) -> Status:
         return Status.FAILED
     if result.error is not None:
         return Status.BLOCKED if isinstance(result.error, OperatorError) else Status.FAILED
+    if result.warning is not None:
+        return Status.SUCCESS_WITH_ERRORS
     return Status.SUCCESS if result.slices else Status.SKIPPED
 
 
@@ -96,6 +100,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
         "status": _status(result).value,
         "slices": [one.as_json() for one in result.slices],
         "error": result.error.as_fault().as_json() if result.error is not None else None,
+        "warning": result.warning.as_json() if result.warning is not None else None,
     }
 
 

@@ -21,7 +21,7 @@ from lakewright.manifest.lock import Lock
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
-    from lakewright.usecases.status import ProjectStatus
+    from lakewright.usecases.status import ProjectStatus, Warned
 
 __all__ = ["status"]
 
@@ -49,6 +49,8 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     yield from _section("Failed", [_failure(row, now, at) for row in found.failed], f"{more}failed{at}")
     yield from _section("Stale locks", stale, f"lakewright manifest ls --stale{at}")
     yield from _section("Runs that failed", undone, f"lakewright history --status failed{at}")
+    warned = [_warning(each, now) for each in found.warned]
+    yield from _section("Warnings of the last runs", warned, f"lakewright history{at}")
     yield from _section("Running", running, f"{more}locked{at}")
     yield from _section("Waiting", list(_waiting(found.waiting)), f"{more}ready{at}")
     if found.is_calm:
@@ -102,6 +104,16 @@ def _undone(run: Run, now: datetime, at: str) -> Branch:
     names = " and ".join(hidden_parameters(run))
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}{filled}"),))
+
+
+def _warning(found: Warned, now: datetime) -> Branch:
+    error = found.entry["error"]
+    head, *rest = str(error["message"]).splitlines()
+    place = f" {found.entry['name']} {found.entry['phase']} {ago(found.run.started, now)}: {head}"
+    below = [Branch(line(text)) for text in rest]
+    if error["remedy"]:
+        below.append(_do(str(error["remedy"])))
+    return Branch(line(coloured(found.entry["status"]), place), tuple(below))
 
 
 def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from lakewright.cli.faults import fault_branch
 from lakewright.cli.page import Block, Branch, Line, Span, line
 from lakewright.cli.render.words import assignments, counted, status
 from lakewright.plan.observation import TableChange
@@ -60,7 +61,7 @@ def _phase(phase: PhasePlan) -> Branch:
 
 def _sameness(step: Step) -> tuple[object, ...]:
     # Adjacent steps with the same status and reasons share a line.
-    has_details = bool(step.changes) or step.hold is not None
+    has_details = bool(step.changes) or step.hold is not None or step.warning is not None
     return (step.target,) if has_details else (step.status, step.reasons)
 
 
@@ -73,6 +74,8 @@ def _steps(steps: Sequence[Step]) -> Iterator[Branch]:
 def _details(step: Step) -> Iterator[Branch]:
     for change in step.changes:
         yield Branch(_change(change))
+    if step.warning is not None:
+        yield fault_branch(step.warning, is_warning=True)
     if step.hold is not None and step.hold.error.remedy:
         yield Branch(line(Span("do: ", "dim"), step.hold.error.remedy))
 

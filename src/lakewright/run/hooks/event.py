@@ -6,7 +6,7 @@
 | `lifecycle` | one instance of the job, with all its phases |
 | `job` | one phase of one instance |
 | `target` | one target in one phase of one instance |
-| `alert` | nothing: a slice has failed, a lock is stale, or the delete brake has stopped a slice |
+| `alert` | nothing: a slice failed, changed or is gone, a lock is stale, the delete brake stopped a slice |
 
 Source: `hooks` of jobs in Flowman's project files. The categories are Flowman's, except `run` and `alert`.
 """
@@ -58,7 +58,7 @@ class Event:
         at: When the event happened.
         phase: The phase; empty for events of all phases.
         target: Name of the target; empty for events of several targets.
-        alert: Cause of an alert: `slice_failed`, `delete_brake` or `stale_lock`.
+        alert: Cause of an alert: `slice_failed`, `slices_changed`, `stale_lock` and so on.
         seconds: Duration; None at the start.
         error: The error that a target ended with.
         reasons: Why a target ran or was skipped.

@@ -195,6 +195,7 @@ class HookNotifier:
 def _alerts(result: TargetResult) -> Iterator[str]:
     """Yield the alerts that a target's result raises."""
     error = result.error
+    yield from (error.details.get("alerts", ()) if error else ())
     if result.metrics.get(STALE_LOCKS) or (error and error.details.get("is_stale")):
         yield "stale_lock"
     if error is None or not result.status.is_failure:

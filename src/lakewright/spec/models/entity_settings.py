@@ -73,6 +73,12 @@ class EntitySettings(SnakeModel):
     late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
         default="refuse", description="What happens to a slice that is older than one already processed."
     )
+    changed_slices: Annotated[Literal["warn", "fail", "requeue", "ignore"], BeforeValidator(lower)] = Field(
+        default="warn",
+        description="What happens when a processed slice has other files: warn (the run ends with errors), "
+        "fail (no slice of the entity is processed), requeue (it and those after it are processed again), "
+        "or ignore.",
+    )
     partition_moves: Annotated[Literal["allow", "never"], BeforeValidator(lower)] = Field(
         default="allow",
         description="never: records keep their partition, so that a merge needs to search only that.",

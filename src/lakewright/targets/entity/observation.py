@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakeMoved, LakewrightError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
-from lakewright.slices.pending import Pending, find_pending, held_error
+from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
@@ -34,6 +34,7 @@ def observe_entity(work: EntityWork) -> Observation:
     is_begun = work.first_processed() is not None
     is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
+    deviations = pending.deviations
     return Observation(
         str(work.silver_resource),
         exists=Answer.of(state.exists or is_begun),
@@ -42,7 +43,9 @@ def observe_entity(work: EntityWork) -> Observation:
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
         hold=hold,
-        notes=() if preview is None else (preview,),
+        idle=None if deviations is None else deviations.idle_reason,
+        notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),
+        warning=None if deviations is None or hold is not None else deviations.fault,
     )
 
 
@@ -73,10 +76,10 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
         pending, _ = find_pending(processing, work.entity, is_recorded=False)
     except LakeMoved as moved:
         return Pending(), Hold(moved.message, moved.as_fault(), is_locked=False)
-    if pending.held is None:
+    error = holding_error(processing, work.entity, pending)
+    if error is None:
         return pending, None
-    error: LakewrightError = held_error(processing, pending.held)
-    is_locked = pending.held.processing is not None
+    is_locked = pending.held is not None and pending.held.processing is not None
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
 
 

@@ -7,6 +7,7 @@ current version for each key).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import (
@@ -116,9 +117,14 @@ def _process(work: EntityWork) -> Outcome:
         )
     if result.is_stopped:
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
-    if not result.slices:
-        return Outcome(Status.SKIPPED, reasons=("every slice has been processed", *result.warnings))
-    return Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=result.warnings)
+    outcome = (
+        Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=result.warnings)
+        if result.slices
+        else Outcome(Status.SKIPPED, reasons=("every slice has been processed", *result.warnings))
+    )
+    if result.warning is None:
+        return outcome
+    return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=result.warning)
 
 
 def _check_table_not_lost(work: EntityWork) -> None:

@@ -44,12 +44,18 @@ def list_items(
 
 @command(
     name="show",
-    examples=["lakewright manifest show file:///lake/bronze/regions/2022-01-01"],
+    examples=[
+        "lakewright manifest show regions/2022-01-01",
+        "lakewright manifest show file:///lake/bronze/regions/2022-01-01",
+    ],
 )
 @click.argument("item")
 @click.pass_obj
 def show_item(call: Call, /, item: str) -> None:
-    """Show every record of one item, and its verdict for each application."""
+    """Show every record of one item, and its verdict for each application.
+
+    ITEM is `ENTITY/SLICE`, a path or an id.
+    """
     from lakewright.usecases.list_items import show_item as find_history
 
     found = find_history(call.app, item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -10,7 +10,8 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import line
-from lakewright.cli.render.words import status
+from lakewright.cli.render.words import counted, status
+from lakewright.errors import LakewrightError, UsageError
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
@@ -20,6 +21,7 @@ __all__ = ["author_option", "operator_options", "release", "requeue", "resolve",
 MOST_NAMED = 10
 
 F = TypeVar("F", bound=Callable[..., Any])
+Act = Callable[[str], "Sequence[Row]"]
 
 
 def operator_options(function: F) -> F:
@@ -56,82 +58,178 @@ def _check_author(_context: click.Context, _option: click.Parameter, name: str) 
     return name
 
 
+def items_argument(function: F) -> F:
+    """Add the argument and the options that say which items an action is for."""
+    for decorate in (
+        click.option("--yes", is_flag=True, help="Change what is selected; without it, it is only shown."),
+        click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
+        click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
+        click.option("--entity", metavar="NAME", help="Select slices of this entity."),
+        click.argument("items", nargs=-1, metavar="[ITEM]..."),
+    ):
+        function = decorate(function)
+    return function
+
+
+def _chosen(call: Call, action: str, items: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the items to change; print those that are selected if they are only to be shown.
+
+    Raises:
+        UsageError: Items are both named and selected, or neither.
+    """
+    from lakewright.usecases.operate_items import select_items
+
+    is_selection = bool(given["is_all"] or given["entity"] or given["states"])
+    if is_selection == bool(items):
+        raise UsageError(
+            "items are both named and selected" if items else "no item is named",
+            remedy="Name items by ENTITY/SLICE, path or id, or select them with --entity, --state or --all.",
+        )
+    if items:
+        return items
+    is_forced = bool(given.get("force"))
+    rows = select_items(call.app, action, given["states"], entity=given["entity"], is_forced=is_forced)
+    if given["yes"] and rows:
+        return tuple(row.item.item_id for row in rows)
+    shown = [line(status(row.verdict.value), f" {row.entity or row.application} {row.slice}") for row in rows]
+    what = f"would {action} {counted(len(rows), 'item')}"
+    end = f"{what}; nothing was changed: add --yes to do it" if rows else "no item is selected"
+    call.output.result([row.as_json() for row in rows], [*shown, line(end)])
+    return ()
+
+
+def _operate(call: Call, action: str, items: tuple[str, ...], act: Act, given: Mapping[str, Any]) -> None:
+    """Do something with each item, and print their new verdicts; those done before an error are printed."""
+    chosen = _chosen(call, action, items, given)
+    if not chosen:
+        return
+    from lakewright.usecases.items import find_item
+
+    ids = [find_item(call.app, text).item_id for text in chosen]
+    rows: list[Row] = []
+    try:
+        for item in dict.fromkeys(ids):
+            rows += act(item)
+    except LakewrightError:
+        if rows:
+            call.output.note(f"{counted(len(rows), 'item')} changed before the error")
+        raise
+    _print(call, rows)
+
+
 @command(
     name="resolve",
-    examples=["lakewright manifest resolve ITEM --reason 'file sent again'"],
+    examples=[
+        "lakewright manifest resolve people/2022-01-01.csv --reason 'file sent again'",
+        "lakewright manifest resolve --entity people",
+        "lakewright manifest resolve --all --yes",
+    ],
 )
-@click.argument("item")
+@items_argument
 @operator_options
 @click.pass_obj
-def resolve(call: Call, /, item: str, *, author: str, reason: str) -> None:
-    """Make a failed item ready again, with the current content of its slice."""
+def resolve(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Make failed items ready again, with the current content of their slices.
+
+    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
+    """
     from lakewright.usecases.operate_items import resolve_item
 
-    _print(call, resolve_item(call.app, item, author=author, reason=reason))
+    def act(item: str) -> Sequence[Row]:
+        return resolve_item(call.app, item, author=author, reason=reason)
+
+    _operate(call, "resolve", items, act, given)
 
 
 @command(
     name="release",
-    examples=["lakewright manifest release ITEM", "lakewright manifest release ITEM --force"],
+    examples=["lakewright manifest release people/2022-01-01.csv", "lakewright manifest release --all --yes"],
 )
-@click.argument("item")
+@items_argument
 @click.option("--force", is_flag=True, help="Remove the lock even if its holder is alive.")
 @operator_options
 @click.pass_obj
-def release(call: Call, /, item: str, *, force: bool, author: str, reason: str) -> None:
-    """Remove an item's lock if the holder has ended."""
+def release(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Remove locks whose holders have ended.
+
+    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
+    """
     from lakewright.usecases.operate_items import release_item
 
-    _print(call, release_item(call.app, item, is_forced=force, author=author, reason=reason))
+    def act(item: str) -> Sequence[Row]:
+        return release_item(call.app, item, is_forced=given["force"], author=author, reason=reason)
+
+    _operate(call, "release", items, act, given)
 
 
 @command(
     name="skip",
-    examples=["lakewright manifest skip ITEM --reason 'sent twice'"],
+    examples=[
+        "lakewright manifest skip people/2022-01-01.csv --reason 'sent twice'",
+        "lakewright manifest skip --entity people --yes",
+    ],
 )
-@click.argument("item")
+@items_argument
 @click.option("--for", "application", metavar="APP", help="Only for this application; by default for all.")
 @operator_options
 @click.pass_obj
-def skip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
-    """Skip an item; items that waited for it continue."""
+def skip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Skip items; items that waited for them continue.
+
+    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
+    """
     from lakewright.usecases.operate_items import skip_item
 
-    _print(call, skip_item(call.app, item, application=application, author=author, reason=reason))
+    def act(item: str) -> Sequence[Row]:
+        return skip_item(call.app, item, application=given["application"], author=author, reason=reason)
+
+    _operate(call, "skip", items, act, given)
 
 
-@command(name="unskip", examples=["lakewright manifest unskip ITEM"])
-@click.argument("item")
+@command(name="unskip", examples=["lakewright manifest unskip people/2022-01-01.csv"])
+@items_argument
 @click.option("--for", "application", metavar="APP", help="Only for this application.")
 @operator_options
 @click.pass_obj
-def unskip(call: Call, /, item: str, *, application: str | None, author: str, reason: str) -> None:
-    """Undo a skip: the item is ready again, as a new revision."""
+def unskip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Undo skips: the items are ready again, as new revisions.
+
+    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
+    """
     from lakewright.usecases.operate_items import unskip_item
 
-    _print(call, unskip_item(call.app, item, application=application, author=author, reason=reason))
+    def act(item: str) -> Sequence[Row]:
+        return unskip_item(call.app, item, application=given["application"], author=author, reason=reason)
+
+    _operate(call, "unskip", items, act, given)
 
 
 @command(
     name="requeue",
     examples=[
-        "lakewright manifest requeue ITEM --reason 'file was corrected'",
-        "lakewright manifest requeue ITEM --cascade",
+        "lakewright manifest requeue people/2022-01-01.csv --reason 'file was corrected'",
+        "lakewright manifest requeue people/2022-01-01.csv --cascade",
+        "lakewright manifest requeue --entity people --state processed",
     ],
 )
-@click.argument("item")
+@items_argument
 @click.option("--cascade", is_flag=True, help="Process later slices again as well, after this one.")
 @click.option("--late", is_flag=True, help="Allow it to be applied although later slices are processed.")
 @operator_options
 @click.pass_obj
-def requeue(call: Call, /, item: str, *, cascade: bool, late: bool, author: str, reason: str) -> None:
-    """Requeue an item, so that it is processed again with the current content of its slice.
+def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Requeue items, so that they are processed again with the current content of their slices.
 
     Rows that later slices have written may then be in doubt; these slices are listed.
+    ITEM is `ENTITY/SLICE`, a path or an id. Selected items are shown first; --yes changes them.
     """
-    from lakewright.usecases.operate_items import requeue_item
+    from lakewright.usecases.operate_items import requeue_items
 
-    requeued = requeue_item(call.app, item, cascade=cascade, late=late, author=author, reason=reason)
+    chosen = _chosen(call, "requeue", items, given)
+    if not chosen:
+        return
+    cascade, late = given["cascade"], given["late"]
+    requeued = requeue_items(call.app, chosen, cascade=cascade, late=late, author=author, reason=reason)
     if requeued.later:
         what = "processed again after it" if cascade else "in doubt now"
         call.output.note(f"{what}: {', '.join(requeued.later[:MOST_NAMED])}")

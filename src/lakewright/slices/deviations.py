@@ -1,0 +1,175 @@
+"""Deviations of bronze from the manifest that an entity's pending slices do not show.
+
+A processed slice has other files than when it was discovered, slices can't be read, or the folder is gone.
+They are found with the listing that discovery makes anyway; the differences that need more reading are those
+of `inventory.py`.
+
+Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.errors import Fault, SliceError
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import command
+from lakewright.slices.discover import BRONZE_UNREADABLE, item_id, natural_key, slice_name
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.slices.discover import Listing
+
+__all__ = ["SLICES_CHANGED", "Deviations", "changed_items", "later_processed"]
+
+SLICES_CHANGED = "slices_changed"
+"""The code of the fault, and the alert, that processed slices have changed."""
+
+SLICES_GONE = "slices_gone"
+"""The alert that slices which must be processed again are gone."""
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """How an entity's bronze folder deviates from what the manifest has recorded.
+
+    Attributes:
+        entity: Name of the entity.
+        bronze: The folder.
+        changed: Processed items whose slice has changed, in order.
+        requeue: The command that has the changed slices processed again.
+        requeued: Names of changed slices that are processed again in this run, and of those after them.
+        gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
+        listing: What the folder holds.
+        is_lost: Whether the folder does not exist although slices from it were processed.
+    """
+
+    entity: str
+    bronze: str
+    listing: Listing
+    changed: tuple[Item, ...] = ()
+    requeue: str = ""
+    requeued: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    is_lost: bool = False
+
+    @property
+    def fault(self) -> Fault | None:
+        """What an operator should look at, with the commands to type; None if there is nothing."""
+        found = list(self._faults())
+        if not found:
+            return None
+        messages, remedies, alerts = zip(*found, strict=True)
+        items = [item.item_id for item in self.changed]
+        return Fault(
+            "\n".join(messages),
+            remedy=" ".join(remedies),
+            code=alerts[0],
+            details={"alerts": list(alerts), **({"changed": items} if items else {})},
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know: slices that are still being written or are processed again."""
+        notes = []
+        if self.requeued:
+            notes.append(f"processed again because of changed files: {_named(self.requeued)}")
+        if self.listing.incomplete:
+            notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
+        return tuple(notes)
+
+    @property
+    def idle_reason(self) -> str:
+        """Why there is no slice to process, if there is none."""
+        if self.listing.slices or self.is_lost:
+            return "every slice has been processed"
+        if not self.listing.exists:
+            return f"no slice has arrived: there is no folder {self.bronze}"
+        return f"no slice has arrived in {self.bronze}"
+
+    def changed_error(self) -> SliceError | None:
+        """Return the error for changed slices, or None if none has changed."""
+        found = next(self._changed(), None)
+        return (
+            None if found is None else SliceError(found[0], remedy=found[1], details={"alerts": [found[2]]})
+        )
+
+    def _faults(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the message, remedy and alert of each deviation."""
+        yield from self._changed()
+        if self.is_lost:
+            yield (
+                f"the bronze folder {self.bronze} of {self.entity} is gone; slices from it were processed",
+                "Mount it, or correct bronze_path.",
+                BRONZE_UNREADABLE,
+            )
+        if self.listing.unreadable:
+            found = self.listing.unreadable
+            each = "; ".join(f"{name} ({why})" for name, why in _first(found))
+            yield (
+                f"{_slices(len(found))} of {self.entity} can't be read and {_are(found)} left out: {each}",
+                "Make them readable, or remove them.",
+                BRONZE_UNREADABLE,
+            )
+        if self.gone:
+            yield (
+                f"{_slices(len(self.gone))} of {self.entity} {_are(self.gone)} to be processed again, but "
+                f"{_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
+                "Bring them back, or skip them with "
+                f"`{command('skip', *(f'{self.entity}/{name}' for name in self.gone))}`.",
+                SLICES_GONE,
+            )
+
+    def _changed(self) -> Iterator[tuple[str, str, str]]:
+        if not self.changed:
+            return
+        names = tuple(map(slice_name, self.changed))
+        was, it = ("it was", "it") if len(names) == 1 else ("they were", "them")
+        yield (
+            f"{_slices(len(names))} of {self.entity} changed since {was} processed: {_named(names)}",
+            f"Process {it} again with `{self.requeue}`.",
+            SLICES_CHANGED,
+        )
+
+
+def changed_items(items: Iterable[Item], listing: Listing, application: Application) -> Iterator[Item]:
+    """Yield the items that were processed, but whose slice has another fingerprint now."""
+    present = {item_id(slice_.path): slice_ for slice_ in listing.slices}
+    for item in items:
+        slice_, recorded = present.get(item.item_id), item.fingerprint
+        if slice_ is None or recorded is None or item.verdict(application) is not Verdict.PROCESSED:
+            continue
+        now = slice_.fingerprint
+        # Imported and old records may have fewer entries.
+        if any(recorded[key] != now[key] for key in recorded.keys() & now.keys()):
+            yield item
+
+
+def later_processed(first: Item, items: Iterable[Item], application: Application) -> tuple[Item, ...]:
+    """Return the processed items whose slices come after that of `first`, in order."""
+    after = natural_key(slice_name(first))
+    found = {natural_key(slice_name(item)): item for item in items if item.is_processed_by(application)}
+    return tuple(found[key] for key in sorted(found) if key > after)
+
+
+def _first(unreadable: Mapping[str, str]) -> list[tuple[str, str]]:
+    return list(unreadable.items())[:MOST_NAMED]
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - MOST_NAMED
+    return ", ".join(listed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _slices(count: int) -> str:
+    return f"{count} {'slice' if count == 1 else 'slices'}"
+
+
+def _are(things: Sized) -> str:
+    return "is" if len(things) == 1 else "are"

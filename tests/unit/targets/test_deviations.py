@@ -1,0 +1,271 @@
+"""Processed slices that change, and slices that can't be read, are not passed over in silence (A2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+from tests.unit.run.test_execute import Recorder
+
+from lakewright.errors import Fault, TargetError
+from lakewright.manifest.item import Verdict
+from lakewright.plan.dirtiness import entity_dirtiness
+from lakewright.plan.graph import Node
+from lakewright.plan.observation import Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
+from lakewright.plan.status import Planned, Status
+from lakewright.run.execute import ExecutionOptions, execute
+from lakewright.run.hooks.notifier import _alerts
+from lakewright.slices.application import application_of
+from lakewright.slices.deviations import SLICES_CHANGED
+from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+PROJECT = """
+connections:
+  shop: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    settings: {{changed_slices: {policy}, late_slices: {late}}}
+    columns: [{{name: id, fieldroles: [businesskey]}}]
+targets:
+  orders: {{kind: entity, entity: orders}}
+"""
+NOW = datetime(2022, 1, 1, tzinfo=UTC)
+NAMES = ("2022-1", "2022-2", "2022-10")
+
+
+def write(bronze: Path, name: str, *ids: int) -> None:
+    bronze.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame({"id": ids}).to_parquet(bronze / name)
+
+
+def processed(folder: Path, policy: str = "warn", late: str = "refuse", *names: str) -> Context:
+    """Return a lake whose slices are processed."""
+    bronze = folder / "lake/bronze/orders"
+    for name in names or NAMES:
+        write(bronze, name, 1)
+    workspace = make_workspace(folder, PROJECT.format(policy=policy, late=late))
+    context = make_context(workspace)
+    application = application_of("tests", workspace.entity("orders"))
+    slices = list_slices(str(bronze), workspace.lake)
+    for item in context.ledger.discover(discovered(slices, application, "orders")).new:
+        claim = context.ledger.acquire(
+            item.item_id,
+            application,
+            context.leases.holder,
+            duration=context.leases.duration,
+            token_counter="t",
+        )
+        context.ledger.processed(claim, {"delta_version": None})
+    return context
+
+
+def observed(context: Context) -> Observation:
+    return Target.named(context.workspace, "orders").observe(context)
+
+
+def built(context: Context, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Return the outcome of BUILD where the silver table exists and no slice is ready."""
+    monkeypatch.setattr("lakewright.targets.entity.phases._check_table_not_lost", lambda work: None)
+    return Target.named(context.workspace, "orders").execute(context, Phase.BUILD)
+
+
+def verdicts(context: Context) -> dict[str, Verdict]:
+    workspace = context.workspace
+    application = application_of("tests", workspace.entity("orders"))
+    bronze = Path(workspace.entity("orders").places(workspace.lake.settings).bronze)
+    items = {name: context.ledger.item((bronze / name).as_uri()) for name in NAMES}
+    return {name: item.verdict(application) for name, item in items.items()}
+
+
+def fault_of(found: Observation) -> Fault:
+    assert found.warning is not None
+    return found.warning
+
+
+def test_a_changed_slice_is_told_with_the_command_to_type_a2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = processed(tmp_path)
+    assert observed(context).warning is None
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+
+    fault = fault_of(observed(context))
+
+    assert fault.message == "1 slice of orders changed since it was processed: 2022-2"
+    assert "`lakewright manifest requeue orders/2022-2 --cascade`" in str(fault.remedy)
+    outcome = built(context, monkeypatch)
+    assert (outcome.status, outcome.error) == (Status.SUCCESS_WITH_ERRORS, fault)
+
+
+@pytest.mark.parametrize(
+    ("late", "changed", "command"),
+    [
+        ("refuse", ("2022-10",), "requeue orders/2022-10`"),
+        ("refuse", ("2022-1", "2022-10"), "requeue orders/2022-1 --cascade`"),
+        ("apply", ("2022-1", "2022-10"), "requeue orders/2022-1 orders/2022-10`"),
+    ],
+)
+def test_the_command_cascades_where_later_slices_are_processed_a2(
+    tmp_path: Path, late: str, changed: tuple[str, ...], command: str
+) -> None:
+    context = processed(tmp_path, "warn", late)
+    for name in changed:
+        write(tmp_path / "lake/bronze/orders", name, 1, 2)
+    assert command in str(fault_of(observed(context)).remedy)
+
+
+def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path, "ignore")
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+    assert observed(context).warning is None
+
+
+def test_the_entity_may_fail_because_of_changed_slices_a2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = processed(tmp_path, "fail")
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
+
+    found = observed(context)
+
+    assert found.hold is not None
+    assert "changed since it was processed: 2022-2" in found.hold.message
+    assert (found.pending, found.waiting, found.warning) == ((), ("2022-11",), None)
+    outcome = built(context, monkeypatch)
+    assert outcome.status is Status.FAILED
+    assert "requeue orders/2022-2 --cascade" in str(outcome.error and outcome.error.remedy)
+
+
+@pytest.mark.parametrize(
+    ("late", "again"), [("refuse", ("2022-2", "2022-10")), ("apply", ("2022-2",))], ids=["cascade", "alone"]
+)
+def test_the_entity_may_process_changed_slices_again_by_itself_a2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str, again: tuple[str, ...]
+) -> None:
+    context = processed(tmp_path, "requeue", late)
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+
+    found = observed(context)
+
+    assert (found.pending, found.warning) == (again, None)
+    assert found.notes == (f"processed again because of changed files: {', '.join(again)}",)
+    assert set(verdicts(context).values()) == {Verdict.PROCESSED}, "a plan changes nothing"
+    built(replace(context, is_stopping=lambda: True), monkeypatch)
+    ready = [name for name, verdict in verdicts(context).items() if verdict is Verdict.READY]
+    assert ready == list(again)
+
+
+def test_links_to_nothing_and_unreadable_folders_are_told_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    (bronze / "2022-3").symlink_to(tmp_path / "nowhere")
+    (bronze / "2022-4").mkdir()
+    (bronze / "2022-4" / "part").symlink_to(tmp_path / "nowhere")
+    (bronze / "2022-5").mkdir()
+    (bronze / "2022-5" / "loop").symlink_to(bronze / "2022-5")
+
+    fault = fault_of(observed(context))
+
+    assert "3 slices of orders can't be read and are left out" in fault.message
+    assert f"2022-3 ({bronze}/2022-3 is a link to {tmp_path}/nowhere, which does not exist)" in fault.message
+    assert "2022-4/part is a link to" in fault.message
+    assert "2022-5 (" in fault.message
+
+
+def test_a_slice_with_linked_folders_has_their_files_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    write(elsewhere, "part", 1)
+    (tmp_path / "lake/bronze/orders/2022-11").mkdir()
+    (tmp_path / "lake/bronze/orders/2022-11/day=1").symlink_to(elsewhere)
+    assert observed(context).pending == ("2022-11",)
+
+
+def test_a_bronze_folder_that_cannot_be_read_is_no_empty_one_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    bronze.rename(tmp_path / "moved")
+    bronze.write_text("a file")
+    with pytest.raises(TargetError, match=r"the bronze folder .*orders can't be read: Not a directory"):
+        observed(context)
+
+
+def test_a_bronze_folder_is_missed_once_slices_from_it_were_processed_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    bronze.rename(tmp_path / "moved")
+    fault = fault_of(observed(context))
+    assert fault.message == f"the bronze folder {bronze} of orders is gone; slices from it were processed"
+
+
+def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse"))
+    context = make_context(workspace)
+    bronze = tmp_path / "lake/bronze/orders"
+    found = observed(context)
+    assert found.warning is None
+    orders = Target.named(workspace, "orders")
+    clean = orders.dirtiness(Phase.BUILD, found, context.defaults)
+    assert clean.reasons == (f"no slice has arrived: there is no folder {bronze}",)
+    bronze.mkdir(parents=True)
+    assert observed(context).idle == f"no slice has arrived in {bronze}"
+
+
+def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    write(tmp_path / "lake/bronze/orders/2022-11/_temporary", "part", 1)
+    write(tmp_path / "lake/bronze/orders/2022-11", "part", 1)
+    assert observed(context).notes == ("not complete yet: 2022-11",)
+
+
+def test_slices_that_are_gone_after_truncate_are_told_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    orders = Target.named(context.workspace, "orders")
+    orders.execute(context, Phase.DESTROY)
+    (tmp_path / "lake/bronze/orders/2022-2").unlink()
+
+    found = observed(context)
+
+    assert found.pending == ("2022-1", "2022-10")
+    assert "1 slice of orders is to be processed again, but is gone from" in fault_of(found).message
+    assert "`lakewright manifest skip orders/2022-2`" in str(fault_of(found).remedy)
+
+
+def test_a_clean_step_with_a_warning_ends_with_errors_in_one_instance_only_a2() -> None:
+    fault = Fault("changed", code=SLICES_CHANGED, details={"alerts": [SLICES_CHANGED, BRONZE_UNREADABLE]})
+    found = Observation("table:orders", warning=fault)
+    node = Node("orders", requires=frozenset(), provides=frozenset())
+    candidate = Candidate(
+        "orders", "entity", {Phase.BUILD: node}, lambda: found, lambda _, seen: entity_dirtiness(seen)
+    )
+    instances = [Instance({"day": day}, (candidate,)) for day in "12"]
+    plan = build_plan("p", "j", instances, PlanRequest((Phase.BUILD,)), count=2)
+    assert [(step.status, step.warning) for step in plan.steps()] == [
+        (Planned.CLEAN, fault),
+        (Planned.CLEAN, None),
+    ]
+    assert plan.has_work is False
+
+    recorder = Recorder()
+    options = ExecutionOptions("r", lambda *_: Outcome(), lambda: NOW, recorder, recorder)
+    result = execute(plan, options)
+
+    first, second = result.targets()
+    assert (first.status, first.error) == (Status.SUCCESS_WITH_ERRORS, fault)
+    assert second.status is Status.SKIPPED
+    assert (result.status, result.exit_code, recorder.performed) == (Status.SUCCESS_WITH_ERRORS, 0, [])
+    assert list(_alerts(first)) == [SLICES_CHANGED, BRONZE_UNREADABLE]
