@@ -26,6 +26,7 @@ LakewrightError
 │   ├── CommitConflict                another writer committed first
 │   │   └── CommitTooLate             the table's log no longer shows whether this commit landed
 │   ├── StoreUnavailable              the manifest's back end does not answer
+│   ├── StorageUnavailable            files can't be read or written: access, disk or network
 │   ├── DatabaseUnavailable           a database of the project does not answer
 │   └── LeaseLost                     the lease expired, so the run must not commit
 ├── ManifestCorrupt                   operator: the manifest's records contradict each other
@@ -74,6 +75,7 @@ __all__ = [
     "SliceError",
     "SparkUnavailable",
     "SpecError",
+    "StorageUnavailable",
     "StoreUnavailable",
     "TargetError",
     "TargetTimeout",
@@ -348,6 +350,13 @@ class StoreUnavailable(RetryableError):
     """The manifest's back end does not answer, or cannot be written to. No work was started."""
 
     code = "store_unavailable"
+
+
+class StorageUnavailable(RetryableError):
+    """Files can't be read or written because of access rights, a disk or a network, not of their content."""
+
+    code = "storage_unavailable"
+    default_remedy = "Restore the access or the storage, and run again."
 
 
 class DatabaseUnavailable(RetryableError):

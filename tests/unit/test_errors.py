@@ -100,6 +100,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "SliceError": "slice",
         "SparkUnavailable": "spark_unavailable",
         "SpecError": "spec",
+        "StorageUnavailable": "storage_unavailable",
         "StoreUnavailable": "store_unavailable",
         "TargetError": "target",
         "TargetTimeout": "timeout",

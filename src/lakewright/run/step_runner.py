@@ -15,7 +15,14 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import CommitConflict, LeaseLost, RetryableError, StoreUnavailable, TargetTimeout
+from lakewright.errors import (
+    CommitConflict,
+    LeaseLost,
+    RetryableError,
+    StorageUnavailable,
+    StoreUnavailable,
+    TargetTimeout,
+)
 from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
@@ -32,7 +39,9 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before the second attempt, doubled before each further one, and the longest pause."""
 
-TEMPORARY = frozenset(each.code for each in (CommitConflict, LeaseLost, RetryableError, StoreUnavailable))
+TEMPORARY = frozenset(
+    each.code for each in (CommitConflict, LeaseLost, RetryableError, StorageUnavailable, StoreUnavailable)
+)
 """Codes of errors that may not occur again on a retry."""
 
 POLL = 0.2

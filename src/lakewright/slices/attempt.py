@@ -21,10 +21,7 @@ from lakewright.errors import (
     LakewrightError,
     LateSliceError,
     LeaseLost,
-    NotInstalled,
-    OperatorError,
     SliceError,
-    SparkUnavailable,
     StoreUnavailable,
 )
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
@@ -32,6 +29,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
+from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
@@ -123,9 +121,6 @@ class SliceProcessor:
             return self._find_or_apply(claim, lambda: heartbeat.check(claim.lease))
         except (LeaseLost, StoreUnavailable):
             raise
-        except (NotInstalled, OperatorError, SparkUnavailable) as error:
-            self._release(claim, heartbeat, f"not done: {error.message}")
-            raise
         except Exception as error:
             if self.context.is_cut_off():
                 self._release(claim, heartbeat, "the run was interrupted")
@@ -133,9 +128,12 @@ class SliceProcessor:
             if is_jvm_failure(error):
                 self._release(claim, heartbeat, "Spark's JVM failed")
                 raise jvm_failure(name, error) from error
-            heartbeat.drop(claim.lease)
             ours = self._translated(error, name)
-            self._record_failure(claim, ours, error)
+            if self.is_at_fault(ours):
+                heartbeat.drop(claim.lease)
+                self._record_failure(claim, ours, error)
+            else:
+                self._release(claim, heartbeat, f"not done: {ours.message}")
             if ours is error:
                 raise  # `raise ours from error` would lose the error's own cause
             raise ours from error
@@ -144,6 +142,10 @@ class SliceProcessor:
             raise
         finally:
             heartbeat.drop(claim.lease)
+
+    def is_at_fault(self, error: LakewrightError) -> bool:
+        """Return whether an error is the fault of the slice, which is then recorded as failed."""
+        return is_slice_at_fault(self.context, self.entity, error)
 
     def _release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
         """Make the item ready again, unless another claim holds it by now."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from lakewright.errors import SliceError, TargetError
+from lakewright.errors import SliceError, StorageUnavailable
 from lakewright.lake.paths import join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
@@ -122,7 +122,7 @@ def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:
     Names that start with `_` or `.` are not slices, nor is a folder that is empty or still being written.
 
     Raises:
-        TargetError: The folder can't be read.
+        StorageUnavailable: The folder can't be read.
     """
     return list_bronze(bronze, lake).slices
 
@@ -131,7 +131,7 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     """Return the slices in a bronze folder, and what else stands there instead of a slice.
 
     Raises:
-        TargetError: The folder can't be read.
+        StorageUnavailable: The folder can't be read.
     """
     path = local_path(bronze)
     unreadable: dict[str, str] = {}
@@ -148,14 +148,23 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
 
 
 def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
-    """Return one slice in its present state, or None if it does not exist or is not complete."""
+    """Return one slice in its present state, or None if it does not exist or is not complete.
+
+    Raises:
+        StorageUnavailable: It can't be read.
+    """
     path = local_path(bronze)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
     try:
         found = _local_slice(path / name)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        raise StorageUnavailable(
+            f"the slice {name} can't be read: {error.filename or path / name}: {error.strerror or error}",
+            details={"alerts": [BRONZE_UNREADABLE]},
+        ) from error
     return found if found.files and TEMPORARY not in found.marks else None
 
 
@@ -247,8 +256,8 @@ def _dangling(path: Path) -> str | None:
     return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
 
 
-def _unreadable_folder(folder: str, why: str) -> TargetError:
-    return TargetError(
+def _unreadable_folder(folder: str, why: str) -> StorageUnavailable:
+    return StorageUnavailable(
         f"the bronze folder {folder} can't be read: {why}",
         remedy="Let the user who runs Lakewright read it, then run again.",
         details={"alerts": [BRONZE_UNREADABLE]},

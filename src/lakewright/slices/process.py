@@ -173,7 +173,8 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
             if claim is not None:
                 result = _with_slice(result, processor, claim, heartbeat)
             if result.errors and not isinstance(result.errors[-1], LateSliceError):
-                return replace(result, waiting=rest[1:])
+                is_failed = slice_name(item) in result.failed
+                return replace(result, waiting=rest[1:] if is_failed else rest)
     return result
 
 
@@ -184,8 +185,8 @@ def _with_slice(
     try:
         return replace(result, slices=(*result.slices, processor.process(claim, heartbeat)))
     except LakewrightError as error:
-        name = slice_name(claim.item)
-        return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
+        failed = (slice_name(claim.item),) if processor.is_at_fault(error) else ()
+        return replace(result, failed=(*result.failed, *failed), errors=(*result.errors, error))
 
 
 def _claim(processor: SliceProcessor, item: Item) -> Claim | None:

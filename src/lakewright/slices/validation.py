@@ -15,7 +15,6 @@ from lakewright.errors import (
     LakewrightError,
     NotInstalled,
     OperatorError,
-    RetryableError,
     SequenceConflict,
     SliceError,
     SparkUnavailable,
@@ -27,6 +26,7 @@ from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
+from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import check_not_empty, item_id
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
@@ -145,9 +145,9 @@ class _Validator:
             if is_jvm_failure(error):
                 raise jvm_failure(slice_.name, error) from error
             ours = translate_error(error, self.entity, slice_.name)
-            if isinstance(ours, NotInstalled):
+            if isinstance(ours, NotInstalled | SpecError):
                 raise ours from error
-            return None if isinstance(ours, (OperatorError, RetryableError)) else ours
+            return ours if is_slice_at_fault(self.context, self.entity, ours) else None
         if not fit.state.exists:
             self.first = fit
         if columns:

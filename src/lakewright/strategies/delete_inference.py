@@ -90,7 +90,7 @@ def lower_bound(entity: Entity, mark: Watermark, last_value: Value, evaluation: 
         raise SpecError.of(
             f"entity {entity.name!r}: the expression {mark.expression} of the watermark {mark.column_name!r} "
             f"cannot be evaluated for the last value {last_value}: {error.message}",
-            remedy="Correct the expression so that it suits the column's type, then resolve the item.",
+            remedy="Correct the expression so that it suits the column's type, then run again.",
         ) from error
 
 

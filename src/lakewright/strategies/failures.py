@@ -14,6 +14,7 @@ from lakewright.errors import (
     NotInstalled,
     SchemaDriftError,
     SliceError,
+    StorageUnavailable,
     TargetError,
 )
 from lakewright.spark.jvm import full_text
@@ -62,14 +63,14 @@ def _expression_error(text: str, entity: Entity) -> TargetError | None:
     return None
 
 
-def _table_error(text: str, table: str) -> TargetError | None:
+def _table_error(text: str, table: str) -> StorageUnavailable | None:
     """Return the error for a file of the table that cannot be read, if that is the cause."""
     conditions = [line for line in _CONDITION.findall(text) if "READ_FILE" in line and table in line]
     if not table or not conditions:
         return None
-    return TargetError(
+    return StorageUnavailable(
         f"a file of the table {table} can't be read: {conditions[-1]}",
-        remedy="Bring the file back, or restore an earlier version of the table; then resolve the item.",
+        remedy="Bring the file back, or restore an earlier version of the table; then run again.",
     )
 
 
@@ -78,10 +79,15 @@ def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
 
 
 def _no_storage(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    return TargetError(
+    return StorageUnavailable(
         f"the storage failed while the {what} was processed: {match[0]}",
-        remedy="Free space or repair the storage, then resolve the item. Its slice is applied exactly once.",
+        remedy="Free space or repair the storage, then run again. The slice is applied exactly once.",
     )
+
+
+def _no_access(match: re.Match[str], text: str, what: str) -> LakewrightError:
+    line = next((line for line in text.splitlines() if match[0] in line), match[0])
+    return StorageUnavailable(f"no access while the {what} was processed: {line.strip()}")
 
 
 def _broken_constraint(match: re.Match[str], _text: str, what: str) -> LakewrightError:
@@ -170,6 +176,14 @@ _MEANINGS = (
             r"Input/output error"
         ),
         _no_storage,
+    ),
+    # Names of Java's classes and its own form: a value of the slice may hold the plain words.
+    (
+        re.compile(
+            r"AccessControlException|AccessDeniedException|\(Permission denied\)|UnknownHostException|"
+            r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
+        ),
+        _no_access,
     ),
     (
         re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),

@@ -86,6 +86,7 @@ def _empties_table(load: SliceLoad) -> bool:
             f"the slice has no rows to keep, and would empty {load.address}",
             remedy="If the source is really empty, set allow_empty: true, then resolve the item; "
             "otherwise resolve and skip it.",
+            details={"of_slice": True},
         )
     return True
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError, TargetError
+from lakewright.errors import SchemaDriftError, SpecError, TargetError
 from lakewright.spec.models.types import Chars, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.hash import hash_sql
@@ -253,12 +253,16 @@ def storable_sql(kind: DataType) -> str:
 
 
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
-    """Return the error for an expression that Spark rejects or can't compute."""
+    """Return the error for an expression that can't be computed from the values of a slice."""
     return TargetError(
-        f"column {column!r}: the expression {expression!r} can't be computed: {_first_line(error)}",
+        _not_computed(column, expression, error),
         remedy="Correct the expression in the entity, or the slice.",
         details={"column": column, "expression": expression},
     )
+
+
+def _not_computed(column: str, expression: str, error: BaseException) -> str:
+    return f"column {column!r}: the expression {expression!r} can't be computed: {_first_line(error)}"
 
 
 def _declared_sql(value: str, source: DataType, declared: Type, column: str) -> str:
@@ -280,7 +284,10 @@ def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFram
     try:
         return _with(frame, {column: expression})
     except PySparkException as error:
-        raise expression_error(column, expression, error) from error
+        # Spark rejects it before it reads any row.
+        raise SpecError.of(
+            _not_computed(column, expression, error), remedy="Correct the expression in the entity."
+        ) from error
 
 
 def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
@@ -289,10 +296,9 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     try:
         return frame.selectExpr(*expressions)
     except PySparkException as error:
-        raise TargetError(
+        raise SpecError.of(
             f"the transformation {list(expressions)!r} can't be computed: {_first_line(error)}",
             remedy="Correct the entity's `transformations`.",
-            details={"expressions": list(expressions)},
         ) from error
 
 
@@ -313,5 +319,5 @@ def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
         raise SchemaDriftError(
             f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}",
             remedy="Correct the slice, or remove the column from the entity's `columns`.",
-            details={"columns": missing},
+            details={"lacks": missing},
         )

@@ -19,6 +19,7 @@ from lakewright.errors import (
     LateSliceError,
     SchemaDriftError,
     SliceError,
+    SpecError,
     TargetError,
     UsageError,
 )
@@ -146,14 +147,17 @@ def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "told", "verdict"),
     [
-        ("no_such_function(id)", "no_such_function"),
-        ("100 / (id - 2)", "DIVIDE_BY_ZERO"),
-        ("cast(v as int)", "CAST_INVALID_INPUT"),
+        ("no_such_function(id)", "no_such_function", Verdict.READY),
+        ("no_such_column + 1", "no_such_column", Verdict.READY),
+        ("100 / (id - 2)", "DIVIDE_BY_ZERO", Verdict.FAILED),
+        ("cast(v as int)", "CAST_INVALID_INPUT", Verdict.FAILED),
     ],
 )
-def test_a_failing_expression_is_named_with_its_column(lake: SmallLake, expression: str, told: str) -> None:
+def test_a_failing_expression_is_named_with_its_column_and_fails_the_slice_for_its_values_only_b2(
+    lake: SmallLake, expression: str, told: str, verdict: Verdict
+) -> None:
     """ "Common Processing Pipeline": add calculated columns."""
     crm = entity(
         columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "calc", "expression": expression}]
@@ -161,7 +165,8 @@ def test_a_failing_expression_is_named_with_its_column(lake: SmallLake, expressi
 
     error = lake.fail(crm, "s1", ROWS)
 
-    assert isinstance(error, TargetError)
+    assert isinstance(error, TargetError if verdict is Verdict.FAILED else SpecError)
+    assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [verdict]
     assert "'calc'" in error.message
     assert expression in error.message
     assert told in error.message
@@ -190,6 +195,22 @@ def test_configured_columns_must_be_there(lake: SmallLake) -> None:
 
     assert isinstance(error, SchemaDriftError)
     assert "'gone', 'lost'" in error.message
+
+
+def test_a_column_fails_the_slice_only_if_earlier_slices_had_it_b2(lake: SmallLake) -> None:
+    """A typo in the declaration needs no `resolve`."""
+    keyed = {"name": "id", "fieldroles": ["businesskey"]}
+    mistyped = entity(columns=[keyed, {"name": "vv", "newname": "w"}])
+    result = [lake.fail(mistyped, "s1", ROWS), lake.process(mistyped).error]
+    assert all(isinstance(error, SchemaDriftError) for error in result)
+
+    right = entity(columns=[keyed, {"name": "v", "newname": "w"}])
+    assert lake.process(right).slices[0].summary.inserted == 2
+    lake.put(right, "s2", [{"id": 1}])
+    ended = lake.process(right)
+
+    assert (ended.failed, ended.waiting) == (("s2",), ())
+    assert isinstance(lake.process(right).error, ItemFailed)
 
 
 def test_a_broken_constraint_is_named_and_nothing_is_written(lake: SmallLake) -> None:

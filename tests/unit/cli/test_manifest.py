@@ -154,6 +154,88 @@ def test_verbs_are_records_with_author_and_reason(
     assert (last.author.agent.name, last.content["reason"]) == ("ada", "because")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("resolve",), "no item is named"),
+        (("resolve", ITEM + "b", "--all"), "items are both named and selected"),
+        (("resolve", "orders/nope"), "the manifest has no item orders/nope"),
+        (("skip", "--state", "fialed"), "neither a verdict nor a state"),
+    ],
+)
+def test_items_are_either_named_or_selected_b2(arguments: tuple[str, ...], told: str) -> None:
+    app = a_lake()
+    before = list(app.store.history())
+    answered = call_with(app, "manifest", *arguments)
+    assert (answered.code, list(app.store.history())) == (2, before)
+    assert told in answered.err
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> FakeApp:
+    """Slices 1 to 12 of orders in bronze, of which 2 and 10 have failed."""
+    app = FakeApp(bronze=tmp_path / "bronze")
+    app.bronze.mkdir()
+    for number in range(1, 13):
+        (app.bronze / f"{number}.csv").write_text("id")
+    call_with(app, "manifest", "discover")
+    for name in ("10.csv", "2.csv"):
+        app.ledger.failed(claim(app, name, f"{app.bronze.as_uri()}/"), failure(ValueError("bad")))
+    return app
+
+
+def test_items_are_named_by_entity_and_slice_b2(shelf: FakeApp) -> None:
+    done = document(shelf, "manifest", "resolve", "orders/10.csv", str(shelf.bronze / "2.csv"))
+    assert [(row["slice"], row["verdict"]) for row in done] == [("10.csv", "ready"), ("2.csv", "ready")]
+    assert document(shelf, "manifest", "show", "orders/2.csv")["item_id"].endswith("/bronze/2.csv")
+
+
+def test_selected_items_are_shown_first_and_changed_with_yes_b2(shelf: FakeApp) -> None:
+    before = list(shelf.store.history())
+    page = call_with(shelf, "manifest", "resolve", "--entity", "orders").out
+    assert page.splitlines() == [
+        "failed orders 2.csv",
+        "failed orders 10.csv",
+        "would resolve 2 items; nothing was changed: add --yes to do it",
+    ]
+    assert list(shelf.store.history()) == before
+
+    done = document(shelf, "manifest", "resolve", "--all", "--yes", "--reason", "model mended")
+
+    assert [(row["slice"], row["verdict"]) for row in done] == [("2.csv", "ready"), ("10.csv", "ready")]
+    assert verdicts(shelf, "--state", "failed") == {}
+    assert call_with(shelf, "manifest", "resolve", "--all", "--yes").out == "no item is selected\n"
+
+
+def test_several_items_are_skipped_unskipped_and_requeued_b2(shelf: FakeApp) -> None:
+    document(shelf, "manifest", "skip", "--entity", "orders", "--yes")
+    assert sorted(verdicts(shelf, "--state", "failed")) == ["10.csv", "2.csv"]
+    assert len(verdicts(shelf, "--state", "skipped")) == 10
+    document(shelf, "manifest", "unskip", "--all", "--yes")
+    document(shelf, "manifest", "requeue", "--state", "failed", "--yes")
+    assert set(verdicts(shelf).values()) == {"ready"}
+
+
+def test_an_item_is_not_requeued_if_another_one_must_not_be_b2(shelf: FakeApp) -> None:
+    call_with(shelf, "manifest", "resolve", "--all", "--yes")
+    for name in ("1.csv", "2.csv", "3.csv"):
+        shelf.ledger.processed(claim(shelf, name, f"{shelf.bronze.as_uri()}/"), {})
+    before = list(shelf.store.history())
+
+    refused = call_with(shelf, "manifest", "requeue", "orders/3.csv", "orders/1.csv")
+
+    assert (refused.code, list(shelf.store.history())) == (2, before)
+    assert "later slices of orders are processed, 1 in all" in refused.err
+    (shelf.bronze / "3.csv").write_text("id\n1")
+    document(shelf, "manifest", "requeue", "orders/1.csv", "--cascade")
+    assert verdicts(shelf, "--state", "processed") == {}
+    assert document(shelf, "manifest", "discover")["changed"] == [], (
+        "cascaded items have their present content"
+    )
+    shown = document(shelf, "manifest", "show", "orders/3.csv")
+    assert shown["records"][-1]["state"] == "NEW"
+
+
 def of_each(app: FakeApp, name: str) -> dict[str, str]:
     shown = document(app, "manifest", "show", ITEM + name)
     return dict(shown["verdicts"])

@@ -10,6 +10,7 @@ from lakewright.errors import (
     NotInstalled,
     SchemaDriftError,
     SliceError,
+    StorageUnavailable,
     TargetError,
     UsageError,
 )
@@ -66,10 +67,20 @@ ENTITY = Entity.model_validate(
         ),
         (
             "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: No space left on device",
-            TargetError,
+            StorageUnavailable,
             "No space left on device",
         ),
-        ("java.nio.file.FileSystemException: a -> b: Input/output error", TargetError, "storage failed"),
+        (
+            "java.nio.file.FileSystemException: a -> b: Input/output error",
+            StorageUnavailable,
+            "storage failed",
+        ),
+        (
+            "[FAILED_READ_FILE] x\nCaused by: java.io.FileNotFoundException: /b/s1 (Permission denied)",
+            StorageUnavailable,
+            "/b/s1 (Permission denied)",
+        ),
+        ("[FAILED_READ_FILE] x\nCaused by: java.net.UnknownHostException: s3", StorageUnavailable, "s3"),
         ("something\nwith lines", TargetError, "something"),
         ("outer\nCaused by: x\n[INNER.ERROR] what it was", TargetError, "what it was"),
     ],

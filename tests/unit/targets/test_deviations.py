@@ -12,7 +12,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.unit.run.test_execute import Recorder
 
-from lakewright.errors import Fault, TargetError
+from lakewright.errors import Fault, StorageUnavailable
 from lakewright.manifest.item import Verdict
 from lakewright.plan.dirtiness import entity_dirtiness
 from lakewright.plan.graph import Node
@@ -200,7 +200,9 @@ def test_a_bronze_folder_that_cannot_be_read_is_no_empty_one_a2(tmp_path: Path) 
     bronze = tmp_path / "lake/bronze/orders"
     bronze.rename(tmp_path / "moved")
     bronze.write_text("a file")
-    with pytest.raises(TargetError, match=r"the bronze folder .*orders can't be read: Not a directory"):
+    with pytest.raises(
+        StorageUnavailable, match=r"the bronze folder .*orders can't be read: Not a directory"
+    ):
         observed(context)
 
 
