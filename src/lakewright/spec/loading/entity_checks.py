@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import SETTINGS_PREFIX, Entity, Strategy
@@ -18,7 +20,7 @@ from lakewright.spec.models.entity_settings import (
     SourceConnection,
     nearest_setting,
 )
-from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
@@ -123,38 +125,67 @@ def _table_location(definition: Definition) -> Location:
 def check_settings(
     entities: Mapping[str, Definition],
     connections: Mapping[str, Definition],
+    lake: LakeSettings | None,
     warnings: MutableSequence[Fault],
 ) -> None:
-    """Add a warning for each setting that resembles a known one, or has no effect.
+    """Add a warning for each setting that nothing uses, or that has no effect.
 
-    A setting that entities inherit from their connection gives one warning, at the connection.
+    A key is used if Lakewright knows it, or if the template of a place reads it. One that several definitions
+    have gives one warning, at the first; one that entities inherit, at their connection. A connection also
+    describes its source for loaders: there, only keys that resemble a known one give a warning.
     """
+    used = _used_settings([*entities.values(), *connections.values()], lake)
+    unused: dict[str, list[Definition]] = {}
+    for definition, settings in _own_settings(entities, connections):
+        is_connection = definition.model is SourceConnection
+        for key in settings.keys() - used:
+            if not is_connection or nearest_setting(key):
+                unused.setdefault(key, []).append(definition)
+        if settings.get("bronze_table"):
+            message = f"{definition.subject}: bronze_table has no effect"
+            remedy = "Slices are files or folders below the bronze path. Put them there."
+            warnings.append(Fault(message, definition.at("settings", "bronze_table"), remedy))
+    warnings.extend(_unused_setting(key, unused[key]) for key in sorted(unused))
+
+
+def _own_settings(
+    entities: Mapping[str, Definition], connections: Mapping[str, Definition]
+) -> Iterator[tuple[Definition, Mapping[str, Any]]]:
+    """Yield each connection and entity with the settings that it has itself."""
     for connection in connections.values():
         if connection.model is SourceConnection:
-            warnings.extend(_setting_warnings(connection, _settings_of(connection)))
+            yield connection, _settings_of(connection)
     for entity in entities.values():
         shared = connections.get(str(entity.raw.get("connection")))
-        from_there = _settings_of(shared) if shared is not None else {}
-        own = {
-            key: value for key, value in _settings_of(entity).items() if from_there.get(key, _ABSENT) != value
-        }
-        warnings.extend(_setting_warnings(entity, own))
+        inherited = _settings_of(shared) if shared is not None else {}
+        own = _settings_of(entity).items()
+        yield entity, {key: value for key, value in own if inherited.get(key, _ABSENT) != value}
+
+
+def _used_settings(definitions: Iterable[Definition], lake: LakeSettings | None) -> set[str]:
+    """Return the keys that Lakewright knows, and those that the templates of places read."""
+    found = [_settings_of(definition).get(key) for definition in definitions for key in PLACE_TEMPLATES]
+    of_lake = [] if lake is None else [getattr(lake, key) for key in PATH_TEMPLATES]
+    used = set(EntitySettings.model_fields)
+    for template in {each for each in (*found, *of_lake) if isinstance(each, str)}:
+        with suppress(SpecError):  # the entity's places report it
+            names = names_in(parse_template(template))
+            used.update(n.removeprefix(SETTINGS_PREFIX) for n in names if n.startswith(SETTINGS_PREFIX))
+    return used
+
+
+def _unused_setting(key: str, definitions: Sequence[Definition]) -> Fault:
+    first, more = definitions[0], len(definitions) - 1
+    others = f" and {more} {'other' if more == 1 else 'others'}" if more else ""
+    known = nearest_setting(key)
+    remedy = f"did you mean {known!r}?" if known else f"Remove it; a path may read it as ${{settings_{key}}}."
+    where = first.at("settings", key)
+    return Fault(f"{first.subject}{others}: nothing uses the setting {key!r}", where, remedy)
 
 
 def _settings_of(definition: Definition) -> Mapping[str, Any]:
     found = definition.raw.get("settings")
     return found if isinstance(found, Mapping) else {}
-
-
-def _setting_warnings(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
-    for key in settings:
-        if known := nearest_setting(key):
-            message = f"{definition.subject}: the setting {key!r} is unknown"
-            yield Fault(message, definition.at("settings", key), f"did you mean {known!r}?")
-    if settings.get("bronze_table"):
-        message = f"{definition.subject}: bronze_table has no effect"
-        remedy = "Slices are files or folders below the bronze path. Put them there."
-        yield Fault(message, definition.at("settings", "bronze_table"), remedy)
 
 
 def _check_places(

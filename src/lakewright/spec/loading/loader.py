@@ -275,7 +275,9 @@ class _Loader:
             scope,
             self.sections.faults,
         )
-        check_settings(self.definitions["entity"], self.definitions["connection"], self.sections.warnings)
+        check_settings(
+            self.definitions["entity"], self.definitions["connection"], lake, self.sections.warnings
+        )
         check_references(
             self.definitions, self.models, self.sections.definitions, imports, self.sections.faults
         )

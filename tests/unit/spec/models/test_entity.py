@@ -293,21 +293,25 @@ def test_ids_are_distinct_and_names_too(tmp_path: Path) -> None:
     ]
 
 
-def test_a_setting_that_is_nearly_a_known_one_is_a_warning(tmp_path: Path) -> None:
-    stock = FOUNDATION["entities"][1] | {"settings": {"delete_mising": True, "rawpath": "x", "table": "y"}}
+def test_a_setting_that_nothing_uses_is_a_warning_b10(tmp_path: Path) -> None:
+    own = {"delete_mising": True, "rawpath": "x", "table": "y", "area": "z", "raw_paths": "r"}
+    path = "${settings_area}/${settings_raw_paths}"
+    stock = FOUNDATION["entities"][1] | {"settings": {**own, "silver_path": path}}
     project = load(tmp_path, foundation(entities=[stock]))
     assert [str(warning).split(": ", 1)[1] for warning in project.warnings] == [
-        "entity 'stock': the setting 'delete_mising' is unknown (did you mean 'delete_missing'?)",
-        "entity 'stock': the setting 'rawpath' is unknown (did you mean 'raw_path'?)",
+        "entity 'stock': nothing uses the setting 'delete_mising' (did you mean 'delete_missing'?)",
+        "entity 'stock': nothing uses the setting 'rawpath' (did you mean 'raw_path'?)",
+        "entity 'stock': nothing uses the setting 'table' (Remove it; a path may read it as "
+        "${settings_table}.)",
     ]
 
 
-def test_a_misspelt_setting_of_a_connection_is_told_once_where_it_stands(tmp_path: Path) -> None:
+def test_a_setting_of_many_is_told_once_where_it_stands_b10(tmp_path: Path) -> None:
     connections = [{"name": "Shop", "settings": {"null_key": "allow", "server": "x"}}]
     settings = {"bronze_table": "b.t", "table_property": {"a": "b"}, "frequency": 1}
     both = [
         {**FOUNDATION["entities"][1], "settings": settings},
-        {**FOUNDATION["entities"][0], "settings": {}},
+        {**FOUNDATION["entities"][0], "settings": {"frequency": 2}},
     ]
     both[1]["processtype"], both[1]["colums"] = "full", []
     with pytest.raises(SpecError, match="unknown key 'colums'"):
@@ -315,9 +319,10 @@ def test_a_misspelt_setting_of_a_connection_is_told_once_where_it_stands(tmp_pat
     both[1].pop("colums")
     project = load(tmp_path, foundation(connections=connections, entities=both))
     assert [warning.message for warning in project.warnings] == [
-        "connection 'Shop': the setting 'null_key' is unknown",
-        "entity 'stock': the setting 'table_property' is unknown",
         "entity 'stock': bronze_table has no effect",
+        "entity 'stock' and 1 other: nothing uses the setting 'frequency'",
+        "connection 'Shop': nothing uses the setting 'null_key'",
+        "entity 'stock': nothing uses the setting 'table_property'",
     ]
 
 
@@ -443,7 +448,8 @@ def test_an_unknown_key_hides_no_missing_connection(tmp_path: Path) -> None:
 
 def test_slices_in_the_catalog_are_warned_of(tmp_path: Path) -> None:
     environment = {**FOUNDATION["environment"], "bronze_output": "catalog"}
-    (warning,) = load(tmp_path, foundation(environment=environment)).warnings
+    warnings = load(tmp_path, foundation(environment=environment)).warnings
+    (warning,) = (each for each in warnings if "the setting" not in each.message)
     assert warning.message == "lake: bronze_output: catalog has no effect"
     assert str(warning.location).startswith("m.json:")
 
