@@ -28,6 +28,9 @@ _TYPES: Mapping[str, str] = {
     "timestamp": "timestamp with time zone",
     "timestamp_ntz": "timestamp without time zone",
 }
+_SCHEMA_LOCK = 6_417_001
+"""Number of the advisory lock that transactions hold while they create a schema."""
+
 _SCALARS = {written: name for name, written in _TYPES.items() if name != "tinyint"}
 _WITH_NUMBERS = re.compile(r"(?P<name>[a-z ]+?)\((?P<numbers>[\d,]+)\)(?P<rest>[a-z ]*)")
 
@@ -131,8 +134,16 @@ class PostgresDialect(Dialect):
         )
 
     def make_schema(self, table: TableName) -> list[str]:
-        """Return the statement that creates a table's schema if it is missing."""
-        return [f"CREATE SCHEMA IF NOT EXISTS {self.name(table.schema)}"] if table.schema else []
+        """Return the statements that create a table's schema if it is missing."""
+        if not table.schema:
+            return []
+        # Two transactions that create a schema at once would both find it missing, and the second one fails.
+        return [
+            f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})",
+            # Reading the catalog makes this connection forget that the schema was missing before it waited.
+            "SELECT 1 FROM pg_namespace LIMIT 1",
+            f"CREATE SCHEMA IF NOT EXISTS {self.name(table.schema)}",
+        ]
 
     def create(self, table: TableName, wanted: DatabaseTable) -> list[str]:
         """Return the statements that create a table with its comments and indexes."""

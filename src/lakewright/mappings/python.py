@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field as Declared
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["PythonMapping", "load_function"]
+
+
+_LOADING = Lock()
+"""Held while a file is executed: two threads that import the same packages at once may get parts of them."""
 
 
 class PythonMapping(Mapping):
@@ -88,7 +93,8 @@ def load_function(file: Path, name: str) -> Callable[..., Any]:
         raise SpecError.of(f"{file} is not a Python file", remedy="The name of a Python file ends with .py.")
     module = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _LOADING:
+            spec.loader.exec_module(module)
     except Exception as error:  # code of the project may raise anything
         raise SpecError.of(f"executing {file} failed: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)

@@ -30,6 +30,7 @@ from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
+from lakewright.spark.imports import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
@@ -187,9 +188,11 @@ class JobRun:
         run = self.journal.start_run(run, tuple(initial_taints(run, plan)))
         notifier = self._notifier(job, plan, contexts, run)
         recorder = Recorder(self.journal, run, plan, [listener, *([notifier] if notifier else [])])
-        options = self._options(run, contexts, recorder, interruption)
+        options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
+        if jobs > 1 and plan.status is not Planned.CLEAN:
+            import_engine()
         with notifier or nullcontext():
-            result = replace(execute(plan, replace(options, jobs=jobs)), started=run.started)
+            result = replace(execute(plan, options), started=run.started)
             recorder.flush()
             self._finish(run, result, Publisher(self.project, job, contexts).publish(result))
             if notifier:

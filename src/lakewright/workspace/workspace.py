@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
@@ -176,22 +175,25 @@ class Workspace:
         self.lake = lake
         self.is_outline = is_outline
         self._frames: dict[str, DataFrame] = {}
+        self._spark: SparkSession | None = None
         self._importer = importer
         self._imported: dict[str, Workspace] = {}
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
         self._definitions = Definitions(project, scope, self._lock)
         self._path: list[str] = []
 
-    @cached_property
+    @property
     def spark(self) -> SparkSession:
         """The session of this instance's frames; no other instance sees its temporary views."""
         if self._importer is not None:
             return self._importer.spark
-        session = self.lake.new_session()
-        if _SUBSTITUTION not in self.lake.session.conf:
-            # Expressions are evaluated already; whatever looks like a variable to Spark now is literal text.
-            session.conf.set(_SUBSTITUTION, "false")
-        return session
+        with self._lock:
+            if self._spark is None:
+                self._spark = self.lake.new_session()
+                if _SUBSTITUTION not in self.lake.session.conf:
+                    # Expressions are evaluated already; what looks like a variable to Spark now is text.
+                    self._spark.conf.set(_SUBSTITUTION, "false")
+            return self._spark
 
     def relation(self, name: str) -> ReadableRelation:
         """Return a relation; `project/name` names one of an imported project, which can only be read.
@@ -347,7 +349,7 @@ class Workspace:
                 _unpersist(self._frames.popitem()[1])
             while self._imported:
                 self._imported.popitem()[1].close()
-            self.__dict__.pop("spark", None)
+            self._spark = None
 
     def project_path(self, path: str) -> Path:
         """Return the path of a file of the project; a relative path is below the project's folder."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -466,3 +467,29 @@ def test_commands_run_where_their_condition_holds(postgres_server: str, schema: 
         target.execute(context, Phase.DESTROY)
         assert answers()[Phase.CREATE] is Answer.YES
     workspace.lake.stop()
+
+
+def test_tables_of_one_schema_are_created_side_by_side(postgres_server: str, tmp_path: Path) -> None:
+    """E2: CREATE SCHEMA IF NOT EXISTS of two transactions at once fails in PostgreSQL."""
+    url = make_url(postgres_server)
+    schemas = [f"shop_{uuid4().hex}" for _ in range(5)]
+    relations = "".join(
+        f"  {schema}_{n}: {{kind: jdbcTable, connection: shop, database: {schema}, table: t{n},"
+        " schema: {fields: {name: id, type: int}}}\n"
+        for schema in schemas
+        for n in range(6)
+    )
+    sections = PROJECT.partition("  closed:")[0] + f"relations:\n{relations}"
+    sections = sections.replace("URL", f"jdbc:postgresql://{url.host}:{url.port}/{url.database}")
+    workspace = make_workspace(tmp_path, sections, sessions=no_session)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            for schema in schemas:
+                tables = [table(workspace, f"{schema}_{n}") for n in range(6)]
+                list(pool.map(lambda each: each.create(workspace), tables))
+                assert names(workspace, tables[0]) == [f"t{n}" for n in range(6)]
+    finally:
+        workspace.lake.stop()
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            for schema in schemas:
+                connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.unit.run.bench import Bench, ends
 from lakewright.errors import SpecError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.spark.imports import import_engine
 
 RANGE = ("day:start=2022-11-01", "day:end=2022-11-09")
 PHASES = ["validate", "create", "build", "verify"]
@@ -62,7 +64,7 @@ def test_no_instance_overtakes_the_making_of_its_table(tmp_path: Path) -> None:
     ("asked", "job", "config", "most"),
     [
         (None, {}, [], 1),
-        (None, {}, ["flowman.execution.executor.parallelism=3"], 3),
+        (None, {}, ["lakewright.execution.executor.parallelism=3"], 3),
         (None, {"parallelism": 2}, ["lakewright.execution.executor.parallelism=3"], 2),
         (4, {"parallelism": 2}, [], 4),
         (1, {"parallelism": 2}, [], 1),
@@ -108,3 +110,37 @@ def test_a_failure_lets_what_runs_beside_it_end_and_begins_nothing_more(tmp_path
     assert found[0] is Status.FAILED
     assert found[1] is Status.SUCCESS
     assert going_on == [Status.FAILED, Status.SUCCESS, Status.SUCCESS]
+
+
+def test_the_engine_is_imported_once_before_several_workers_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E1: two threads that import PySpark at once get a module that is only partly initialized."""
+    told: list[str] = []
+    monkeypatch.setattr("lakewright.run.job.import_engine", lambda: told.append(current_thread().name))
+    bench = Bench(tmp_path, {"a": {"writes": "/a/$day"}})
+
+    def act(*_: Any) -> None:
+        told.append("work")
+
+    bench.world.act = act
+    bench.run(Phase.BUILD, *RANGE, jobs=3)
+    assert told == [current_thread().name, *["work"] * 9]
+    told.clear()
+    bench.run(Phase.BUILD, *RANGE, jobs=3)
+    assert told == [], "a run that finds nothing to do needs no engine"
+
+
+def test_the_engines_modules_are_imported_and_missing_ones_are_left_to_their_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """E1: what isn't installed fails where it is used."""
+    asked: list[str] = []
+
+    def find(name: str) -> None:
+        asked.append(name)
+        raise ImportError(name)
+
+    monkeypatch.setattr("lakewright.spark.imports.import_module", find)
+    import_engine()
+    assert {"pyspark.sql", "delta.tables", "deltalake"} <= set(asked)

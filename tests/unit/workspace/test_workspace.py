@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from tests.projects import make_workspace
@@ -135,3 +138,20 @@ def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> N
     assert not lake.is_started
     assert lake.spark is not first
     assert len(started) == 2
+
+
+def test_threads_that_need_the_session_first_share_one(tmp_path: Path) -> None:
+    """E1: each instance has one session of its own, whichever thread asks for it first."""
+    made: list[object] = []
+
+    def make() -> MagicMock:
+        time.sleep(0.01)
+        made.append(session := MagicMock())
+        return session
+
+    workspace = make_workspace(
+        tmp_path, PROJECT, sessions=Started(lambda _: MagicMock(newSession=MagicMock(side_effect=make)))
+    )
+    with ThreadPoolExecutor(8) as pool:
+        found = {id(each) for each in pool.map(lambda _: workspace.spark, range(8))}
+    assert (len(made), len(found)) == (1, 1)

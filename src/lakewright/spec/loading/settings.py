@@ -78,7 +78,25 @@ def read_own_config(
         whole |= found
         sections.faults += faults
         sections.warnings += warnings
+    _apply_executor(whole, places, sections)
     return whole
+
+
+def _apply_executor(config: dict[str, str], places: Mapping[str, Location], sections: Sections) -> None:
+    """Replace Flowman's executor and its parallelism by ours; only Flowman's parallel executor has one."""
+    name = config.pop(FLOWMAN + EXECUTOR, SIMPLE)
+    asked = config.pop(FLOWMAN + PARALLELISM, None)
+    if name.rpartition(".")[2] == PARALLEL:
+        config.setdefault(OWN + PARALLELISM, asked or PARALLEL_JOBS)
+    elif name.rpartition(".")[2] != SIMPLE:
+        why = f"the configuration {FLOWMAN + EXECUTOR!r} has no effect: there is no executor {name!r}"
+        sections.warnings.append(
+            Fault(why, places.get(FLOWMAN + EXECUTOR), f"Use {SIMPLE} or {PARALLEL}, or -j N.")
+        )
+    elif asked is not None:
+        why = f"the configuration {FLOWMAN + PARALLELISM!r} has no effect without the class {PARALLEL}"
+        remedy = f"Set {FLOWMAN + EXECUTOR}=com.dimajix.flowman.execution.{PARALLEL}, or {OWN + PARALLELISM}."
+        sections.warnings.append(Fault(why, places.get(FLOWMAN + PARALLELISM), remedy))
 
 
 def read_manifest(
@@ -142,6 +160,13 @@ OWN = "lakewright."
 FLOWMAN = "flowman."
 SPARK = "spark."
 
+EXECUTOR = "execution.executor.class"
+PARALLELISM = "execution.executor.parallelism"
+SIMPLE, PARALLEL = "SimpleExecutor", "ParallelExecutor"
+"""Names of Flowman's executors, without their package."""
+PARALLEL_JOBS = "4"
+"""How many targets Flowman's parallel executor runs at once by default."""
+
 SETTINGS = frozenset(
     (
         "default.relation.migrationPolicy",
@@ -151,7 +176,7 @@ SETTINGS = frozenset(
         "default.target.parallelism",
         "default.target.rebalance",
         "default.target.verifyPolicy",
-        "execution.executor.parallelism",
+        PARALLELISM,
         "execution.target.forceDirty",
         "metrics.json",
         "metrics.prometheus",
@@ -167,7 +192,7 @@ def read_config(
     """Return the effective entries, the faults and the warnings.
 
     Known keys with the prefix `flowman.` become keys with `lakewright.`; if both exist, `lakewright.` wins.
-    Other `flowman.` keys have no effect and give a warning.
+    Other `flowman.` keys have no effect and give a warning. The keys of Flowman's executor stay as they are.
     """
     found: dict[str, str] = {}
     faults: list[Fault] = []
@@ -176,7 +201,9 @@ def read_config(
         location = locations.get(key)
         if key.startswith(FLOWMAN):
             own = key.removeprefix(FLOWMAN)
-            if own in SETTINGS:
+            if own in (EXECUTOR, PARALLELISM):
+                found[key] = value
+            elif own in SETTINGS:
                 found.setdefault(OWN + own, value)
             else:
                 warnings.append(
