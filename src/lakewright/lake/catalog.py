@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.project import Project
 
-__all__ = ["CatalogEntry", "find_entry", "full_name", "needs_catalog", "quoted", "run_statement"]
+__all__ = [
+    "CatalogEntry",
+    "find_entry",
+    "full_name",
+    "needs_catalog",
+    "quoted",
+    "refresh_tables",
+    "run_statement",
+]
 
 _OF_CATALOG = frozenset(("table", "hiveTable", "view", "hiveView", "provided"))
 _OF_CATALOG_BY_NAME = frozenset(("delta", "deltaTable", "deltaFile"))
@@ -102,6 +110,13 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
         view_text=details.get("View Text"),
         location=details.get("Location"),
     )
+
+
+def refresh_tables(session: SparkSession, names: Iterable[str]) -> None:
+    """Make a session read the files of tables again, also through views; missing tables are skipped."""
+    for name in names:
+        if session.catalog.tableExists(quoted(name)):
+            session.catalog.refreshTable(quoted(name))
 
 
 def run_statement(lake: Lake, statement: str) -> None:

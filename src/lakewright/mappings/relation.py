@@ -14,8 +14,8 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.query import all_rows
+from lakewright.workspace.readable import ReadableRelation
 from lakewright.workspace.reference import RelationReference, referenced
-from lakewright.workspace.workspace import ReadableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,6 +14,7 @@ from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_c
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
 from lakewright.spec.models.base import Reference, TextMap
+from lakewright.workspace.sql_tables import database_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,6 +64,13 @@ class InDatabase(Relation):
         connection = self.connected(workspace)
         schema = table.schema or (_POSTGRES_SCHEMA if connection.is_postgres else None)
         return Resource.jdbc(f"{connection.place}/{TableName(table.name, schema)}", partition)
+
+    def read_by(self, workspace: Workspace, sql: str) -> frozenset[Resource]:
+        """Return the tables of the database that a query in its own SQL reads."""
+        fold = str.lower if self.connected(workspace).is_postgres else str
+        names = [name[-2:] for name in database_tables(sql, fold)]
+        tables = (TableName(name[-1], name[0] if len(name) > 1 else None) for name in names)
+        return frozenset(self.resource(workspace, table) for table in tables)
 
     def loaded(self, workspace: Workspace, **option: str) -> DataFrame:
         """Return the rows of a table (`dbtable`) or a query (`query`)."""

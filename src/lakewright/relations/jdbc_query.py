@@ -42,9 +42,9 @@ class JdbcQueryRelation(InDatabase):
         return text.strip().rstrip(";")
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing, because the tables that the query reads are not known."""
-        del workspace, partition
-        return frozenset()
+        """Return the tables that the query reads."""
+        del partition
+        return self.read_by(workspace, self.query(workspace))
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return that it exists, without running the query."""

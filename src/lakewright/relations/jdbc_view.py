@@ -69,6 +69,14 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
         del partition
         return frozenset({self.resource(workspace, self.view_name)})
 
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that must exist before it can be created."""
+        return super().requires(workspace) | self.computed_from(workspace)
+
+    def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the tables that the query reads."""
+        return self.read_by(workspace, self.query(workspace))
+
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the view exists with the declared query."""
         del partition

@@ -22,7 +22,8 @@ from lakewright.spec.models.fields import Field, PartitionField
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.workspace.workspace import ReadableRelation, Workspace
+    from lakewright.workspace.readable import ReadableRelation
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "WriteSummary"]
 
@@ -152,6 +153,11 @@ class Relation(Named):
         """Return its name in a catalog query, or None if queries cannot name it."""
         del workspace
         return None
+
+    def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that its rows are computed from when it is read; empty if it holds them."""
+        del workspace
+        return frozenset()
 
     @abstractmethod
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:

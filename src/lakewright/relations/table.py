@@ -58,7 +58,10 @@ class TableRelation(StoredRelation):
         default=None,
         description="Location of the files, relative to the project; default: chosen by the catalog.",
     )
-    external: bool = Declared(default=False, description="Whether the files stay when the table is removed.")
+    external: bool = Declared(
+        default=False,
+        description="Whether others may use the files too; DESTROY removes them, as in Flowman.",
+    )
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(
         default_factory=dict, description="Properties of a table that Lakewright creates."
@@ -160,9 +163,15 @@ class TableRelation(StoredRelation):
         self._look_again(workspace)
 
     def destroy(self, workspace: Workspace) -> None:
-        """Remove the table, and its files unless it is external."""
-        if find_entry(workspace.lake, self.qualified()) is not None:
-            run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
+        """Remove the table with its files, which the catalog keeps if they are at a declared location."""
+        entry = find_entry(workspace.lake, self.qualified())
+        if entry is None:
+            return
+        run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
+        if entry.location is not None and (self.location is not None or self.external):
+            local = local_path(entry.location)
+            place = entry.location if local is None else str(local)
+            files_at(place, workspace.lake).remove(place)
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode

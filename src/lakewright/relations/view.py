@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import MigrationError
-from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, refresh_tables, run_statement
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.paths import local_path
@@ -93,15 +93,19 @@ class ViewRelation(ManagedRelation):
         return quoted(self.qualified())
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the view, and for reading also the resources of its query."""
+        """Return the view."""
         del workspace, partition
         return frozenset({Resource.table(self.qualified())})
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that the query reads."""
+        return super().requires(workspace) | self.computed_from(workspace)
+
+    def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that the query reads."""
         if self.mapping is not None:
-            return super().requires(workspace) | workspace.required(self.mapping)
-        return super().requires(workspace) | table_resources(self.query(workspace))
+            return workspace.required(self.mapping)
+        return table_resources(self.query(workspace))
 
     def missing(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the missing resources that the query reads; only resources of the lake are checked."""
@@ -130,6 +134,8 @@ class ViewRelation(ManagedRelation):
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query."""
+        # The session may have cached which files the tables of the query had.
+        refresh_tables(workspace.spark, [self.qualified()])
         frame = workspace.spark.table(quoted(self.qualified()))
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 

@@ -279,7 +279,7 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
         target.name,
         before=target.before,
         after=target.after,
-        requires=target.requires(workspace, phase),
+        requires=workspace.through_views(target.requires(workspace, phase)),
         provides=target.provides(workspace, phase),
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Discriminator, Tag
 
 from lakewright.spec.models.base import KindOf, Named, Reference
-from lakewright.workspace.workspace import ReadableRelation
+from lakewright.workspace.readable import ReadableRelation
 
 __all__ = ["RelationReference", "referenced"]
 

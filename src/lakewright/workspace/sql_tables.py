@@ -9,10 +9,10 @@ Why this is a scanner and not a parser: docs/decisions/012-tables-in-queries.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["table_names"]
+__all__ = ["database_tables", "table_names"]
 
 _TOKEN = re.compile(
     r"""
@@ -26,6 +26,19 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+_DATABASE_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+|--[^\n]*|/\*.*?\*/)
+    | (?P<string>[nNeE]?'(?:[^']|'')*'|(?P<dollar>\$\w*\$).*?(?P=dollar))
+    | (?P<quoted>`(?:[^`]|``)*`|"(?:[^"]|"")*"|\[[^\]\d'"][^\]'"]*\])
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<number>\d[\w.]*)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Tokens of the SQL of databases, in which double quotes and brackets quote names."""
 
 _AFTER_TABLES = frozenset({"WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "VIEW", "SET", "SELECT"})
 _AFTER_QUERY = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"})
@@ -45,6 +58,24 @@ def table_names(sql: str) -> tuple[tuple[str, ...], ...]:
         (('b',), ('c', 'd'))
     """
     return tuple(dict.fromkeys(_Scanner(list(_tokens(sql))).names()))
+
+
+def database_tables(sql: str, fold: Callable[[str], str] = str) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the tables that a query in a database's own SQL reads, each once.
+
+    Args:
+        sql: The query.
+        fold: Returns the name that the database gives to one that is written without quotes.
+
+    Example:
+        >>> database_tables('SELECT "Id" FROM shop."Sales" s JOIN Days USING (day)', str.lower)
+        (('shop', 'Sales'), ('days',))
+    """
+    tokens = [
+        _Token("word", fold(token.text)) if token.kind == "word" else token
+        for token in _tokens(sql, _DATABASE_TOKEN)
+    ]
+    return tuple(dict.fromkeys(_Scanner(tokens).names()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +101,8 @@ class _Token:
     def name(self) -> str | None:
         """The name without quotes, or None if the token can't be a name."""
         if self.kind == "quoted":
-            return self.text[1:-1].replace("``", "`")
+            quote = self.text[-1]
+            return self.text[1:-1].replace(quote * 2, quote)
         return self.text if self.kind == "word" else None
 
 
@@ -98,8 +130,8 @@ class _Frame:
     defined: set[str] = field(default_factory=set)
 
 
-def _tokens(sql: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(sql):
+def _tokens(sql: str, token: re.Pattern[str] = _TOKEN) -> Iterator[_Token]:
+    for match in token.finditer(sql):
         if match.lastgroup != "skip":
             yield _Token(str(match.lastgroup), match.group())
 

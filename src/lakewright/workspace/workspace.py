@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from lakewright.errors import SpecError
-from lakewright.lake.partition import Partition
+from lakewright.lake.catalog import refresh_tables
 from lakewright.lake.paths import local_path
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
-from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions
+from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
+from lakewright.workspace.views import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,124 +26,12 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.project import Project
 
-__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation", "Workspace"]
+__all__ = ["Workspace"]
 
 T = TypeVar("T")
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 """Spark's key for whether it replaces texts like `${…}` in SQL."""
-
-
-class ReadableRelation(Protocol):
-    """The part of a relation that mappings and schemas use."""
-
-    @property
-    def name(self) -> str:
-        """Its name; empty if it is written inside another definition."""
-        ...
-
-    @property
-    def partitions(self) -> tuple[PartitionField, ...]:
-        """Its partition columns."""
-        ...
-
-    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the resources that reading it requires."""
-        ...
-
-    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns: those declared, otherwise those found."""
-        ...
-
-    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return its rows: those of these partitions, or all if none is given."""
-        ...
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that changes whenever its content changes; None if that can't be known."""
-        ...
-
-    def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the name by which a query refers to it, or None if a query can't."""
-        ...
-
-
-class ReadableMapping(Protocol):
-    """The part of a mapping that relations, schemas and the workspace use."""
-
-    def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return every resource that its frame depends on."""
-        ...
-
-    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
-        """Return the mappings that it reads."""
-        ...
-
-    def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return texts that change whenever its own sources change, by name; None if that can't be known."""
-        ...
-
-    def build(self, workspace: Workspace) -> DataFrame:
-        """Return its frame."""
-        ...
-
-    def sql_text(self, workspace: Workspace) -> str:
-        """Return a query over tables that gives the same rows."""
-        ...
-
-    def model_dump_json(self) -> str:
-        """Return its declaration as JSON."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedRelation:
-    """A relation of an imported project, which uses the names and the folder of its own project.
-
-    Attributes:
-        relation: The relation.
-        home: The workspace of its project.
-        project: The project's name.
-    """
-
-    relation: ReadableRelation
-    home: Workspace
-    project: str
-
-    @property
-    def name(self) -> str:
-        """Its name, preceded by its project's: `project/name`."""
-        return f"{self.project}/{self.relation.name}"
-
-    @property
-    def partitions(self) -> tuple[PartitionField, ...]:
-        """Its partition columns."""
-        return self.relation.partitions
-
-    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the resources that reading it requires."""
-        del workspace
-        return self.relation.resources(self.home, partition)
-
-    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return its columns."""
-        del workspace
-        return self.relation.fields(self.home)
-
-    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return its rows."""
-        del workspace
-        return self.relation.read(self.home, partitions)
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return a text that changes whenever its content changes."""
-        del workspace
-        return self.relation.version(self.home, partitions)
-
-    def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the name by which a query refers to it."""
-        del workspace
-        return self.relation.table_sql(self.home)
 
 
 class Workspace:
@@ -181,6 +70,7 @@ class Workspace:
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
         self._definitions = Definitions(project, scope, self._lock)
         self._path: list[str] = []
+        self._views = Views(self)
 
     @property
     def spark(self) -> SparkSession:
@@ -287,10 +177,17 @@ class Workspace:
             yield self.spark
 
     def required(self, mapping: str) -> frozenset[Resource]:
-        """Return every resource that a mapping's frame depends on, through all its inputs."""
+        """Return every resource that a mapping's frame depends on, through all its inputs and views."""
         home, inner = self._home(mapping)
         with self._lock:
-            return home._use(inner, lambda found: found.requires(home))
+            found = home._use(inner, lambda found: found.requires(home))
+            # Only for the outermost mapping: a view may be the query of one that is in use.
+            return found if home._path else home.through_views(found)
+
+    def through_views(self, resources: frozenset[Resource]) -> frozenset[Resource]:
+        """Return the resources, and those that the project's views among them are computed from."""
+        with self._lock:
+            return self._views.expanded(resources)
 
     def sql_text(self, mapping: str) -> str:
         """Return a query over tables that gives a mapping's rows.
@@ -330,8 +227,13 @@ class Workspace:
         return parts
 
     def invalidate(self, resources: frozenset[Resource]) -> None:
-        """Discard the frames that depend on resources just written: they may have cached the former state."""
+        """Discard the frames that depend on resources just written, and what the session knows of them.
+
+        Both may have cached the former state, such as the files of a table.
+        """
         with self._lock:
+            if self._spark is not None:
+                refresh_tables(self._spark, (each.name for each in resources if each.category == "table"))
             stale = [
                 name
                 for name in self._frames

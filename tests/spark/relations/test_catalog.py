@@ -45,6 +45,14 @@ relations:
       fields: [{name: id, type: int, description: Key}, {name: name, type: string}, {name: n, type: int}]
   other: {kind: table, database: kinds, table: plain, schema: {fields: {name: id, type: date}}}
   delta: {kind: deltaTable, database: kinds, table: d, mergeKey: id, schema: {fields: {name: id, type: int}}}
+  outside:
+    kind: hiveTable
+    database: kinds
+    table: outside
+    external: true
+    format: parquet
+    location: PLACE/outside
+    schema: {fields: {name: id, type: int}}
   view: {kind: view, database: kinds, view: v, sql: "SELECT id FROM kinds.plain"}
   changed: {kind: view, database: kinds, view: v, sql: "SELECT id + 1 AS id FROM kinds.plain"}
   kept: {kind: view, database: kinds, view: v, sql: SELECT 1, migrationStrategy: NEVER}
@@ -58,6 +66,7 @@ relations:
     schema: {fields: {name: id, type: int}}
 mappings:
   plain: {kind: relation, relation: plain, filter: id > 0}
+  seen: {kind: sql, sql: "SELECT * FROM kinds.v"}
   few: {kind: filter, input: plain, condition: id < 9}
   joined: {kind: sql, sql: "WITH few AS (SELECT * FROM few) SELECT id, count(*) AS n FROM few GROUP BY id"}
   values: {kind: values, columns: {x: int}}
@@ -167,6 +176,40 @@ def test_a_view_is_replaced_when_its_query_differs(workspace: Workspace) -> None
     mapped.destroy(workspace)
     with pytest.raises(SpecError, match="mapping 'values' of kind 'values' cannot be used in a view"):
         view(workspace, "unmapped").create(workspace)
+
+
+def test_a_view_shows_what_its_table_was_rewritten_to(workspace: Workspace) -> None:
+    """E4: the session of an instance remembers the files of the tables that a view reads."""
+    plain, day = stored(workspace, "plain"), {"day": "2022-01-01"}
+    plain.create(workspace)
+
+    def rewrite(value: int) -> None:
+        frame = workspace.spark.sql(f"SELECT {value} AS id")
+        plain.write(workspace, frame, partition=day, mode=OutputMode.OVERWRITE)
+
+    rewrite(1)
+    first = view(workspace, "view")
+    first.create(workspace)
+    for value in (2, 3):
+        assert rows(first.read(workspace)) == rows(workspace.frame("seen")) == [(str(value - 1),)]
+        rewrite(value)
+        assert rows(first.read(workspace)) == [(str(value),)]
+        workspace.invalidate(plain.resources(workspace))
+    assert rows(workspace.frame("seen")) == [("3",)]
+    first.destroy(workspace)
+
+
+def test_an_external_table_is_destroyed_with_its_files(workspace: Workspace, tmp_path: Path) -> None:
+    """E10: otherwise the table would be filled as soon as it is created again."""
+    outside = stored(workspace, "outside")
+    for _ in range(2):
+        outside.create(workspace)
+        assert outside.observe(workspace).filled is Answer.NO
+        frame = workspace.spark.sql("SELECT 1 AS id")
+        outside.write(workspace, frame, partition={}, mode=OutputMode.APPEND)
+        assert outside.observe(workspace).filled is Answer.YES
+        outside.destroy(workspace)
+        assert not (tmp_path / "outside").exists()
 
 
 def test_any_data_source_can_be_written_and_read(workspace: Workspace) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
+from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.view import WaitingView
+from lakewright.run.planning import node_of
 from lakewright.targets.target import Target
 
 PROJECT = """
@@ -50,3 +52,49 @@ def test_only_views_take_part_in_build_without_a_mapping(tmp_path: Path) -> None
     workspace = make_workspace(tmp_path, PROJECT)
     phases = {name: Target.named(workspace, name).phases_in(workspace) for name in ("view", "other")}
     assert phases["view"] - phases["other"] == {Phase.BUILD}
+
+
+DATABASE = """
+connections: {shop: {kind: jdbc, url: "jdbc:postgresql://db/shop"}}
+relations:
+  totals:
+    kind: jdbcView
+    connection: shop
+    database: shop
+    view: totals
+    sql: SELECT day, sum(price) AS total FROM shop."Sales" s JOIN DAYS USING (day) GROUP BY day
+  sales:
+    kind: jdbcTable
+    connection: shop
+    database: shop
+    table: Sales
+    schema: {fields: {name: id, type: int}}
+  best: {kind: jdbcQuery, connection: shop, sql: "SELECT 'FROM x' AS t FROM shop.totals WHERE total > 5"}
+  out: {kind: file, format: json, location: out}
+mappings:
+  rows: {kind: values, columns: {id: int}}
+  best: {kind: relation, relation: best}
+  total: {kind: relation, relation: totals}
+targets:
+  totals: {kind: relation, relation: totals}
+  best: {kind: relation, mapping: best, relation: out}
+  sales: {kind: relation, mapping: rows, relation: sales}
+"""
+
+
+def test_targets_follow_the_sql_of_views_and_queries_of_databases(tmp_path: Path) -> None:
+    """E6: a view is created after its table, and what reads the view is tainted by the table."""
+    workspace = make_workspace(tmp_path, DATABASE)
+    nodes = {
+        phase: [node_of(Target.named(workspace, name), workspace, phase) for name in names]
+        for phase, names in (
+            (Phase.CREATE, ("totals", "best", "sales")),
+            (Phase.BUILD, ("best", "sales")),
+        )
+    }
+    assert list(build_graph(nodes[Phase.CREATE], Phase.CREATE).order) == ["best", "sales", "totals"]
+    assert list(build_graph(nodes[Phase.BUILD], Phase.BUILD).order) == ["sales", "best"]
+    sales, totals = "jdbc:postgresql://db/shop/shop.Sales", "jdbc:postgresql://db/shop/shop.totals"
+    days = "jdbc:postgresql://db/shop/public.days"
+    assert {str(each) for each in workspace.required("best")} == {totals, sales, days}
+    assert workspace.required("best") == workspace.required("total")

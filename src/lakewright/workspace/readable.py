@@ -1,0 +1,139 @@
+"""The parts of relations and mappings that the workspace uses, and relations of imported projects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lakewright.lake.partition import Partition
+from lakewright.plan.resource import Resource
+from lakewright.spec.models.fields import Field, PartitionField
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation"]
+
+
+class ReadableRelation(Protocol):
+    """The part of a relation that mappings and schemas use."""
+
+    @property
+    def name(self) -> str:
+        """Its name; empty if it is written inside another definition."""
+        ...
+
+    @property
+    def partitions(self) -> tuple[PartitionField, ...]:
+        """Its partition columns."""
+        ...
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the resources that reading it requires."""
+        ...
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns: those declared, otherwise those found."""
+        ...
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return its rows: those of these partitions, or all if none is given."""
+        ...
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a text that changes whenever its content changes; None if that can't be known."""
+        ...
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the name by which a query refers to it, or None if a query can't."""
+        ...
+
+    def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that its rows are computed from when it is read; empty if it holds them."""
+        ...
+
+
+class ReadableMapping(Protocol):
+    """The part of a mapping that relations, schemas and the workspace use."""
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return every resource that its frame depends on."""
+        ...
+
+    def inputs(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the mappings that it reads."""
+        ...
+
+    def versions(self, workspace: Workspace) -> dict[str, str] | None:
+        """Return texts that change whenever its own sources change, by name; None if that can't be known."""
+        ...
+
+    def build(self, workspace: Workspace) -> DataFrame:
+        """Return its frame."""
+        ...
+
+    def sql_text(self, workspace: Workspace) -> str:
+        """Return a query over tables that gives the same rows."""
+        ...
+
+    def model_dump_json(self) -> str:
+        """Return its declaration as JSON."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRelation:
+    """A relation of an imported project, which uses the names and the folder of its own project.
+
+    Attributes:
+        relation: The relation.
+        home: The workspace of its project.
+        project: The project's name.
+    """
+
+    relation: ReadableRelation
+    home: Workspace
+    project: str
+
+    @property
+    def name(self) -> str:
+        """Its name, preceded by its project's: `project/name`."""
+        return f"{self.project}/{self.relation.name}"
+
+    @property
+    def partitions(self) -> tuple[PartitionField, ...]:
+        """Its partition columns."""
+        return self.relation.partitions
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the resources that reading it requires."""
+        del workspace
+        return self.relation.resources(self.home, partition)
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return its columns."""
+        del workspace
+        return self.relation.fields(self.home)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return its rows."""
+        del workspace
+        return self.relation.read(self.home, partitions)
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a text that changes whenever its content changes."""
+        del workspace
+        return self.relation.version(self.home, partitions)
+
+    def table_sql(self, workspace: Workspace) -> str | None:
+        """Return the name by which a query refers to it."""
+        del workspace
+        return self.relation.table_sql(self.home)
+
+    def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that its rows are computed from whenever it is read."""
+        del workspace
+        return self.relation.computed_from(self.home)
