@@ -79,8 +79,11 @@ class App:
         environ: Mapping[str, str] | None = None,
         say: Callable[[str], None] = print,
         sessions: Sessions | None = None,
+        overrides: Path | None = None,
     ) -> App:
         """Load the project in `folder`, or in the nearest project folder from the current one up.
+
+        A user's own settings are read from the folder `overrides`.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -96,6 +99,7 @@ class App:
             environ=environ,
             clock=_utc_now,
             check_manifest=check_manifest,
+            overrides=overrides,
         )
         return cls(project, environ, say=say, sessions=sessions or OwnSession())
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from lakewright.cli.logs import logging_to
@@ -45,6 +46,7 @@ def open_app(
         environ=environ,
         say=say,
         sessions=sessions,
+        overrides=Path.cwd(),
     )
 
 

@@ -234,7 +234,7 @@ class JobRun:
     def _notifier(self, job: Job, plan: Plan, contexts: Contexts, run: Run) -> HookNotifier | None:
         if not job.hooks:
             return None
-        of_job = self.project.scope.instance(job.environment)
+        of_job = self.project.job_scope(job, is_forced=self.request.force)
 
         def scope(instance: int | None) -> Scope:
             number = 0 if instance is None and len(contexts) == 1 else instance

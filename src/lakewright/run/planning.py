@@ -65,7 +65,7 @@ class Planning:
         contexts = self._contexts(job)
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
-        names = job.target_names(self.project.scope.instance(job.environment))
+        names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         observer = _Observer(contexts, names, self._leftovers())
         plan_request = self._plan_request(job, observer)
         with self.lake.observing():
@@ -82,7 +82,7 @@ class Planning:
             SpecError: The arguments or a definition are wrong.
         """
         contexts = self._contexts(job)
-        names = job.target_names(self.project.scope.instance(job.environment))
+        names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         observer = _Observer(contexts, names, lambda *_: {})
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
@@ -90,13 +90,13 @@ class Planning:
         return {each.name: each.nodes[phase] for each in found if phase in each.nodes}
 
     def _contexts(self, job: Job) -> Contexts:
-        scope = self.project.scope.instance(job.environment)
+        scope = self.project.job_scope(job, is_forced=self.request.force)
         instances = [
             dict(values) for values in expand_arguments(job.parameters, self.request.arguments, scope)
         ]
 
         def make(index: int) -> Context:
-            within = self.project.scope.instance(job.environment, instances[index])
+            within = self.project.job_scope(job, instances[index], is_forced=self.request.force)
             return self.context(Workspace(self.project.within(within), within, self.lake))
 
         texts = [{name: render_value(value) for name, value in values.items()} for values in instances]

@@ -46,7 +46,7 @@ def _users(project: Project, *, without: str) -> Mapping[tuple[str, str], list[s
 
 def _targets(project: Project, job: Job) -> tuple[str, ...]:
     try:
-        return job.target_names(project.scope.instance(job.environment))
+        return job.target_names(project.job_scope(job))
     except SpecError:
         return ()  # a job whose targets cannot be evaluated now
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
+from lakewright.spec.expressions.function import Namespace
 from lakewright.spec.expressions.scope import Scope, secrets_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
@@ -107,6 +108,25 @@ class Project:
     def within(self, scope: Scope) -> Project:
         """Return the project with another scope."""
         return replace(self, scope=scope, entities=Entities(self.entity_definitions, scope))
+
+    def job_scope(
+        self, job: Job, arguments: Mapping[str, object] | None = None, *, is_forced: bool = False
+    ) -> Scope:
+        """Return the names of one instance of a job.
+
+        Args:
+            job: The job, whose environment and parameters override what each run provides.
+            arguments: Values of the job's parameters.
+            is_forced: Whether the run also runs clean targets; the value of `$force`.
+        """
+        about = {"name": job.name, "description": job.description or "", "project": self.name}
+        provided = {
+            "force": is_forced,
+            # A dry run shows what a run would do, so that expressions have the values of the run.
+            "dryRun": False,
+            "job": Namespace("job", properties=about),
+        }
+        return self.scope.backed_by(provided).instance(job.environment, arguments)
 
     def definitions(self, category: str) -> Mapping[str, Any]:
         """Return the definitions of a category, such as `relation`, by name."""

@@ -92,9 +92,9 @@ def _instance(project: Project, name: str | None, arguments: tuple[str, ...]) ->
     if name is None:
         return project.scope, {}
     job = project.job(name)
-    outer = project.scope.instance(job.environment)
+    outer = project.job_scope(job)
     *_, values = [
         dict(each) for each in expand_arguments(job.parameters, arguments, outer, may_be_hidden=True)
     ]
     texts = {parameter: render_value(value) for parameter, value in values.items()}
-    return project.scope.instance(job.environment, values), texts
+    return project.job_scope(job, values), texts

@@ -16,15 +16,17 @@ from lakewright.lake.lake import Lake
 from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, find_cycle
 from lakewright.plan.phase import Phase
+from lakewright.run.hooks.check import notification_faults
 from lakewright.run.planning import node_of
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
+from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["find_cycles", "validate_project"]
+__all__ = ["find_cycles", "find_notification_faults", "validate_project"]
 
 _PHASES = (Phase.CREATE, Phase.BUILD, Phase.VERIFY, Phase.DESTROY)
 """TRUNCATE is left out: it has the same resources as DESTROY."""
@@ -34,10 +36,24 @@ def validate_project(app: App) -> None:
     """Check what loading the project could not check.
 
     Raises:
-        SpecError: The targets of a job form a cycle of reads and writes.
+        SpecError: The targets of a job form a cycle of reads and writes, or an expression in its hooks or
+            its metrics can't be evaluated.
     """
-    if faults := tuple(find_cycles(app.project, app.lake.session)):
+    faults = (*find_cycles(app.project, app.lake.session), *find_notification_faults(app.project))
+    if faults:
         raise SpecError(faults)
+
+
+def find_notification_faults(project: Project) -> Iterator[Fault]:
+    """Yield a fault for each expression in the jobs' hooks and metrics that can't be evaluated."""
+    for job in project.jobs.values():
+        try:
+            scope = _scope(project, job)
+            targets = [project.targets.get(name) for name in job.target_names(scope)]
+        except LakewrightError:
+            continue
+        has_measures = any(target is not None and target.kind == "measure" for target in targets)
+        yield from notification_faults(job, scope, has_measures=has_measures)
 
 
 def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
@@ -58,10 +74,14 @@ def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
 
 
 def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
-    within = project.scope.instance(job.environment)
-    instance = expand_arguments(job.parameters, sample_arguments(job.parameters), within)[0]
-    scope = project.scope.instance(job.environment, instance)
+    scope = _scope(project, job)
     return Workspace(project.within(scope), scope, lake)
+
+
+def _scope(project: Project, job: Job) -> Scope:
+    """Return the names of an instance with sample values of the parameters without a default."""
+    instance = expand_arguments(job.parameters, sample_arguments(job.parameters), project.job_scope(job))[0]
+    return project.job_scope(job, instance)
 
 
 def _cycle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ import pytest
 from tests.projects import make_project
 
 from lakewright.spark.conf import SessionSettings
-from lakewright.usecases.validate_project import find_cycles
+from lakewright.usecases.validate_project import find_cycles, find_notification_faults
 
 MODEL = """
 relations:
@@ -45,3 +45,59 @@ def test_a_cycle_that_only_resources_make_is_found_without_planning(
         assert fault.location.file == "module.yml"
         assert {"to_a", "to_b"} <= set(fault.message.partition("cycle: ")[2].split(" -> "))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["module.yml", "project.yml"]
+
+
+TOLD = """
+relations: {out: {kind: file, format: json, location: out}}
+mappings: {rows: {kind: sql, sql: "SELECT 1 AS k, '$force' AS forced"}}
+targets:
+  out: {kind: relation, relation: out, mapping: rows}
+  counts: {kind: measure, measures: {n: {kind: sql, query: SELECT 1 AS n}}}
+jobs:
+  daily:
+    parameters: [{name: day, type: date}]
+    targets: TARGETS
+    hooks:
+      - kind: web
+        jobSuccess: http://a/success&job=$URL.encode($job)&day=$day&force=$force&dry=$dryRun&in=$namespace
+      - {kind: rest, method: POST, url: "http://a/$phase", headers: {X: "$status"}, body: "BODY"}
+      - {kind: command, command: [notify, "$job.name", "${project.version}"]}
+    metrics:
+      labels: {job: "${job.name}", space: "${namespace}", forced: "$force", of: "$project.name"}
+      metrics: [{name: rows, labels: {what: "$category/$kind/$name/${phase}/$status", other: "LABEL"}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, []),
+        ({"BODY": "$forse"}, ["job 'daily': hook 2 (rest): unknown name 'forse'"]),
+        ({"LABEL": "$country"}, ["job 'daily': label 'other' of its metrics: unknown name 'country'"]),
+        ({"LABEL": "$country", "TARGETS": "[out, counts]"}, []),
+        ({"LABEL": "${LocalDate.parse('x')}", "TARGETS": "[out, counts]"}, ["'x' is not a date"]),
+    ],
+)
+def test_what_a_hook_or_board_cannot_evaluate_is_found(
+    tmp_path: Path, changes: dict[str, str], found: list[str]
+) -> None:
+    """E7: Flowman's documented hooks and boards use $force, $dryRun, $job.name and $namespace."""
+    model = TOLD
+    for old, new in {"BODY": "$day", "LABEL": "x", "TARGETS": "[out]", **changes}.items():
+        model = model.replace(old, new)
+    faults = list(find_notification_faults(make_project(tmp_path, model)))
+    assert len(faults) == len(found)
+    assert all(text in fault.message for text, fault in zip(found, faults, strict=True))
+
+
+def test_a_run_provides_names_that_a_project_may_override(tmp_path: Path) -> None:
+    """E7: what the project itself declares wins."""
+    project = make_project(tmp_path, TOLD.replace("TARGETS", "[out]"))
+    job = project.job("daily")
+    names = "$force $dryRun $job $job.name $namespace $namespace.name $project"
+    assert project.job_scope(job, is_forced=True).render(names) == (
+        "true false daily daily default default tests"
+    )
+    assert project.job_scope(job, {"force": "mine"}).render("$force") == "mine"
+    own = make_project(tmp_path, "environment: [namespace=mine, job=other]\njobs: {daily: {}}")
+    assert own.job_scope(own.job("daily")).render("$namespace $job") == "mine other"

@@ -41,6 +41,10 @@ class CommandHook(Hook):
         description="Regular expressions for variables of the event; without any, all events match.",
     )
 
+    def texts(self) -> Iterator[str]:
+        """Yield the program and its arguments."""
+        yield from self.command
+
     def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
         """Yield a process if the event meets the conditions."""
         if not matches(event, self.when):

@@ -40,6 +40,10 @@ class Hook(Named):
     description: str | None = Declared(default=None, description="Description for people.")
 
     @abstractmethod
+    def texts(self) -> Iterator[str]:
+        """Yield the texts whose expressions are evaluated for an event."""
+
+    @abstractmethod
     def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
         """Yield the calls to make for an event.
 

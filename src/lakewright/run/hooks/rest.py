@@ -32,6 +32,12 @@ class RestHook(Hook):
         default=None, description="Body of POST and PUT; by default the whole event as JSON."
     )
 
+    def texts(self) -> Iterator[str]:
+        """Yield the URL, the values of the headers, and the body."""
+        yield from (self.url, *self.headers.values())
+        if self.body is not None and self.method != "GET":
+            yield self.body
+
     def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
         """Yield a request if the event meets the conditions."""
         if not matches(event, self.when):

@@ -30,6 +30,14 @@ class WebHook(Hook):
         default=None, description="Called when a target failed, was blocked or was aborted."
     )
 
+    def texts(self) -> Iterator[str]:
+        """Yield the declared URLs."""
+        for category in ("job", "target"):
+            for moment in ("start", "finish", "success", "skip", "failure"):
+                url: str | None = getattr(self, f"{category}_{moment}")
+                if url is not None:
+                    yield url
+
     def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
         """Yield a request for each declared URL that belongs to the event."""
         if event.category not in ("job", "target"):

@@ -1,7 +1,8 @@
 """Scopes: the names that expressions can use, and the evaluation of expressions.
 
 Precedence, high to low: names that a definition adds itself (such as the value of a partition), arguments of
-the job, `-D`, environment of the job, profile, project. Source: the project files' rules, "Expressions".
+the job, `-D`, environment of the job, profile, project, and what each run provides (`force`, `job`, …).
+Source: the project files' rules, "Expressions".
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Layer:
     values: Mapping[str, object]
 
 
-PROJECT, JOB, DEFINITIONS, ARGUMENTS = range(4)
+BACKGROUND, PROJECT, JOB, DEFINITIONS, ARGUMENTS = range(5)
 
 
 class Scope:
@@ -82,6 +83,10 @@ class Scope:
     def child(self, values: Mapping[str, object]) -> Scope:
         """Return this scope with additional names, which override all others. Values are used unchanged."""
         return self._with(Layer(ARGUMENTS, dict(values)))
+
+    def backed_by(self, values: Mapping[str, object]) -> Scope:
+        """Return this scope with additional names, which all others override. Values are used unchanged."""
+        return self._with(Layer(BACKGROUND, dict(values)))
 
     def instance(
         self, environment: Mapping[str, object] | None = None, arguments: Mapping[str, object] | None = None

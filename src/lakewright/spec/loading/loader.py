@@ -37,7 +37,13 @@ from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.project_file import ImportSpec, ProjectFile
 from lakewright.spec.project import Entities, Project
-from lakewright.spec.reading.files import DOCUMENTATION_FILE, PROJECT_FILE, find_modules, read_document
+from lakewright.spec.reading.files import (
+    DOCUMENTATION_FILE,
+    OVERRIDES_FILE,
+    PROJECT_FILE,
+    find_modules,
+    read_document,
+)
 from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import CATEGORIES, Profile, Sections
 
@@ -45,6 +51,9 @@ __all__ = ["load_project"]
 
 MOST_FAULTS = 200
 DEEPEST_IMPORT = 10
+NAMESPACE = "default"
+"""The name of the only namespace, as Flowman names the one that it uses by default."""
+
 LARGEST_SECRET = 1_000_000
 
 
@@ -62,6 +71,7 @@ class LoadOptions:
     definitions: Mapping[str, str]
     config: Mapping[str, str]
     check_manifest: Check
+    overrides: Path | None = None
     importing: tuple[Path, ...] = ()
 
 
@@ -75,6 +85,7 @@ def load_project(
     environ: Mapping[str, str],
     clock: Callable[[], datetime] | None = None,
     check_manifest: Check = unchecked,
+    overrides: Path | None = None,
 ) -> Project:
     """Load and check the project in a folder. The lake is not accessed.
 
@@ -88,6 +99,8 @@ def load_project(
         environ: Environment variables, for `System.getenv`.
         clock: Returns the current time, for `LocalDate.today()` and the like.
         check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
+        overrides: The folder whose `.flowman-env.yml` overrides environments and configuration, as far as
+            `definitions` and `config` don't.
 
     Raises:
         SpecError: The project is invalid. The error has all faults, with file and line.
@@ -99,6 +112,7 @@ def load_project(
         definitions=definitions or {},
         config=config or {},
         check_manifest=check_manifest,
+        overrides=overrides,
     )
     return _Loader(folder.absolute(), options).project()
 
@@ -138,10 +152,13 @@ class _Loader:
         documentation = self.read_documentation()
         profiles = active_profiles(self.sections, self.options.profiles)
         environment = merged_environment(profiles)
+        overrides = self.read_overrides()
         scope = self.scope(
-            top, {key: Entry(found.text, found.location) for key, found in environment.items()}
+            top,
+            {key: Entry(found.text, found.location) for key, found in environment.items()},
+            {key: Entry(found.text, found.location) for key, found in overrides.environment.items()},
         )
-        config = read_own_config(profiles, self.options.config, scope, self.sections)
+        config = read_own_config((*profiles, overrides), self.options.config, scope, self.sections)
         manifest = read_manifest(profiles, scope, self.sections, self.options.check_manifest)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
         self.define(profiles)
@@ -222,7 +239,19 @@ class _Loader:
             self.sections.faults += faults_of(error, "documentation", document.at, is_rendered=False)
         return value
 
-    def scope(self, top: ProjectFile | None, environment: Mapping[str, object]) -> Scope:
+    def read_overrides(self) -> Profile:
+        folder = self.options.overrides
+        if folder is not None and (folder / OVERRIDES_FILE).is_file():
+            return self.sections.overrides(self.read(folder / OVERRIDES_FILE))
+        if (self.basedir / OVERRIDES_FILE).is_file():
+            why = f"{OVERRIDES_FILE} is not read: only the one of the folder where a command is run counts"
+            remedy = "Run the command in the project's folder, or use -D and --conf."
+            self.sections.warnings.append(Fault(why, Location(OVERRIDES_FILE), remedy))
+        return Profile()
+
+    def scope(
+        self, top: ProjectFile | None, environment: Mapping[str, object], overrides: Mapping[str, object]
+    ) -> Scope:
         properties = {
             "basedir": PurePosixPath(self.basedir.as_posix()),
             "filename": PurePosixPath((self.basedir / PROJECT_FILE).as_posix()),
@@ -230,8 +259,15 @@ class _Loader:
             "version": (top.version if top else None) or "",
         }
         return Scope(
-            {"project": Namespace("project", properties=properties), **environment},
-            definitions={key: Entry(text) for key, text in self.options.definitions.items()},
+            {
+                "project": Namespace("project", properties=properties),
+                "namespace": Namespace("namespace", properties={"name": NAMESPACE}),
+                **environment,
+            },
+            definitions={
+                **overrides,
+                **{key: Entry(text) for key, text in self.options.definitions.items()},
+            },
             context=self.options.context,
         )
 
@@ -305,10 +341,13 @@ class _Loader:
             profiles=(),
             definitions={},
             config={},
+            overrides=None,
             check_manifest=unchecked,
             importing=importing,
         )
         project = _Loader(folder, options).project()
         job = project.job(scope.render(spec.job)) if spec.job else None
         arguments = {name: scope.render(text) for name, text in spec.arguments.items()}
-        return project.within(project.scope.instance(job.environment if job else {}, arguments))
+        return project.within(
+            project.job_scope(job, arguments) if job else project.scope.instance({}, arguments)
+        )

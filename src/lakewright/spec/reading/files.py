@@ -12,10 +12,19 @@ from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.yaml_reader import LONGEST as LONGEST_YAML
 from lakewright.spec.reading.yaml_reader import read_yaml
 
-__all__ = ["DOCUMENTATION_FILE", "PROJECT_FILE", "find_modules", "find_project", "read_document"]
+__all__ = [
+    "DOCUMENTATION_FILE",
+    "OVERRIDES_FILE",
+    "PROJECT_FILE",
+    "find_modules",
+    "find_project",
+    "read_document",
+]
 
 PROJECT_FILE = "project.yml"
 DOCUMENTATION_FILE = "documentation.yml"
+OVERRIDES_FILE = ".flowman-env.yml"
+"""A user's own environment and configuration, in the folder where a command is run, as Flowman reads them."""
 
 YAML_ENDINGS = (".yml", ".yaml")
 MOST_FILES = 10_000

@@ -114,6 +114,17 @@ class Sections:
         else:
             self.add_sections(document, document.value, (*CATEGORIES, *SHARED, "profiles"))
 
+    def overrides(self, document: ParsedFile) -> Profile:
+        """Return a user's own settings, which override those of the project."""
+        found, known = Profile(), ("environment", "config")
+        for section, content in self._map(document, (document.file,), document.value).items():
+            if section in known:
+                self._add_shared(found, document, (section,), content)
+            else:
+                remedy = suggestion(section, known) or "It has the sections environment and config."
+                self.fault(f"unknown section {section!r}", document.at((section,)), remedy)
+        return found
+
     def _no_module(self, document: ParsedFile) -> None:
         if document.file.lower().endswith(".json"):
             self._ignore(document)

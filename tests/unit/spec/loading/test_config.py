@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.projects import make_project
+from tests.projects import KINDS, make_project
 
+from lakewright.errors import SpecError
+from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import read_config
+from lakewright.spec.project import Project
 
 
 def test_configuration_is_sorted_out() -> None:
@@ -57,3 +60,31 @@ def test_flowmans_parallelism_counts_with_its_parallel_executor_only(
         fault.message for fault in project.warnings
     ]
     assert bool(project.warnings) == (warning is not None)
+
+
+OVERRIDES = "environment: [place=$name/mine]\nconfig: [spark.x=$place, spark.y=2]\n"
+
+
+def test_a_users_own_settings_override_the_project_and_the_command_line_them(tmp_path: Path) -> None:
+    """E3: `.flowman-env.yml` of the folder where a command is run."""
+    here = tmp_path / "here"
+    here.mkdir()
+    make_project(tmp_path, "environment: [name=me, place=theirs]\nconfig: [spark.x=theirs, spark.z=3]")
+    (here / ".flowman-env.yml").write_text(OVERRIDES)
+
+    def load(folder: Path | None, **given: dict[str, str]) -> Project:
+        return load_project(tmp_path, kinds=KINDS, environ={}, overrides=folder, **given)  # type: ignore[arg-type]
+
+    project = load(here)
+    assert project.scope.render("$place") == "me/mine"
+    assert project.config == {"spark.x": "me/mine", "spark.y": "2", "spark.z": "3"}
+    project = load(here, definitions={"place": "given"}, config={"spark.y": "given"})
+    assert (project.scope.render("$place"), project.config["spark.y"]) == ("given", "given")
+    assert load(tmp_path).config["spark.x"] == "theirs"
+
+    (tmp_path / ".flowman-env.yml").write_text("hooks: []\n")
+    assert load(here).warnings == ()
+    (warning,) = load(None).warnings
+    assert ".flowman-env.yml is not read" in warning.message
+    with pytest.raises(SpecError, match="unknown section 'hooks'"):
+        load(tmp_path)
