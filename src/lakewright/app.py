@@ -112,9 +112,9 @@ class App:
     def redactor(self) -> Redactor:
         """Removes the project's secrets from everything that is recorded or shown."""
         project = self.project
-        return Redactor.of(
-            project.config, self.environ, secrets=project.secrets, met=project.scope.seen_secrets
-        )
+        secrets = project.secrets
+        config = {key: text for key, text in project.config.items() if text not in project.scope.defaults}
+        return Redactor.of(config, self.environ, secrets=secrets, met=project.scope.seen_secrets)
 
     @cached_property
     def lake(self) -> Lake:

@@ -96,14 +96,22 @@ class Project:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Values that must not appear in logs, records and pages, whichever definition contains them."""
+        """Values that must not appear in logs, records and pages, whichever definition contains them.
+
+        A name of the project is none of them, unless an environment variable or a file holds it as a secret:
+        the files of the project show it anyway.
+        """
         found = set(self.scope.secrets).union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)
         for definition in (*self.relations.values(), *self.targets.values()):
             for key in _WITH_SECRETS & definition.raw.keys():
                 found |= secrets_of({key: definition.raw[key]}, self.scope)
-        return frozenset(found)
+        return frozenset(found) - (self._names() - self.scope.seen_secrets)
+
+    def _names(self) -> frozenset[str]:
+        sections = (self.relations, self.mappings, self.targets, self.connections, self.jobs, self.entities)
+        return frozenset({self.name}).union(*sections)
 
     def within(self, scope: Scope) -> Project:
         """Return the project with another scope."""

@@ -23,12 +23,15 @@ class EvaluationContext:
         read_file: Returns the text of a file, or None if expressions may not read files.
         secrets: Secret values that expressions have read from environment variables and files. Grows while
             expressions are evaluated.
+        defaults: Texts that stood in for environment variables that aren't set. They are written in a file
+            of the project, so that they are no secrets. Grows likewise.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     clock: Callable[[], datetime] | None = None
     read_file: Callable[[str], str] | None = None
     secrets: set[str] = field(default_factory=set)
+    defaults: set[str] = field(default_factory=set)
 
     def now(self) -> datetime:
         """Return the current time in UTC.

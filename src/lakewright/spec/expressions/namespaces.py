@@ -40,7 +40,10 @@ def _getenv(context: EvaluationContext, name: object, default: object = "") -> o
     found = context.environ.get(key)
     if found and is_secret_name(key):
         context.secrets.add(found)
-    return default if found is None else found
+    if found is None:
+        context.defaults.add(as_text(default))
+        return default
+    return found
 
 
 def _get_property(context: EvaluationContext, name: object, default: object = "") -> object:

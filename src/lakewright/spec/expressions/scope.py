@@ -120,11 +120,16 @@ class Scope:
         return self._context.secrets
 
     @property
+    def defaults(self) -> Set[str]:
+        """The texts that stood in for environment variables so far; they are no secrets. The set may grow."""
+        return self._context.defaults - self._context.secrets
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Values that must not appear in logs, records and pages.
 
         They are what expressions read from files, environment variables and entries whose names denote
-        secrets, and passwords in URLs.
+        secrets, and passwords in URLs; but not the default that a project's file has for a variable.
         """
         found = set(self._context.secrets)
         for name in sorted({name for layer in self._layers for name in layer.values}):
@@ -135,7 +140,7 @@ class Scope:
             found |= credentials_in(text)
             if is_secret_name(name):
                 found.add(text)
-        return frozenset(text for text in found | self._context.secrets if text)
+        return frozenset(text for text in found | self._context.secrets if text) - self.defaults
 
     def render(self, text: str) -> str:
         """Return a text with its expressions replaced by their values.
@@ -180,7 +185,7 @@ class Scope:
 
     def _note(self, name: str, value: object) -> object:
         """Return a value, and record it as secret if its name denotes a secret."""
-        if is_secret_name(name) and (text := render_value(value)):
+        if is_secret_name(name) and (text := render_value(value)) and text not in self._context.defaults:
             self._context.secrets.add(text)
         return value
 
@@ -267,7 +272,7 @@ def secrets_of(entries: Mapping[str, Any], scope: Scope) -> frozenset[str]:
             except SpecError:
                 continue
             found |= credentials_in(text) | ({text} if is_secret_name(key) and text else set())
-    return frozenset(found)
+    return frozenset(found) - scope.defaults
 
 
 def _placed(error: SpecError, name: str, location: Location | None) -> SpecError:
