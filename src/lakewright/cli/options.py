@@ -64,7 +64,9 @@ def settings_of(context: click.Context) -> Settings:
 def global_options() -> list[click.Option]:
     """Return the global options, which store their values in the context's settings."""
     return [
-        _option("--project", metavar="DIR", type=click.Path(path_type=Path), help="Folder of the project."),
+        _option(
+            "--project", metavar="DIR", type=click.Path(path_type=Path), help="Folder or file of the project."
+        ),
         _option("-P", "--profile", "profiles", multiple=True, metavar="NAME", help="Use a profile."),
         _option("-D", "definitions", multiple=True, metavar="K=V", help="Set a value of the environment."),
         _option("--conf", multiple=True, metavar="K=V", help="Set a key of the configuration."),

@@ -17,7 +17,7 @@ from lakewright.errors import Fault, SpecError
 from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import is_secret_name
-from lakewright.spec.expressions.values import Duration, Value, ValueType
+from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
 from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
@@ -171,6 +171,8 @@ class _ParameterValues:
         if ("end" in bounds) == ("until" in bounds):
             raise ValueError("has a start, so it needs either end (included) or until (excluded)")
         bound = "end" if "end" in bounds else "until"
+        if self.parameter.type is ValueType.STRING:
+            return self._text_range(bounds, bounds[bound])
         start, stop = self._parse(bounds["start"]), self._parse(bounds[bound])
         if _order(start) > _order(stop):
             raise ValueError(f"starts at {bounds['start']}, which is after {bounds[bound]}")
@@ -178,6 +180,22 @@ class _ParameterValues:
         if _order(_advanced(start, step, 1)) <= _order(start):
             raise ValueError(f"has a step of {bounds.get('step') or step}, which does not advance")
         return _walk(start, stop, step, is_included=bound == "end")
+
+    def _text_range(self, bounds: Mapping[str, str], stop: str) -> Iterator[Value]:
+        """Return the texts of a range of dates or whole numbers: `string` is the type of most parameters."""
+        start = bounds["start"]
+        for each in (ValueType.DATE, ValueType.INTEGER):
+            typed = self.parameter.model_copy(update={"type": each})
+            try:
+                typed.parse(start), typed.parse(stop)
+            except ValueError:
+                continue
+            values = _ParameterValues(typed, self.scope, may_be_hidden=self.may_be_hidden)._range(bounds)
+            width = len(start) if each is ValueType.INTEGER and start.startswith("0") else 0
+            return (render_value(value).zfill(width) for value in values)
+        raise ValueError(
+            "is of type string, whose ranges need dates or whole numbers; declare another type for it"
+        )
 
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from signal import SIGINT
@@ -14,7 +14,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Status, overall
 
-__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone"]
+__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
 
@@ -23,6 +23,21 @@ def is_undone(status: Status, reasons: Iterable[str]) -> bool:
     """Return whether a target with this status and these reasons failed, was blocked or was not reached."""
     is_unreached = any(reason.startswith(NOT_REACHED) for reason in reasons)
     return status.is_failure or (status is Status.SKIPPED and is_unreached)
+
+
+def status_of_part(statuses: Iterable[Status], *, is_cut: bool) -> Status:
+    """Return the status of a part of a run; one that was stopped after it did something is ABORTED.
+
+    Args:
+        statuses: Of its steps.
+        is_cut: Whether one of them was not reached.
+
+    Example:
+        >>> status_of_part([Status.SUCCESS, Status.SKIPPED], is_cut=True).value
+        'ABORTED'
+    """
+    found = overall(statuses)
+    return Status.ABORTED if is_cut and found.is_success else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,12 @@ class TargetResult:
         }
 
 
+def _status(targets: Sequence[TargetResult]) -> Status:
+    return status_of_part(
+        (target.status for target in targets), is_cut=any(target.is_undone for target in targets)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
     """The result of one phase of one instance.
@@ -78,7 +99,7 @@ class PhaseResult:
     @property
     def status(self) -> Status:
         """The overall status of its targets; a phase without targets is skipped."""
-        return overall(target.status for target in self.targets) if self.targets else Status.SKIPPED
+        return _status(self.targets) if self.targets else Status.SKIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +111,8 @@ class InstanceResult:
 
     @property
     def status(self) -> Status:
-        """The overall status of its targets in all phases."""
-        return overall(target.status for phase in self.phases for target in phase.targets)
+        """The overall status of its targets in all phases; ABORTED if some were not reached."""
+        return _status([target for phase in self.phases for target in phase.targets])
 
 
 @dataclass(frozen=True, slots=True)

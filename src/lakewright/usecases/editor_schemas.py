@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.errors import UsageError
 from lakewright.run.kinds import registry
 from lakewright.spec.json_schema import documentation_schema, entities_schema, module_schema, project_schema
-from lakewright.spec.reading.files import PROJECT_FILE, find_project, read_document
+from lakewright.spec.reading.files import PROJECT_FILES, find_project, project_file, read_document
 
 __all__ = ["DOCUMENTATION", "ENTITIES", "MODULE", "PROJECT", "EditorSchemas", "write_schemas"]
 
@@ -47,7 +47,7 @@ def write_schemas(folder: Path | None = None, *, project: Path | None = None) ->
         project: Folder of the project; by default the nearest one from the current folder up, if any.
     """
     project = project or _found()
-    folder = folder or (project or Path.cwd()) / FOLDER
+    folder = folder or (project_file(project).parent if project else Path.cwd()) / FOLDER
     schemas = _schemas()
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in schemas.items():
@@ -74,14 +74,15 @@ def _schemas() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _modules(project: Path) -> list[str]:
-    value = read_document(project / PROJECT_FILE, project)[0].value
+    file = project_file(project)
+    value = read_document(file, file.parent)[0].value
     modules = value.get("modules") if isinstance(value, dict) else None
     listed = modules if isinstance(modules, list) else [modules]
     return [module for module in listed if isinstance(module, str)] or ["model"]
 
 
 def _vscode_settings(folder: Path, project: Path | None, modules: list[str]) -> dict[str, Any]:
-    base = (project or Path.cwd()).resolve()
+    base = (project_file(project).parent if project else Path.cwd()).resolve()
     absolute = folder.resolve()
     where = (
         f"./{absolute.relative_to(base).as_posix()}" if absolute.is_relative_to(base) else absolute.as_uri()
@@ -90,7 +91,7 @@ def _vscode_settings(folder: Path, project: Path | None, modules: list[str]) -> 
     entities = [path for module in modules for path in _globs(module, (".json",))]
     return {
         "yaml.schemas": {
-            f"{where}/{PROJECT}": "project.yml",
+            f"{where}/{PROJECT}": list(PROJECT_FILES),
             f"{where}/{DOCUMENTATION}": "documentation.yml",
             **({f"{where}/{MODULE}": yaml} if yaml else {}),
         },

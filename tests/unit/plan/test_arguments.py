@@ -16,6 +16,8 @@ from lakewright.spec.models.job import Parameter
 
 DAY = Parameter(name="day", type=ValueType.DATE)
 MONTH = Parameter(name="day", type=ValueType.DATE, granularity="P1M")
+TEXT = Parameter(name="t")
+"""E13: `string` is Flowman's default type, also of parameters that take dates."""
 NUMBER = Parameter(name="n", type=ValueType.INTEGER)
 
 
@@ -59,6 +61,9 @@ def test_both_ends_of_a_range_are_included() -> None:
         ),
         (Parameter(name="day", type=ValueType.DATE, granularity="P5D"), ["day=2017-12-24"], ["2017-12-20"]),
         (NUMBER, ["n:start=1", "n:end=3"], ["1", "2", "3"]),
+        (TEXT, ["t:start=2022-11-29", "t:end=2022-12-01"], ["2022-11-29", "2022-11-30", "2022-12-01"]),
+        (TEXT, ["t:start=2022-01-31", "t:until=2022-03-31", "t:step=P1M"], ["2022-01-31", "2022-02-28"]),
+        (TEXT, ["t:start=09", "t:end=11"], ["09", "10", "11"]),
         (NUMBER, ["n:start=1", "n:end=6", "n:step=2"], ["1", "3", "5"]),
         (
             Parameter(name="n", type=ValueType.INTEGER, granularity="2"),
@@ -115,7 +120,7 @@ def test_several_parameters_give_every_combination_in_their_order() -> None:
         (DAY, ["day=2022-01-01", "day=2022-01-02"], "given twice"),
         (DAY, ["day=2022-01-01", "day:start=2022-01-02", "day:end=2022-01-03"], "both a value and a range"),
         (NUMBER, ["n:start=1", "n:end=3", "n:step=0"], "does not advance"),
-        (Parameter(name="s"), ["s:start=a", "s:end=b"], "cannot have a range"),
+        (Parameter(name="s"), ["s:start=a", "s:end=b"], "whose ranges need dates or whole numbers"),
         (Parameter(name="token"), ["token=***"], "marks a hidden secret"),
         (
             Parameter(name="t", type=ValueType.TIMESTAMP),

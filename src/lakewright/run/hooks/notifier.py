@@ -13,12 +13,12 @@ from typing import cast
 from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status, overall
+from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.event import RUNNING, Event
 from lakewright.run.hooks.hook import Hook, HookContext
-from lakewright.run.result import RunResult, TargetResult
+from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 from lakewright.targets.entity.stale_locks import STALE_LOCKS
@@ -50,9 +50,15 @@ class RunDescription:
 
 @dataclass(slots=True)
 class _Progress:
-    """Progress of a phase, an instance or the whole run; `left` counts the unfinished steps."""
+    """Progress of a phase, an instance or the whole run.
+
+    Attributes:
+        left: How many steps have not finished.
+        is_cut: Whether a step was not reached.
+    """
 
     left: int
+    is_cut: bool = False
     started: float | None = None
     statuses: set[Status] = field(default_factory=set)
 
@@ -143,8 +149,9 @@ class HookNotifier:
         ):
             part.left -= 1
             part.statuses.add(result.status)
+            part.is_cut = part.is_cut or result.is_undone
             if part.left == 0:
-                status = overall(part.statuses).value
+                status = status_of_part(part.statuses, is_cut=part.is_cut).value
                 done = self._event(instance, category, status, phase)
                 self._notify(instance, replace(done, seconds=part.seconds))
 

@@ -41,7 +41,9 @@ from lakewright.spec.reading.files import (
     DOCUMENTATION_FILE,
     OVERRIDES_FILE,
     PROJECT_FILE,
+    PROJECT_FILES,
     find_modules,
+    project_file,
     read_document,
 )
 from lakewright.spec.reading.parsed_file import ParsedFile
@@ -90,7 +92,7 @@ def load_project(
     """Load and check the project in a folder. The lake is not accessed.
 
     Args:
-        folder: The folder with `project.yml`.
+        folder: The folder with `project.yml` or `project.yaml`, or the project's file itself.
         kinds: The supported kinds.
         profiles: Names of profiles to activate; later ones override earlier ones. Profiles that are declared
             `enabled` are always active.
@@ -139,8 +141,9 @@ def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:
 class _Loader:
     """One load. Each step adds its faults to those of the sections and continues."""
 
-    def __init__(self, basedir: Path, options: LoadOptions) -> None:
-        self.basedir = basedir
+    def __init__(self, place: Path, options: LoadOptions) -> None:
+        self.file = project_file(place)
+        self.basedir = self.file.parent
         self.options = options
         self.sections = Sections()
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
@@ -197,13 +200,16 @@ class _Loader:
         return document
 
     def read_project_file(self) -> tuple[ProjectFile | None, ParsedFile]:
-        path = self.basedir / PROJECT_FILE
+        path = self.file
         if not path.is_file():
             raise SpecError.of(
                 f"there is no {PROJECT_FILE} in {self.basedir}",
                 location=Location(PROJECT_FILE),
                 remedy="Pass the project's folder with --project, or create one with `lakewright init`.",
             )
+        if ignored := [name for name in PROJECT_FILES if (self.basedir / name).is_file()][1:]:
+            why = f"{', '.join(ignored)} is ignored: {path.name} is the project's file"
+            self.sections.warnings.append(Fault(why, Location(ignored[0]), "Remove one of them."))
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
@@ -225,7 +231,8 @@ class _Loader:
         files, faults = find_modules(self.basedir, modules, document)
         self.sections.faults += faults
         for path in files:
-            self.sections.add(self.read(path))
+            if path != self.file:
+                self.sections.add(self.read(path))
 
     def read_documentation(self) -> Mapping[str, Any] | None:
         path = self.basedir / DOCUMENTATION_FILE
@@ -254,7 +261,7 @@ class _Loader:
     ) -> Scope:
         properties = {
             "basedir": PurePosixPath(self.basedir.as_posix()),
-            "filename": PurePosixPath((self.basedir / PROJECT_FILE).as_posix()),
+            "filename": PurePosixPath(self.file.as_posix()),
             "name": top.name if top else "",
             "version": (top.version if top else None) or "",
         }

@@ -15,7 +15,6 @@ from lakewright.spec.reading.yaml_reader import read_yaml
 __all__ = [
     "DOCUMENTATION_FILE",
     "OVERRIDES_FILE",
-    "PROJECT_FILE",
     "find_modules",
     "find_project",
     "read_document",
@@ -25,6 +24,9 @@ PROJECT_FILE = "project.yml"
 DOCUMENTATION_FILE = "documentation.yml"
 OVERRIDES_FILE = ".flowman-env.yml"
 """A user's own environment and configuration, in the folder where a command is run, as Flowman reads them."""
+
+PROJECT_FILES = (PROJECT_FILE, "project.yaml")
+"""Names of a project's file; of several, the first one counts."""
 
 YAML_ENDINGS = (".yml", ".yaml")
 MOST_FILES = 10_000
@@ -57,7 +59,7 @@ def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
         candidates = [path]
     else:
         candidates = sorted(inner for inner in path.glob("*") if inner.is_file()) if path.is_dir() else []
-    own = {basedir / PROJECT_FILE, basedir / DOCUMENTATION_FILE}
+    own = {basedir / name for name in (*PROJECT_FILES, DOCUMENTATION_FILE)}
     for candidate in candidates:
         is_hidden = candidate.name.startswith(".") and candidate is not path
         if candidate.suffix.lower() in (*YAML_ENDINGS, ".json") and candidate not in own and not is_hidden:
@@ -93,6 +95,13 @@ def _shown(path: Path, basedir: Path) -> str:
         return path.as_posix()
 
 
+def project_file(place: Path) -> Path:
+    """Return the file of the project in a folder, whether or not it exists; a file is the project's file."""
+    if place.is_file():
+        return place
+    return next((place / name for name in PROJECT_FILES if (place / name).is_file()), place / PROJECT_FILE)
+
+
 def find_project(start: Path) -> Path:
     """Return the nearest folder from `start` upwards that holds a project.
 
@@ -100,7 +109,7 @@ def find_project(start: Path) -> Path:
         UsageError: There is none.
     """
     for folder in (start.absolute(), *start.absolute().parents):
-        if (folder / PROJECT_FILE).is_file():
+        if project_file(folder).is_file():
             return folder
     raise UsageError(
         f"there is no {PROJECT_FILE} in {start.absolute()} or above",

@@ -11,6 +11,7 @@ from lakewright.errors import SpecError
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.loading.settings import read_config
 from lakewright.spec.project import Project
+from lakewright.spec.reading.files import find_project
 
 
 def test_configuration_is_sorted_out() -> None:
@@ -88,3 +89,23 @@ def test_a_users_own_settings_override_the_project_and_the_command_line_them(tmp
     assert ".flowman-env.yml is not read" in warning.message
     with pytest.raises(SpecError, match="unknown section 'hooks'"):
         load(tmp_path)
+
+
+def test_a_projects_file_may_end_with_yaml_or_be_named(tmp_path: Path) -> None:
+    """E13: Flowman's own resources have `project.yaml`."""
+    (tmp_path / "project.yaml").write_text("name: long\nmodules: [.]\n")
+    (tmp_path / "other.yml").write_text("name: other\nversion: 2\nmodules: [model]\n")
+    (tmp_path / "model").mkdir()
+
+    def load(place: Path) -> Project:
+        return load_project(place, kinds=KINDS, environ={})
+
+    assert load(tmp_path / "other.yml").name == "other"
+    assert load(tmp_path / "other.yml").scope.render("$project.filename") == f"{tmp_path}/other.yml"
+    (tmp_path / "other.yml").unlink()
+    assert load(tmp_path).name == load(find_project(tmp_path / "model")).name == "long"
+    (tmp_path / "project.yml").write_text("name: short\nmodules: [model]\n")
+    assert load(tmp_path).name == "short"
+    assert [str(fault) for fault in load(tmp_path).warnings] == [
+        "project.yaml: project.yaml is ignored: project.yml is the project's file (Remove one of them.)"
+    ]
