@@ -62,8 +62,11 @@ def create_table(
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
+    place: str | None = None,
 ) -> None:
-    """Create an empty table, in one commit.
+    """Create an empty table, in one commit; a table with a name may have its files at a given place.
+
+    If there is a Delta table at that place already, the name becomes another one of it.
 
     Raises:
         MigrationError: The address already holds a table or something else.
@@ -71,10 +74,15 @@ def create_table(
     if observe_table(lake, address).exists:
         raise MigrationError(f"the table {address} exists already")
     ensure_database(lake, address)
+    if place is not None and observe_table(lake, Address(location=place)).exists:
+        run_statement(lake, f"CREATE TABLE {address.sql} USING delta LOCATION {text_sql(place)}")
+        return
     listed = ", ".join(_column_sql(column) for column in columns)
     parts = [f"CREATE TABLE {address.sql} ({listed}) USING delta"]
     if partition_columns:
         parts.append(f"PARTITIONED BY ({', '.join(name_sql(name) for name in partition_columns)})")
+    if place is not None:
+        parts.append(f"LOCATION {text_sql(place)}")
     if comment:
         parts.append(f"COMMENT {text_sql(comment)}")
     if properties:

@@ -11,6 +11,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.lake.columns import fields_of
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
@@ -61,7 +62,10 @@ class DeltaRelation(StoredRelation):
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
-    location: str | None = Declared(default=None, description="Folder, relative to the project's folder.")
+    location: str | None = Declared(
+        default=None,
+        description="Folder, relative to the project's folder; with `table`, where the table's files are.",
+    )
     database: str | None = Declared(default=None, description="Database in the catalog.")
     table: str | None = Declared(default=None, description="Name in the catalog.")
     options: TextMap = Declared(default_factory=dict, description="Options for Delta's reader and writer.")
@@ -78,15 +82,21 @@ class DeltaRelation(StoredRelation):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.location is None) == (self.table is None):
-            raise ValueError("a delta relation needs either `location` or `table`")
+        if self.location is None and self.table is None:
+            raise ValueError("a delta relation needs `location`, `table` or both")
         return self
 
     def address(self, workspace: Workspace) -> Address:
-        """Return the location of the table."""
+        """Return the location of the table; one with a name in the catalog is known by it."""
         if self.table is not None:
             return Address(name=f"{self.database}.{self.table}" if self.database else self.table)
         return Address(location=workspace.resolve_location(self.location or ""))
+
+    def _place(self, workspace: Workspace) -> str | None:
+        """Return the folder of a table that has a name in the catalog too."""
+        if self.table is None or self.location is None:
+            return None
+        return workspace.resolve_location(self.location)
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the address of the table in SQL."""
@@ -98,11 +108,13 @@ class DeltaRelation(StoredRelation):
         values = canonical_partition(self.partitions, partition or {})
         if address.location is not None:
             return frozenset({Resource.file(address.location, values)})
-        return frozenset({Resource.table(str(address.name), values)})
+        place = self._place(workspace)
+        files = [] if place is None else [Resource.file(place, values)]
+        return frozenset({Resource.table(str(address.name), values), *files})
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the table exists, has rows and is as declared; only catalog tables need Spark."""
-        (subject,) = self.resources(workspace, partition)
+        subject = max(self.resources(workspace, partition), key=lambda each: each.category)
         try:
             state = observe_table(workspace.lake, self.address(workspace))
             if not state.exists:
@@ -171,7 +183,7 @@ class DeltaRelation(StoredRelation):
             options=self.options,
             merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
         )
-        self.create(workspace)
+        self.create(workspace, fields_of(frame.schema) if self._place(workspace) else None)
         with commit_lock(target.address, _holder()):
             workspace.lake.check_commit()
             return write_table(
@@ -211,12 +223,12 @@ class DeltaRelation(StoredRelation):
             )
         return (*key, *(each.name for each in self.partitions if each.name not in key))
 
-    def create(self, workspace: Workspace) -> None:
-        """Create the table; without a declared schema, the first write creates it.
+    def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
+        """Create the table; without a declared schema, the first write does so, with the columns it brings.
 
         The same holds if the schema is that of a mapping that cannot be built yet.
         """
-        fields = self._known_columns(workspace)
+        fields = self._known_columns(workspace) or brought
         if fields is not None and not observe_table(workspace.lake, self.address(workspace)).exists:
             create_table(
                 workspace.lake,
@@ -225,6 +237,7 @@ class DeltaRelation(StoredRelation):
                 partition_columns=[each.name for each in self.partitions],
                 properties=self.properties,
                 comment=self.description,
+                place=self._place(workspace),
             )
 
     def _known_columns(self, workspace: Workspace) -> tuple[Field, ...] | None:
@@ -247,6 +260,9 @@ class DeltaRelation(StoredRelation):
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table with its rows and history."""
         drop_table(workspace.lake, self.address(workspace))
+        if place := self._place(workspace):
+            # The catalog keeps the files of a table at a declared location.
+            drop_table(workspace.lake, Address(location=place))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
         """Migrate the table to its declaration according to its strategy.

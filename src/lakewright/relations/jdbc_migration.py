@@ -13,7 +13,7 @@ from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Chars, Type
+from lakewright.spec.models.types import Chars, Decimal, Scalar, Type
 
 __all__ = ["find_table_steps", "has_place"]
 
@@ -79,7 +79,7 @@ def _alter(
 ) -> Iterator[MigrationStep]:
     stored = dialect.stored(field.type)
     if actual.type != stored and (is_strict or not has_place(stored, actual.type)):
-        sql = dialect.widen_column(table, field) if has_place(actual.type, stored) else None
+        sql = dialect.widen_column(table, field) if _is_alterable(actual.type, stored) else None
         yield MigrationStep(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
     if field.nullable and not actual.nullable:
         yield MigrationStep(f"allow nulls in column {field.name}", dialect.set_nullable(table, field))
@@ -89,6 +89,14 @@ def _alter(
         yield MigrationStep(
             f"change the comment of column {field.name}", dialect.comment_column(table, field)
         )
+
+
+def _is_alterable(actual: Type, wanted: Type) -> bool:
+    """Return whether a database can convert every value: to a type with place for it, or to text."""
+    is_plain = isinstance(actual, (Chars, Decimal)) or (
+        isinstance(actual, Scalar) and actual != Scalar("binary")
+    )
+    return has_place(actual, wanted) or (wanted == Scalar("string") and is_plain)
 
 
 def _drop_key(dialect: Dialect, table: TableName, present: DatabaseTable) -> list[MigrationStep]:

@@ -17,6 +17,7 @@ from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
 from lakewright.relations.migration import (
+    MigrationPolicyText,
     MigrationStrategy,
     MigrationStrategyText,
     Tolerated,
@@ -43,6 +44,10 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
     sql: str | None = Declared(default=None, description="The query.")
     file: str | None = Declared(
         default=None, description="File with the query, relative to the project's folder."
+    )
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None,
+        description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
     )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER and FAIL keep a view that differs; all others replace it."

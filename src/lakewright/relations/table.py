@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field as Declared
+from pydantic import model_validator
 
 from lakewright.errors import TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
@@ -17,6 +18,7 @@ from lakewright.lake.paths import join, local_path
 from lakewright.lake.table import MigrationStep, ensure_database
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
+from lakewright.relations.hive_format import hive_options, spark_format
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicyText,
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["TableRelation"]
 
 
-TableFormat = Annotated[Literal["parquet", "orc", "csv", "json", "text", "avro"], from_text(str.lower)]
+TableFormat = Annotated[
+    Literal["parquet", "orc", "csv", "json", "text", "textfile", "avro"], from_text(str.lower)
+]
 
 
 class TableRelation(StoredRelation):
@@ -53,7 +57,24 @@ class TableRelation(StoredRelation):
 
     database: str | None = Declared(default=None, description="Database in the catalog.")
     table: str = Declared(description="Name in the catalog.")
-    format: TableFormat = Declared(default="parquet", description="Format of the files.")
+    format: TableFormat | None = Declared(
+        default=None, description="Format of the files; default: `parquet`. `textfile` is Hive's text."
+    )
+    row_format: str | None = Declared(
+        default=None, description="Class of a Hive SerDe, whose format the files then have."
+    )
+    input_format: str | None = Declared(
+        default=None, description="Class of a Hive input format, whose format the files then have."
+    )
+    output_format: str | None = Declared(
+        default=None, description="Class of a Hive output format; the input format decides."
+    )
+    serde_properties: TextMap = Declared(
+        default_factory=dict, description="Properties of the SerDe: separators, quotes, the text for null."
+    )
+    writer: Literal["hive", "spark"] | None = Declared(
+        default=None, description="Accepted for Flowman's projects; Spark writes the files in both cases."
+    )
     location: str | None = Declared(
         default=None,
         description="Location of the files, relative to the project; default: chosen by the catalog.",
@@ -72,6 +93,24 @@ class TableRelation(StoredRelation):
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="What happens about differences."
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        spark_format(self.format, self.row_format, self.input_format)
+        if self.output_format is not None and self.row_format is None and self.input_format is None:
+            raise ValueError("`outputFormat` needs `inputFormat` or `rowFormat`, by which files are read")
+        return self
+
+    @property
+    def file_format(self) -> str:
+        """Spark's format of the files."""
+        return spark_format(self.format, self.row_format, self.input_format)
+
+    @property
+    def file_options(self) -> dict[str, str]:
+        """Spark's options for the files."""
+        given = hive_options(self.format, self.row_format, self.input_format, self.serde_properties)
+        return {**given, **self.options}
 
     def qualified(self) -> str:
         """Return the name of the table with its database."""
@@ -121,9 +160,11 @@ class TableRelation(StoredRelation):
             return
         ensure_database(workspace.lake, Address(name=self.qualified()))
         columns = ", ".join(_column_sql(field) for field in fields)
-        parts = [f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.format}"]
-        if self.options:
-            parts.append(f"OPTIONS ({_pairs(self.options)})")
+        parts = [
+            f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.file_format}"
+        ]
+        if self.file_options:
+            parts.append(f"OPTIONS ({_pairs(self.file_options)})")
         if self.partitions:
             parts.append(f"PARTITIONED BY ({', '.join(name_sql(each.name) for each in self.partitions)})")
         if self.location is not None:
@@ -214,7 +255,7 @@ class TableRelation(StoredRelation):
         return join(root, *(partition_folder({name: text}) for name, text in partition.items()))
 
     def _staged(self, workspace: Workspace, place: str) -> StagedFiles:
-        return StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
+        return StagedFiles(files_at(place, workspace.lake), place, self.file_format, self.file_options)
 
     def _look_again(self, workspace: Workspace) -> None:
         """Update the catalog's list of partitions."""

@@ -18,6 +18,7 @@ from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import (
+    MigrationPolicyText,
     MigrationStrategy,
     MigrationStrategyText,
     Tolerated,
@@ -62,6 +63,10 @@ class ViewRelation(ManagedRelation):
         default=None, description="File with the query, relative to the project's folder."
     )
     mapping: str | None = Declared(default=None, description="Mapping that defines the query.")
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None,
+        description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
+    )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
     )

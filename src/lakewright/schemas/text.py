@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -19,18 +21,41 @@ if TYPE_CHECKING:
 __all__ = ["TextSchema"]
 
 
+LARGEST = 10_000_000
+"""Bytes of a schema that is read from an address."""
+SECONDS = 20.0
+
+
+def fetched(url: str) -> str:
+    """Return the text at an address.
+
+    Raises:
+        SpecError: The address is not supported, or it can't be read.
+    """
+    if urlsplit(url).scheme not in ("http", "https", "file"):
+        raise SpecError.of(f"{url} can't be read: only https, http and file are supported")
+    try:
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 - the scheme is checked above
+            return str(answer.read(LARGEST).decode())
+    except (OSError, ValueError) as error:
+        raise SpecError.of(f"{url} can't be read: {error}") from error
+
+
 class TextSchema(Schema):
     """A schema in a JSON format, written in the project or in a file."""
 
     file: str | None = Declared(
         default=None, description="File with the schema; relative to the project's folder."
     )
+    url: str | None = Declared(
+        default=None, description="Address of the schema: https, http or file; read each time it is needed."
+    )
     spec: str | None = Declared(default=None, description="The schema itself, as text.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.file is None) == (self.spec is None):
-            raise ValueError(f"a schema of kind {self.kind!r} needs either `file` or `spec`")
+        if sum(each is not None for each in (self.file, self.url, self.spec)) != 1:
+            raise ValueError(f"a schema of kind {self.kind!r} needs one of `file`, `url` and `spec`")
         return self
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
@@ -39,12 +64,24 @@ class TextSchema(Schema):
         Raises:
             SpecError: The file can't be read, or its text isn't a schema of this kind.
         """
-        text = self.spec if self.spec is not None else workspace.read_file(self.file or "")
-        where = self.file or f"the schema of kind {self.kind!r}"
+        where = self.file or self.url or f"the schema of kind {self.kind!r}"
         try:
-            return self.parse(json.loads(text))
+            return self.parse(self.document(self._text(workspace)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SpecError.of(f"{where} is not a schema of kind {self.kind!r}: {error}") from error
+
+    def _text(self, workspace: Workspace) -> str:
+        if self.spec is not None:
+            return self.spec
+        return fetched(self.url) if self.url is not None else workspace.read_file(self.file or "")
+
+    def document(self, text: str) -> Any:
+        """Return the document that a text is.
+
+        Raises:
+            ValueError: It isn't one.
+        """
+        return json.loads(text)
 
     @abstractmethod
     def parse(self, document: Any) -> tuple[Field, ...]:

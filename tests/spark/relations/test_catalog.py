@@ -50,9 +50,10 @@ relations:
     database: kinds
     table: outside
     external: true
-    format: parquet
+    format: textfile
     location: PLACE/outside
-    schema: {fields: {name: id, type: int}}
+    schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  placed: {kind: deltaTable, database: kinds, table: placed, location: PLACE/placed}
   view: {kind: view, database: kinds, view: v, sql: "SELECT id FROM kinds.plain"}
   changed: {kind: view, database: kinds, view: v, sql: "SELECT id + 1 AS id FROM kinds.plain"}
   kept: {kind: view, database: kinds, view: v, sql: SELECT 1, migrationStrategy: NEVER}
@@ -201,15 +202,33 @@ def test_a_view_shows_what_its_table_was_rewritten_to(workspace: Workspace) -> N
 
 def test_an_external_table_is_destroyed_with_its_files(workspace: Workspace, tmp_path: Path) -> None:
     """E10: otherwise the table would be filled as soon as it is created again."""
-    outside = stored(workspace, "outside")
+    outside, file = stored(workspace, "outside"), tmp_path / "outside"
     for _ in range(2):
         outside.create(workspace)
         assert outside.observe(workspace).filled is Answer.NO
         frame = workspace.spark.sql("SELECT 1 AS id")
         outside.write(workspace, frame, partition={}, mode=OutputMode.APPEND)
         assert outside.observe(workspace).filled is Answer.YES
+        # E8: the text that Hive writes.
+        assert [each.read_text() for each in file.glob("part-*")] == ["1\x01\\N\n"]
+        assert rows(outside.read(workspace)) == [("1", None)]
         outside.destroy(workspace)
-        assert not (tmp_path / "outside").exists()
+        assert not file.exists()
+
+
+def test_a_delta_table_of_the_catalog_lies_where_it_is_declared(workspace: Workspace, tmp_path: Path) -> None:
+    """E8: `table` and `location` together; a table that is there already is taken as it is."""
+    placed = stored(workspace, "placed")
+    for expected in (1, 2):
+        one = workspace.spark.sql("SELECT 1 AS id")
+        placed.write(workspace, one, partition={}, mode=OutputMode.APPEND)
+        assert (tmp_path / "placed" / "_delta_log").is_dir()
+        assert placed.read(workspace).count() == expected
+        if expected == 1:
+            workspace.spark.sql("DROP TABLE kinds.placed")
+    placed.destroy(workspace)
+    assert placed.observe(workspace).exists is Answer.NO
+    assert not (tmp_path / "placed").exists()
 
 
 def test_any_data_source_can_be_written_and_read(workspace: Workspace) -> None:

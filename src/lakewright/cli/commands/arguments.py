@@ -71,6 +71,8 @@ _RUN_OPTIONS = (
     click.option(
         "-t",
         "--targets",
+        "--target",
+        "targets",
         multiple=True,
         metavar="REGEX",
         help="Only targets whose name matches; also +NAME, NAME+, tag:…, kind:…, state:failed.",
