@@ -1,10 +1,13 @@
-"""The parts of relations and mappings that the workspace uses, and relations of imported projects."""
+"""The parts of relations and mappings that the workspace uses, and relations of imported projects.
+
+Their methods take the `Workspace`, whose module imports this one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lakewright.lake.partition import Partition
 from lakewright.plan.resource import Resource
@@ -13,9 +16,10 @@ from lakewright.spec.models.fields import Field, PartitionField
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.workspace.workspace import Workspace
-
 __all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation"]
+
+
+Workspace: TypeAlias = Any
 
 
 class ReadableRelation(Protocol):

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
-
-if TYPE_CHECKING:
-    from lakewright.workspace.workspace import Workspace
+from lakewright.spec.definitions.definition import Definition
 
 __all__ = ["Views"]
 
 KINDS = frozenset(("view", "hiveView", "jdbcView"))
 
 
+View = tuple[frozenset[Resource], frozenset[Resource]]
+"""The resources of a view, and those that it is computed from."""
+
+
 class Views:
     """The views of a project, found when they are needed first."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._found: list[tuple[frozenset[Resource], frozenset[Resource]]] | None = None
+    def __init__(self, relations: Mapping[str, Definition], look: Callable[[str], View]) -> None:
+        """Create the views among these relations; `look` returns one by name."""
+        self._names = [name for name, definition in relations.items() if definition.kind in KINDS]
+        self._look = look
+        self._found: list[View] | None = None
 
     def expanded(self, resources: frozenset[Resource]) -> frozenset[Resource]:
         """Return the resources, and those that the views among them are computed from, through any chain."""
@@ -34,20 +38,12 @@ class Views:
                     found |= inputs
         return found
 
-    def _views(self) -> list[tuple[frozenset[Resource], frozenset[Resource]]]:
+    def _views(self) -> list[View]:
         if self._found is None:
             self._found = []
-            for name, definition in self._workspace.project.relations.items():
-                if definition.kind in KINDS:
-                    self._add(name)
+            for name in self._names:
+                try:
+                    self._found.append(self._look(name))
+                except SpecError:  # is reported where the view itself is used
+                    continue
         return self._found
-
-    def _add(self, name: str) -> None:
-        workspace = self._workspace
-        try:
-            view = workspace.relation(name)
-            entry = view.resources(workspace), view.computed_from(workspace)
-        except SpecError:  # is reported where the view itself is used
-            return
-        if self._found is not None:
-            self._found.append(entry)

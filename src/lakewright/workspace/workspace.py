@@ -70,7 +70,7 @@ class Workspace:
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
         self._definitions = Definitions(project, scope, self._lock)
         self._path: list[str] = []
-        self._views = Views(self)
+        self._views = Views(project.relations, self._view)
 
     @property
     def spark(self) -> SparkSession:
@@ -183,6 +183,10 @@ class Workspace:
             found = home._use(inner, lambda found: found.requires(home))
             # Only for the outermost mapping: a view may be the query of one that is in use.
             return found if home._path else home.through_views(found)
+
+    def _view(self, name: str) -> tuple[frozenset[Resource], frozenset[Resource]]:
+        view = self.relation(name)
+        return view.resources(self), view.computed_from(self)
 
     def through_views(self, resources: frozenset[Resource]) -> frozenset[Resource]:
         """Return the resources, and those that the project's views among them are computed from."""
