@@ -5,6 +5,7 @@ Source: `lifecycles-and-phases.md`, "Dirtiness".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,8 +18,12 @@ __all__ = [
     "create_dirtiness",
     "destroy_dirtiness",
     "entity_dirtiness",
+    "left_slices",
     "truncate_dirtiness",
 ]
+
+
+_MOST_NAMED = 3
 
 
 class BuildPolicy(StrEnum):
@@ -155,13 +160,33 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether an entity has slices to process. The planner handles locked and failed ones."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
-    if observation.pending:
-        count = len(observation.pending)
-        named = ", ".join(observation.pending[:3]) + (", …" if count > 3 else "")
-        return Dirtiness.yes(
-            f"{count} {'slice' if count == 1 else 'slices'} to process: {named}", *observation.notes
-        )
-    return Dirtiness.no(observation.idle or "every slice has been processed", *observation.notes)
+    if not observation.pending:
+        taken = "every slice that it takes" if observation.others else "every slice"
+        return Dirtiness.no(observation.idle or f"{taken} has been processed", *observation.notes)
+    reason = _slices(observation.pending, "to process")
+    late = observation.overtaken
+    if not late:
+        return Dirtiness.yes(reason, *observation.notes)
+    is_are = "is older and is late afterwards" if len(late) == 1 else "are older and are late afterwards"
+    return Dirtiness.yes(reason, f"{_named(late)} {is_are}", *observation.notes)
+
+
+def left_slices(names: Sequence[str]) -> str:
+    """Return the reason that names the slices that a run leaves to others.
+
+    Example:
+        >>> left_slices(["2024-05-02.json"])
+        'leaves 1 slice to other runs: 2024-05-02.json'
+    """
+    return f"leaves {_slices(names, 'to other runs')}"
+
+
+def _slices(names: Sequence[str], what: str) -> str:
+    return f"{len(names)} {'slice' if len(names) == 1 else 'slices'} {what}: {_named(names)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:

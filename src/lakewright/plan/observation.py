@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -65,6 +65,8 @@ class Observation:
         changes: The migrations that CREATE would have to make.
         pending: The entity's slices that can be processed, in order.
         waiting: The entity's slices that wait for a locked or failed one.
+        others: Slices that the target leaves to other targets and instances.
+        overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
         notes: Further effects of the next slice, and what else a user may want to know, as text.
@@ -80,6 +82,8 @@ class Observation:
     changes: tuple[TableChange, ...] = ()
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    overtaken: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
     notes: tuple[str, ...] = ()
@@ -101,6 +105,7 @@ class Observation:
                 filled=Answer.YES,
                 pending=(),
                 idle=None,
+                overtaken=(),
                 notes=(),
                 warning=None,
                 built=self.fingerprint,
@@ -111,3 +116,15 @@ class Observation:
         if phase is Phase.DESTROY:
             return replace(self, exists=Answer.NO, filled=Answer.NO)
         return self
+
+    def without_slices(self, processed: Set[str]) -> Observation:
+        """Return the expected observation after another target or instance has processed these slices."""
+        return replace(
+            self,
+            exists=Answer.YES,
+            filled=Answer.YES,
+            pending=tuple(name for name in self.pending if name not in processed),
+            others=tuple(name for name in self.others if name not in processed),
+            overtaken=tuple(name for name in self.overtaken if name not in processed),
+            notes=(),
+        )

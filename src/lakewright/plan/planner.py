@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lakewright.errors import Fault
-from lakewright.plan.dirtiness import Dirtiness
+from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
@@ -104,6 +104,7 @@ class Expectations:
     def __init__(self) -> None:
         self._by_subject: dict[str, list[Expected]] = {}
         self._whole: dict[tuple[Phase, frozenset[Resource]], StepKey] = {}
+        self._processed: dict[frozenset[Resource], dict[str, StepKey]] = {}
 
     def of(self, candidate: Candidate) -> Observation:
         """Return the expected observation of a target."""
@@ -115,8 +116,12 @@ class Expectations:
         phase = step[1]
         if phase not in _CHANGING:
             return
-        history = [*self._history(candidate), (self.of(candidate).after(phase), step)]
+        before = self.of(candidate)
+        history = [*self._history(candidate), (before.after(phase), step)]
         self._by_subject[candidate.observation.subject] = history
+        if phase is Phase.BUILD and before.pending:
+            slices = self._processed.setdefault(candidate.nodes[phase].provides, {})
+            slices.update(dict.fromkeys(before.pending, step))
         if phase in _WHOLE and candidate.nodes[phase].provides:
             self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
 
@@ -129,13 +134,22 @@ class Expectations:
 
     def _history(self, candidate: Candidate) -> Sequence[Expected]:
         found = candidate.observation
-        if found.subject in self._by_subject:
-            return self._by_subject[found.subject]
-        return [
+        history = self._by_subject.get(found.subject) or [
             (found.after(phase), self._whole[phase, node.provides])
             for phase, node in candidate.nodes.items()
             if phase in _WHOLE and (phase, node.provides) in self._whole
         ]
+        return self._with_slices(candidate, history) if found.pending or found.others else history
+
+    def _with_slices(self, candidate: Candidate, history: Sequence[Expected]) -> Sequence[Expected]:
+        """Return the history of a target, followed by its slices that others process into the same table."""
+        node = candidate.nodes.get(Phase.BUILD)
+        processed = self._processed.get(node.provides, {}) if node is not None else {}
+        latest = history[-1][0] if history else candidate.observation
+        steps = [processed[name] for name in (*latest.pending, *latest.others) if name in processed]
+        if not steps:
+            return history
+        return [*history, (latest.without_slices(processed.keys()), max(steps, key=lambda step: step[0]))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +272,17 @@ class _InstancePlanning:
             step = replace(step, warning=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
+        left = self._left(phase, candidate.name, observation)
         if not own.is_to_run and not forced:
             relies_on = expected.relied_on(phase, candidate)
-            return replace(step, status=Planned.CLEAN, reasons=own.reasons, relies_on=relies_on)
+            return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(*(own.reasons if own.is_to_run else ()), *forced),
+            reasons=(*(own.reasons if own.is_to_run else ()), *forced, *left),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
@@ -287,6 +302,16 @@ class _InstancePlanning:
         own = (f"its {self.blocked[name]} is blocked",) if name in self.blocked else ()
         others = (f"{step.target} is blocked" for step in upstream if step.status is Planned.BLOCKED)
         return (*own, *others)
+
+    def _left(self, phase: Phase, name: str, observation: Observation) -> tuple[str, ...]:
+        """Return which slices the run leaves to others; only its last instance says so, for all of them."""
+        count = self.planner.count
+        if phase is not Phase.BUILD or not observation.others:
+            return ()
+        in_last = active_patterns(self.planner.request.executions, phase, index=count - 1, count=count)
+        if self.index < count - 1 and _matches(name, in_last):
+            return ()
+        return (left_slices(observation.others),)
 
     def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target must run regardless of its observation."""

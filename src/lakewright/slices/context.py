@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.slices.selection import ALL_SLICES, SliceSelection
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -34,12 +35,14 @@ class ProcessingOptions:
         processing_time: ISO 8601 text; for one slice only.
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
+        selection: The slices to take; those not taken are left to others.
     """
 
     strategy: Strategy | None = None
     processing_time: str | None = None
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False
+    selection: SliceSelection = ALL_SLICES
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.deviations import Deviations
     from lakewright.slices.discover import Slice
+    from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places
 
@@ -42,6 +43,7 @@ class Pending:
         held: The first item that holds back those after it, or None.
         late: Ids of ready items that are older than one already processed.
         deviations: How bronze deviates from what the manifest has recorded; None if bronze was not looked at.
+        others: Items that are left to other targets and instances, and are ready or wait.
     """
 
     ready: tuple[Item, ...] = ()
@@ -49,12 +51,33 @@ class Pending:
     held: Item | None = None
     late: frozenset[str] = frozenset()
     deviations: Deviations | None = None
+    others: tuple[Item, ...] = ()
+
+    def taken_by(self, selection: SliceSelection) -> Pending:
+        """Return the items that a selection takes; those it leaves are in `others`.
+
+        A locked or failed item that is not taken only counts if an item that is taken waits for it.
+        """
+        if not selection.is_limited:
+            return self
+        ready = tuple(item for item in self.ready if selection.takes(slice_name(item)))
+        waiting = tuple(item for item in self.waiting if selection.takes(slice_name(item)))
+        is_held = self.held is not None and (waiting or selection.takes(slice_name(self.held)))
+        others = tuple(item for item in (*self.ready, *self.waiting) if not selection.takes(slice_name(item)))
+        return replace(self, ready=ready, waiting=waiting, held=self.held if is_held else None, others=others)
+
+    def overtaken(self) -> tuple[Item, ...]:
+        """Return the items left to others that will be late, because a newer one is ready."""
+        if not self.ready:
+            return ()
+        last = natural_key(slice_name(self.ready[-1]))
+        return tuple(item for item in self.others if natural_key(slice_name(item)) < last)
 
 
 def find_pending(
     context: ProcessingContext, entity: Entity, *, is_recorded: bool = True
 ) -> tuple[Pending, tuple[Slice, ...]]:
-    """Return an entity's pending items, and the slices that bronze holds.
+    """Return an entity's pending items, limited to the context's selection, and the slices that bronze holds.
 
     Args:
         context: The context of the processing.
@@ -84,7 +107,8 @@ def find_pending(
     takeable = _takeable(context, items.values())
     pending = sort_pending(items.values(), context.application, takeable=takeable)
     deviations = replace(deviations, gone=gone)
-    return replace(_held_by_change(entity, pending, deviations), deviations=deviations), slices
+    pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
+    return pending.taken_by(context.options.selection), slices
 
 
 def _add_open_items(context: ProcessingContext, places: Places, items: dict[str, Item]) -> tuple[str, ...]:

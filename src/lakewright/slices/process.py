@@ -72,6 +72,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         result,
         errors=(*result.errors, *(() if holding is None else (holding,))),
         waiting=(*result.waiting, *waiting),
+        others=tuple(map(slice_name, pending.others)),
         warnings=warnings,
         deviations=pending.deviations,
     )

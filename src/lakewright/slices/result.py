@@ -50,6 +50,7 @@ class ProcessResult:
         failed: Names of the slices that failed in this run.
         errors: Their errors in the same order; the last may instead say what holds the next slice.
         waiting: Names of the slices that wait.
+        others: Names of the slices that are left to other targets and instances.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
         deviations: How bronze deviates from what the manifest has recorded.
@@ -59,6 +60,7 @@ class ProcessResult:
     failed: tuple[str, ...] = ()
     errors: tuple[LakewrightError, ...] = ()
     waiting: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
     deviations: Deviations | None = None

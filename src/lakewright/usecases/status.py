@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.app import App
+from lakewright.errors import SpecError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
+from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 
@@ -60,6 +62,7 @@ class ProjectStatus:
         waiting: Items that are ready, or will be once the item they wait for is done.
         warned: Targets that ended with errors in the last run of their job and phase.
         undone: Failed runs without a later successful run of the same job, phase and parameters.
+        limits: For each entity whose targets only take some of its slices, what they take.
     """
 
     running: tuple[Run, ...]
@@ -70,6 +73,7 @@ class ProjectStatus:
     undone: tuple[Run, ...]
     warned: tuple[Warned, ...]
     last_runs: tuple[Run, ...]
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_calm(self) -> bool:
@@ -89,7 +93,10 @@ class ProjectStatus:
         undone = {run.run_id for run in self.undone}
         return {
             "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
-            "waiting": [row.as_json() for row in self.waiting],
+            "waiting": [
+                {**row.as_json(), "limits": list(self.limits.get(row.entity or "", ()))}
+                for row in self.waiting
+            ],
             "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
             "warnings": [one.as_json() for one in self.warned],
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
@@ -115,6 +122,7 @@ def project_status(app: App) -> ProjectStatus:
         undone=tuple(_undone(runs)),
         warned=tuple(_warned(app.journal, runs)),
         last_runs=runs[:LAST_RUNS],
+        limits=_limits(app.project),
     )
 
 
@@ -147,6 +155,23 @@ def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
             yield from (Warned(run, each) for each in found if each["error"])
+
+
+def _limits(project: Project) -> dict[str, tuple[str, ...]]:
+    """Return what the targets of entities take that no target takes as a whole."""
+    taken: dict[str, list[str]] = {}
+    for name, definition in project.targets.items():
+        if definition.kind == "entity" and (entity := _entity_name(project, definition.raw)) is not None:
+            limits = [f"{key}: {definition.raw[key]}" for key in ("slices", "until") if key in definition.raw]
+            taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
+    return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
+
+
+def _entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
+    try:
+        return project.entity(str(declared.get("entity"))).name
+    except SpecError:  # a name with an expression is known only in an instance
+        return None
 
 
 def _undone(newest_first: Iterable[Run]) -> Iterator[Run]:

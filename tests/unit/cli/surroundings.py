@@ -144,6 +144,7 @@ class FakeApp:
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,
             jobs={"other": None},
+            targets={},
         )
 
     def plan(self, request: Any) -> Plan:

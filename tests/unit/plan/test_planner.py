@@ -274,3 +274,62 @@ def test_a_table_of_partitions_is_made_once_for_all_instances() -> None:
         ("1", "BUILD t", Planned.WOULD_RUN, "is empty"),
     ]
     assert [step.relies_on for step in plan.steps()] == [None, None, (0, Phase.CREATE, "t"), None]
+
+
+def entity(pending: str, others: str, *, overtaken: str = "") -> Candidate:
+    """Return an entity's target that takes some slices of the one table and leaves others."""
+    found = Observation(
+        f"file:/silver {pending}",
+        exists=Answer.NO,
+        filled=Answer.NO,
+        pending=tuple(pending.split()),
+        others=tuple(others.split()),
+        overtaken=tuple(overtaken.split()),
+    )
+    node = Node("orders", provides=frozenset({Resource.file("/silver")}))
+    return Candidate(
+        "orders", "entity", {Phase.BUILD: node}, lambda: found, lambda _, seen: entity_dirtiness(seen)
+    )
+
+
+def reasons_of(*candidates: Candidate) -> list[tuple[str, ...]]:
+    instances = [Instance({"day": str(n)}, (each,)) for n, each in enumerate(candidates)]
+    plan = build_plan("p", "j", instances, BUILD_ONLY, count=len(instances))
+    return [(step.status.value, *step.reasons) for step in plan.steps()]
+
+
+def test_instances_take_their_own_slices_and_the_last_one_tells_what_is_left() -> None:
+    """D1: a slice that an earlier instance processes is neither pending, nor left, nor overtaken."""
+    assert reasons_of(
+        entity("a", "b c d"), entity("b", "a c d", overtaken="a"), entity("b c", "a d", overtaken="a")
+    ) == [
+        ("WOULD_RUN", "1 slice to process: a"),
+        ("WOULD_RUN", "1 slice to process: b"),
+        ("WOULD_RUN", "1 slice to process: c", "leaves 1 slice to other runs: d"),
+    ]
+
+
+def test_an_instance_whose_slices_an_earlier_one_processes_is_clean() -> None:
+    """D1: `until` of a later instance includes the slices of those before it."""
+    plan = build_plan(
+        "p",
+        "j",
+        [Instance({}, (entity("a b", ""),)), Instance({}, (entity("b", "a", overtaken="a"),))],
+        BUILD_ONLY,
+        count=2,
+    )
+    first, second = plan.steps()
+    assert (second.status, second.reasons) == (Planned.CLEAN, ("every slice has been processed",))
+    assert second.relies_on == (0, Phase.BUILD, "orders")
+    assert first.status is Planned.WOULD_RUN
+
+
+def test_a_slice_that_is_processed_before_an_older_one_is_said() -> None:
+    """D1: what a pattern overtakes is late afterwards."""
+    assert reasons_of(entity("b", "a", overtaken="a"), entity("a", "b")) == [
+        ("WOULD_RUN", "1 slice to process: b", "a is older and is late afterwards"),
+        ("WOULD_RUN", "1 slice to process: a"),
+    ]
+    assert reasons_of(entity("", "a b c d")) == [
+        ("CLEAN", "every slice that it takes has been processed", "leaves 4 slices to other runs: a, b, c, …")
+    ]

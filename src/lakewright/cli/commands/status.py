@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 MOST_SHOWN = 10
+MOST_NAMED = 3
 
 
 @command(
@@ -52,7 +53,7 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     warned = [_warning(each, now) for each in found.warned]
     yield from _section("Warnings of the last runs", warned, f"lakewright history{at}")
     yield from _section("Running", running, f"{more}locked{at}")
-    yield from _section("Waiting", list(_waiting(found.waiting)), f"{more}ready{at}")
+    yield from _section("Waiting", list(_waiting(found.waiting, found.limits)), f"{more}ready{at}")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
     if found.last_runs:
@@ -121,14 +122,21 @@ def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
     return coloured(run.status), f" {what}, run {run.run_id}, {ago(run.started, now)}"
 
 
-def _waiting(rows: Sequence[Row]) -> Iterator[Branch]:
+def _waiting(rows: Sequence[Row], limits: Mapping[str, Sequence[str]]) -> Iterator[Branch]:
     groups: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.entity or str(row.application), row.waits_for), []).append(row)
     for (name, waits_for), of_group in groups.items():
-        why = f" for {waits_for}" if waits_for else " to be processed by the next run"
+        why = f"for {waits_for}" if waits_for else _what_takes(of_group, limits.get(name, ()))
         verb = "waits" if len(of_group) == 1 else "wait"
-        yield Branch(line(Span(name, "bold"), f": {counted(len(of_group), 'slice')} {verb}{why}"))
+        yield Branch(line(Span(name, "bold"), f": {counted(len(of_group), 'slice')} {verb} {why}"))
+
+
+def _what_takes(rows: Sequence[Row], limits: Sequence[str]) -> str:
+    if not limits:
+        return "to be processed by the next run"
+    named = ", ".join(row.slice for row in rows[:MOST_NAMED]) + (", …" if len(rows) > MOST_NAMED else "")
+    return f"for a run that takes {named} ({'; '.join(limits)})"
 
 
 def _do(text: str) -> Branch:

@@ -29,19 +29,21 @@ def observe_entity(work: EntityWork) -> Observation:
     state = work.table_state()
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
     if options.wait and hold is not None and hold.is_locked:
-        pending, hold = _after_waiting(pending), None
+        pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
     is_begun = work.first_processed() is not None
     is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
     return Observation(
-        str(work.silver_resource),
+        " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
         exists=Answer.of(state.exists or is_begun),
         filled=Answer.of(is_filled),
         changes=(*property_changes(work.entity, state), *_adoption_changes(work, state, pending)),
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
+        others=tuple(map(slice_name, pending.others)),
+        overtaken=tuple(map(slice_name, pending.overtaken())),
         hold=hold,
         idle=None if deviations is None else deviations.idle_reason,
         notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),
@@ -101,7 +103,8 @@ def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tup
     return None
 
 
-def _after_waiting(pending: Pending) -> Pending:
+def _after_waiting(work: EntityWork, pending: Pending) -> Pending:
     """Return the slices as they would be once the run that holds one of them has ended."""
-    held = () if pending.held is None else (pending.held,)
+    is_own = pending.held is not None and work.selection.takes(slice_name(pending.held))
+    held = (pending.held,) if pending.held is not None and is_own else ()
     return replace(pending, ready=(*pending.ready, *held, *pending.waiting), waiting=(), held=None)

@@ -117,10 +117,11 @@ def _process(work: EntityWork) -> Outcome:
         )
     if result.is_stopped:
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
+    taken = "every slice that it takes" if result.others else "every slice"
     outcome = (
         Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=result.warnings)
         if result.slices
-        else Outcome(Status.SKIPPED, reasons=("every slice has been processed", *result.warnings))
+        else Outcome(Status.SKIPPED, reasons=(f"{taken} has been processed", *result.warnings))
     )
     if result.warning is None:
         return outcome

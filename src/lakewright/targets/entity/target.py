@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator
@@ -14,6 +15,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.context import Context
@@ -43,6 +45,7 @@ class EntityTarget(Target):
     The first slice creates the table, with the slice's columns; CREATE only updates table
     properties, or adopts a table that another program wrote.
     TRUNCATE and DESTROY make the manifest forget which slices were processed, so that BUILD starts over.
+    They affect the whole table and all slices, whichever the target takes.
     """
 
     entity: str = Declared(description="Name of the entity.")
@@ -51,6 +54,18 @@ class EntityTarget(Target):
     )
     processing_time: str | None = Declared(
         default=None, description="Processing time of the slice, as ISO 8601 text."
+    )
+    slices: str | None = Declared(
+        default=None,
+        min_length=1,
+        description="Pattern of the names of the slices to process, such as `${day}*`; "
+        "default: all pending slices.",
+    )
+    until: str | None = Declared(
+        default=None,
+        min_length=1,
+        description="Process slices up to this name, in natural order, and those whose name begins with it; "
+        "default: all pending slices.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -96,7 +111,12 @@ class EntityTarget(Target):
             return Dirtiness.no("the first slice creates the table")
         if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
             return Dirtiness.no("there is no slice to check")
-        return super().dirtiness(phase, observation, defaults)
+        found = super().dirtiness(phase, observation, defaults)
+        if phase.is_cleanup and found.is_to_run and self._selection.is_limited:
+            return replace(
+                found, reasons=(*found.reasons, f"affects all slices: `{self._selection}` limits only BUILD")
+            )
+        return found
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""
@@ -114,4 +134,8 @@ class EntityTarget(Target):
 
     def _work(self, context: Context) -> EntityWork:
         entity = context.workspace.entity(self.entity)
-        return EntityWork(context, entity, self.label, self.strategy, self.processing_time)
+        return EntityWork(context, entity, self.label, self.strategy, self.processing_time, self._selection)
+
+    @property
+    def _selection(self) -> SliceSelection:
+        return SliceSelection(self.slices, self.until)

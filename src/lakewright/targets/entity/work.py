@@ -11,6 +11,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context
@@ -52,6 +53,7 @@ class EntityWork:
         label: The target, as messages name it.
         strategy: The strategy to use instead of the entity's own.
         processing_time: ISO 8601 text; for one slice only.
+        selection: The slices that the target takes.
     """
 
     context: Context
@@ -59,6 +61,7 @@ class EntityWork:
     label: str
     strategy: Strategy | None = None
     processing_time: str | None = None
+    selection: SliceSelection = ALL_SLICES
 
     @property
     def lake(self) -> Lake:
@@ -88,6 +91,7 @@ class EntityWork:
             processing_time=self.processing_time,
             permissions=self.context.options.permissions,
             wait=self.context.options.wait,
+            selection=self.selection,
         )
         return processing_context(self.context, self.entity, options)
 

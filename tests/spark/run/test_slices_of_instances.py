@@ -1,0 +1,105 @@
+"""D1: a range of a job processes the slices of each day in the instance of that day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = """
+name: shop
+modules: [model.yml]
+lake: {root_folder: lake}
+"""
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: json}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+targets:
+  orders: {kind: entity, entity: orders, slices: "${day}*", processingTime: "${day}"}
+  catch_up: {kind: entity, entity: orders, until: "${day}"}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [orders]}
+  until: {parameters: [{name: day, type: date}], targets: [catch_up]}
+"""
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> InProcess:
+    (tmp_path / "project.yml").write_text(PROJECT)
+    (tmp_path / "model.yml").write_text(MODEL)
+    bronze = tmp_path / "lake/bronze/orders"
+    bronze.mkdir(parents=True)
+    for day in range(1, 6):
+        (bronze / f"2024-05-0{day}.json").write_text(f'{{"id": 1, "v": {day}}}\n')
+    return InProcess(tmp_path, spark)
+
+
+def builds(document: Any) -> list[tuple[Any, ...]]:
+    """Return status, reasons and names of slices of each BUILD."""
+    return [
+        (
+            target["status"],
+            *target["reasons"],
+            *(each["slice"] for each in target.get("metrics", {}).get("slices", ())),
+        )
+        for instance in document["instances"]
+        for phase in instance["phases"]
+        for target in phase["targets"]
+        if phase["phase"] == "BUILD"
+    ]
+
+
+def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -> None:
+    days = ("day:start=2024-05-01", "day:end=2024-05-02")
+    left = "leaves 3 slices to other runs: 2024-05-03.json, 2024-05-04.json, 2024-05-05.json"
+    to_process = [f"1 slice to process: 2024-05-0{day}.json" for day in (1, 2)]
+    assert builds(shop.json("plan", "daily", "build", *days)) == [
+        ("WOULD_RUN", to_process[0]),
+        ("WOULD_RUN", to_process[1], left),
+    ]
+
+    assert builds(shop.json("job", "daily", "build", *days)) == [
+        ("SUCCESS", to_process[0], "2024-05-01.json"),
+        ("SUCCESS", to_process[1], left, "2024-05-02.json"),
+    ]
+
+    found = shop.json("sql", "SELECT CAST(dlf_ValidFrom AS date) AS day, v FROM orders ORDER BY 1")
+    assert [(row["day"], row["v"]) for row in found] == [("2024-05-01", 1), ("2024-05-02", 2)]
+    assert (
+        "orders: 3 slices wait for a run that takes 2024-05-03.json, 2024-05-04.json, 2024-05-05.json "
+        "(orders takes slices: ${day}*; catch_up takes until: ${day})"
+    ) in " ".join(shop.run("status").out.split())
+
+    # Until includes what is older, whether or not a run has known of it.
+    done = shop.json("job", "until", "build", "day=2024-05-04,2024-05-03")
+    assert builds(done) == [
+        (
+            "SUCCESS",
+            "2 slices to process: 2024-05-03.json, 2024-05-04.json",
+            "2024-05-03.json",
+            "2024-05-04.json",
+        ),
+        (
+            "SKIPPED",
+            "every slice that it takes has been processed",
+            "leaves 1 slice to other runs: 2024-05-05.json",
+        ),
+    ]
+    removal = shop.json("plan", "daily", "truncate", "day=2024-05-01")
+    (step,) = removal["instances"][0]["phases"][0]["targets"]
+    assert step["reasons"] == [
+        "is filled",
+        "affects all slices: `slices: 2024-05-01*` limits only BUILD",
+        "also of job until",
+    ]
