@@ -2,24 +2,60 @@
 
 These modules are public. A change to what they offer has a line in `CHANGELOG.md`:
 
-- `lakewright`: `Processing`, `Project`
+- `lakewright`: `Project`, `Entity`, `Job`, `Mapping`, `Processing`, `Range`, `Relation`; the results
+  `LandedSlice`, `Plan`, `ProcessResult`, `ProjectStatus`, `RunEvent`, `RunResult`, `Runs`
 - `lakewright.errors`: every error that Lakewright raises, `Fault`, `Location`
 - `lakewright.testing`: `MemoryStore`
 
 All other modules are internal and may change without notice.
 
 Importing `lakewright` is cheap: Spark, pydantic and database drivers are imported when they are first used.
+Its loggers are silent until the program sets up `logging`.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakewright.api import Processing, Project
+    from lakewright.api import (
+        Entity,
+        Job,
+        LandedSlice,
+        Mapping,
+        Plan,
+        Processing,
+        ProcessResult,
+        Project,
+        ProjectStatus,
+        Range,
+        Relation,
+        RunEvent,
+        RunResult,
+        Runs,
+    )
 
-__all__ = ["Processing", "Project"]
+__all__ = [
+    "Entity",
+    "Job",
+    "LandedSlice",
+    "Mapping",
+    "Plan",
+    "ProcessResult",
+    "Processing",
+    "Project",
+    "ProjectStatus",
+    "Range",
+    "Relation",
+    "RunEvent",
+    "RunResult",
+    "Runs",
+]
+
+# Otherwise Python prints warnings of a program that has not set up logging.
+logging.getLogger("lakewright").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ from lakewright.manifest.store import Store
 from lakewright.run.execute import Interruption
 from lakewright.run.kinds import registry
 from lakewright.run.session_settings import settings_of_project
+from lakewright.slices.result import SliceReport
 from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.project import Project
@@ -58,6 +59,7 @@ class App:
         environ: The environment variables of the process.
         say: Prints a line of a target's own output.
         sessions: Starts and stops the Spark session; by default the app builds its own when it needs one.
+        on_slice: Receives the end of each slice, in the thread that processed it.
     """
 
     project: Project
@@ -67,6 +69,7 @@ class App:
     say: Callable[[str], None] = print
     run_id: str = field(default_factory=lambda: str(uuid4()))
     sessions: Sessions = field(default_factory=OwnSession)
+    on_slice: Callable[[SliceReport], None] = lambda _: None
 
     @classmethod
     def open(
@@ -206,10 +209,20 @@ class App:
                 takeover=takeover(self.project.manifest),
                 is_stopping=lambda: interruption is not None and interruption.signal is not None,
                 warn=log.warning,
+                report=self._report,
                 redact=self.redactor.text,
             )
 
         return context
+
+    def _report(self, report: SliceReport) -> None:
+        text = self.redactor.text(str(report))
+        log.info("%s", text, extra={"run_id": self.run_id, "item": report.item_id})
+        self.on_slice(report)
+
+    def begin_run(self) -> None:
+        """Give the next run an id of its own; without this call, a second run would overwrite the first."""
+        self.run_id = str(uuid4())
 
     def close(self) -> None:
         """Close the store and stop Spark, if they were used."""

@@ -32,6 +32,7 @@ LakewrightError
 ├── ManifestCorrupt                   operator: the manifest's records contradict each other
 │   └── IllegalTransition             the item's state does not allow this record
 ├── SequenceConflict                  caller: the item has changed since it was read
+├── RunFailed                         caller: a run did not succeed; `RunResult.check` raises it
 ├── NotInstalled                      installation: a required package or program is missing
 └── SparkUnavailable                  installation: Spark cannot be started or reached
 ```
@@ -70,6 +71,7 @@ __all__ = [
     "NullKeyError",
     "OperatorError",
     "RetryableError",
+    "RunFailed",
     "SchemaDriftError",
     "SequenceConflict",
     "SliceError",
@@ -393,6 +395,16 @@ class SequenceConflict(LakewrightError):
     """
 
     code = "sequence_conflict"
+
+
+class RunFailed(LakewrightError):
+    """A run of a job did not succeed. Its result, the history and the manifest have every target's error.
+
+    Attributes:
+        details: `run_id`, `status`, and the number of `undone` targets.
+    """
+
+    code = "run_failed"
 
 
 class NotInstalled(LakewrightError):

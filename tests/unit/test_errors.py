@@ -96,6 +96,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "OperatorError": "held",
         "RetryableError": "retryable",
         "SchemaDriftError": "schema_drift",
+        "RunFailed": "run_failed",
         "SequenceConflict": "sequence_conflict",
         "SliceError": "slice",
         "SparkUnavailable": "spark_unavailable",

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.errors import Fault
+from lakewright.manifest.redact import HIDDEN
+from lakewright.notebook import html_table
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
+from lakewright.spec.expressions.secrets import is_secret_name
 
-__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step", "StepKey"]
+__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step", "StepKey", "parameters_text"]
 
 StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
@@ -122,6 +125,22 @@ class Plan:
         checks = (Phase.VALIDATE, Phase.VERIFY)
         return any(s.status is Planned.WOULD_RUN and s.phase not in checks for s in self.steps())
 
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                parameters_text(instance.parameters),
+                step.phase,
+                step.target,
+                step.status.value,
+                "; ".join(step.reasons),
+            )
+            for instance in self.instances
+            for phase in instance.phases
+            for step in phase.steps
+        )
+        title = f"Plan of {self.job} up to {self.phase.value.lower()}: {self.status.value}"
+        return html_table(title, ("instance", "phase", "target", "status", "reasons"), rows)
+
     def as_json(self) -> dict[str, Any]:
         """Return the document that `plan -o json` prints. It has the shape of a run's document."""
         return {
@@ -131,6 +150,13 @@ class Plan:
             "status": self.status.value,
             "instances": [_instance_json(instance) for instance in self.instances],
         }
+
+
+def parameters_text(parameters: Mapping[str, str]) -> str:
+    """Return the parameters of an instance in one line, without secrets."""
+    return " ".join(
+        f"{name}={HIDDEN if is_secret_name(name) else value}" for name, value in parameters.items()
+    )
 
 
 def _instance_json(instance: InstancePlan) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.query import all_rows
 
@@ -98,10 +97,7 @@ class EntityRelation(Relation):
     def _current_sql(self, workspace: Workspace) -> str:
         entity = self.found(workspace)
         system = SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
-        if entity.strategy is Strategy.HISTORIC:
-            # Delta's null counts show which files contain open versions; statistics of a flag do not.
-            return f"{name_sql(system.valid_to)} IS NULL"
-        return f"NOT {name_sql(system.deleted)}"
+        return system.current_sql(has_history=entity.strategy is Strategy.HISTORIC)
 
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))

@@ -9,10 +9,12 @@ from datetime import datetime
 from signal import SIGINT
 from typing import Any
 
-from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld
+from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld, RunFailed
 from lakewright.manifest.record import format_instant
+from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Status, overall
+from lakewright.plan.step import parameters_text
 
 __all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
 
@@ -140,6 +142,47 @@ class RunResult:
         if self.interrupted_by is not None and any(t.is_undone for t in self.targets()):
             return Status.FAILED
         return overall(target.status for target in self.targets())
+
+    @property
+    def is_success(self) -> bool:
+        """Whether no target failed, was blocked, interrupted or not reached."""
+        return not self.status.is_failure
+
+    def check(self) -> RunResult:
+        """Return the result itself if the run succeeded.
+
+        Raises:
+            RunFailed: Some targets did not succeed; the error names the first one and its error.
+        """
+        if self.is_success:
+            return self
+        undone = [target for target in self.targets() if target.is_undone]
+        first = next((target for target in undone if target.error is not None), undone[0] if undone else None)
+        error = None if first is None else first.error
+        why = "" if first is None else f": {first.name} in {first.phase}"
+        raise RunFailed(
+            f"{self.job} {self.phase.value.lower()} ended {self.status.value}{why}"
+            + ("" if error is None else f": {error.message}"),
+            remedy=None if error is None else error.remedy,
+            details={"run_id": self.run_id, "status": self.status.value, "undone": len(undone)},
+        )
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                parameters_text(instance.parameters),
+                target.phase,
+                target.name,
+                target.status.value,
+                f"{target.seconds:.1f}",
+                "; ".join(target.reasons) if target.error is None else target.error.message,
+            )
+            for instance in self.instances
+            for phase in instance.phases
+            for target in phase.targets
+        )
+        columns = ("instance", "phase", "target", "status", "seconds", "reasons")
+        return html_table(f"{self.job} {self.phase.value.lower()}: {self.status.value}", columns, rows)
 
     @property
     def exit_code(self) -> int:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from lakewright.manifest.lease import Holder
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
+    from lakewright.slices.result import SliceReport
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = ["ProcessingContext", "ProcessingOptions"]
 
 
-def _ignore(_text: str) -> None:
-    """Ignore a warning."""
+def _ignore(_: object) -> None:
+    """Ignore a warning or a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class ProcessingContext:
         is_stopping: Returns whether to stop before the next slice.
         is_cut_off: Returns whether the run was interrupted, so that an error is no failure of the slice.
         warn: Receives warnings.
+        report: Receives the end of each slice.
         sleep: Waits for a number of seconds.
         options: The caller's options.
     """
@@ -72,6 +74,7 @@ class ProcessingContext:
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False
     warn: Callable[[str], None] = _ignore
+    report: Callable[[SliceReport], None] = _ignore
     sleep: Callable[[float], None] = time.sleep
     options: ProcessingOptions = field(default_factory=ProcessingOptions)
 

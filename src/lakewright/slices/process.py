@@ -28,7 +28,7 @@ from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.recover_from_log import counter_of, has_landed
-from lakewright.slices.result import ProcessResult
+from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.spec.models.entity import Strategy
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -183,11 +183,16 @@ def _with_slice(
     result: ProcessResult, processor: SliceProcessor, claim: Claim, heartbeat: Heartbeat
 ) -> ProcessResult:
     """Process one slice, and add its result or error to the result."""
+    name, report = slice_name(claim.item), processor.context.report
+    about = SliceReport(processor.entity.name, name, claim.item.item_id)
     try:
-        return replace(result, slices=(*result.slices, processor.process(claim, heartbeat)))
+        done = processor.process(claim, heartbeat)
     except LakewrightError as error:
-        failed = (slice_name(claim.item),) if processor.is_at_fault(error) else ()
+        report(replace(about, error=error))
+        failed = (name,) if processor.is_at_fault(error) else ()
         return replace(result, failed=(*result.failed, *failed), errors=(*result.errors, error))
+    report(replace(about, result=done))
+    return replace(result, slices=(*result.slices, done))
 
 
 def _claim(processor: SliceProcessor, item: Item) -> Claim | None:

@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.notebook import html_table
 from lakewright.slices.deviations import Deviations
 from lakewright.strategies.summary import Summary
 
-__all__ = ["ProcessResult", "SliceResult"]
+__all__ = ["ProcessResult", "SliceReport", "SliceResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,35 @@ class SliceResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceReport:
+    """The end of one slice, reported as soon as it is recorded.
+
+    Attributes:
+        entity: Name of the entity.
+        slice: Name of the slice.
+        item_id: Id of its item.
+        result: Its result, or None if it failed.
+        error: Why it failed, or None.
+    """
+
+    entity: str
+    slice: str
+    item_id: str
+    result: SliceResult | None = None
+    error: LakewrightError | None = None
+
+    def __str__(self) -> str:
+        subject = f"{self.entity}: slice {self.slice}"
+        if self.result is None:
+            return f"{subject} failed" if self.error is None else f"{subject} failed: {self.error.message}"
+        found = self.result.summary
+        counts = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "closed")
+        named = ", ".join(f"{name} {getattr(found, name)}" for name in counts if getattr(found, name))
+        done = f"processed by {found.strategy.value} in {found.seconds:.1f} s"
+        return f"{subject} {done}: {named or 'no records'}"
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessResult:
     """The slices that were processed, and why no more were.
 
@@ -69,6 +99,17 @@ class ProcessResult:
     def warning(self) -> Fault | None:
         """What an operator should look at although no slice failed, or None."""
         return None if self.deviations is None or self.errors else self.deviations.fault
+
+    def _repr_html_(self) -> str:
+        processed = (
+            (done.name, "processed", done.summary.strategy.value, done.summary.records_in_slice, "")
+            for done in self.slices
+        )
+        failed = ((name, "failed", "", "", "") for name in self.failed)
+        errors = (("", "error", "", "", error.message) for error in self.errors)
+        waiting = ((name, "waits", "", "", "") for name in self.waiting)
+        columns = ("slice", "state", "strategy", "records", "error")
+        return html_table("Slices", columns, (*processed, *failed, *errors, *waiting))
 
     @property
     def error(self) -> LakewrightError | None:

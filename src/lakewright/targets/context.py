@@ -14,6 +14,7 @@ from lakewright.targets.defaults import TargetDefaults
 if TYPE_CHECKING:
     from lakewright.manifest.lease import Leases
     from lakewright.manifest.ledger import Ledger
+    from lakewright.slices.result import SliceReport
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["Context", "RunOptions"]
@@ -43,6 +44,7 @@ class Context:
         say: Prints a line of a target's output.
         defaults: Values for what a target does not declare.
         warn: Reports a warning.
+        report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
         takeover: Who may take over a stale lock.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
@@ -58,6 +60,7 @@ class Context:
     options: RunOptions = field(default_factory=RunOptions)
     defaults: TargetDefaults = field(default_factory=TargetDefaults)
     warn: Callable[[str], None] = lambda _: None
+    report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False

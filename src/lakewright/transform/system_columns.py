@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakewright.transform.column_names import normal_name
+from lakewright.transform.sql import name_sql
 
 __all__ = ["SystemColumns"]
 
@@ -63,6 +64,11 @@ class SystemColumns:
     def last_seen(self) -> str:
         """Instant at which a slice with the record was last processed."""
         return f"{self.prefix}lastSeen"
+
+    def current_sql(self, *, has_history: bool) -> str:
+        """Return the condition of current rows: not deleted, and with history the open versions."""
+        # Delta's null counts show which files contain open versions; statistics of a flag do not.
+        return f"{name_sql(self.valid_to)} IS NULL" if has_history else f"NOT {name_sql(self.deleted)}"
 
     @property
     def temporal(self) -> tuple[str, str, str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from lakewright.app import App
 from lakewright.manifest.store import Store
+from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
+from lakewright.spec.expressions.values import render_value
 from lakewright.stores.memory import MemoryStore
 
-__all__ = ["job_run", "plan_job", "target_nodes"]
+__all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
 
 
 def plan_job(app: App, request: JobRequest) -> Plan:
@@ -30,6 +32,18 @@ def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:
         SpecError: The job, its arguments or a definition are wrong.
     """
     return job_run(app, request, MemoryStore()).nodes()
+
+
+def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], ...]:
+    """Return the parameters of each instance that a run would have, as texts.
+
+    Raises:
+        SpecError: The job or its arguments are wrong.
+    """
+    job = app.project.job(request.job)
+    scope = app.project.scope.instance(job.environment)
+    instances = expand_arguments(job.parameters, request.arguments, scope)
+    return tuple({name: render_value(value) for name, value in each.items()} for each in instances)
 
 
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:

@@ -13,6 +13,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
+from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
@@ -87,6 +88,24 @@ class ProjectStatus:
             or self.undone
             or self.warned
         )
+
+    def _repr_html_(self) -> str:
+        items = {
+            "locked": self.locked,
+            "stale lock": self.stale,
+            "failed": self.failed,
+            "waits": self.waiting,
+        }
+        slices = (
+            (state, row.entity or row.application, row.slice, row.next_command or "")
+            for state, rows in items.items()
+            for row in rows
+        )
+        running = (("running", run.job, run.run_id, "") for run in self.running)
+        undone = ((run.status, run.job, run.run_id, resume_command(run)) for run in self.undone)
+        title = "Nothing is running, waiting or failed" if self.is_calm else "Status"
+        columns = ("state", "entity or job", "slice or run", "command")
+        return html_table(title, columns, (*running, *undone, *slices))
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `status -o json` prints."""

@@ -1,0 +1,116 @@
+"""The arguments of a job as values of Python, written as the command line takes them.
+
+A run is thereby recorded, and resumed, in the same way whoever starts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from lakewright.errors import UsageError
+from lakewright.spec.expressions.values import Duration, ValueType, render_value
+from lakewright.spec.models.job import Parameter
+
+__all__ = ["Range", "job_arguments"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values of a parameter from a start to an end, with an instance of the job for each.
+
+    Attributes:
+        start: The first value.
+        end: The last value, which is included. Give either this or `until`.
+        until: The end that is not included.
+        step: The distance between two values: a number, a `timedelta` or ISO 8601 text such as `P1M`; by
+            default the granularity of the parameter, a day or 1.
+    """
+
+    start: object
+    end: object = None
+    until: object = None
+    step: object = None
+
+    def __post_init__(self) -> None:
+        if (self.end is None) == (self.until is None):
+            raise UsageError(
+                "a Range has either an end or an until",
+                remedy="Range(start, end) includes the end; Range(start, until=…) does not.",
+            )
+
+
+def job_arguments(
+    parameters: Sequence[Parameter], texts: Sequence[str], values: Mapping[str, object]
+) -> tuple[str, ...]:
+    """Return the arguments of a job as texts, which `expand_arguments` checks.
+
+    Args:
+        parameters: The parameters that the job declares.
+        texts: Arguments that are texts already: `p=v`, `p:start=…` and so on.
+        values: A value, a collection of values or a `Range` by name of the parameter.
+
+    Raises:
+        UsageError: A value has no text as an argument, or is a time for a parameter of type date.
+
+    Example:
+        >>> day = Parameter(name="day", type=ValueType.DATE)
+        >>> job_arguments([day], [], {"day": Range(date(2024, 5, 1), date(2024, 5, 3))})
+        ('day:start=2024-05-01', 'day:end=2024-05-03')
+    """
+    types = {parameter.name: parameter.type for parameter in parameters}
+    typed = (text for name, value in values.items() for text in _texts(name, value, types.get(name)))
+    return (*texts, *typed)
+
+
+def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
+    if isinstance(value, Range):
+        ends = {"start": value.start, "end": value.end, "until": value.until, "step": value.step}
+        return [
+            f"{name}:{suffix}={_text(name, each, None if suffix == 'step' else type_)}"
+            for suffix, each in ends.items()
+            if each is not None
+        ]
+    if isinstance(value, Sequence | Set | range) and not isinstance(value, str | bytes):
+        if not value:
+            raise UsageError(f"parameter {name}: the collection of values is empty")
+        ordered = sorted(value) if isinstance(value, Set) else value
+        return [f"{name}={','.join(_quoted(_text(name, each, type_)) for each in ordered)}"]
+    return [f"{name}={_quoted(_text(name, value, type_))}"]
+
+
+def _text(name: str, value: Any, type_: ValueType | None) -> str:
+    value = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value  # of NumPy
+    if isinstance(value, datetime) and type_ is ValueType.DATE:
+        if value.time() != time():
+            raise UsageError(
+                f"parameter {name} is of type date, and {value!r} has a time of day",
+                remedy=f"Give {name}=value.date().",
+            )
+        return render_value(value.date())
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(Duration(microseconds=value // timedelta(microseconds=1)))
+    if value is None or isinstance(value, bytes) or not _is_scalar(value):
+        raise UsageError(
+            f"parameter {name}: {value!r} can't be the value of a parameter",
+            remedy="Give a text, number, boolean, date, datetime or timedelta, a list of them, or a Range.",
+        )
+    return render_value(value)
+
+
+def _is_scalar(value: object) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, str | bool | int | float | Decimal | date | Duration)
+
+
+def _quoted(text: str) -> str:
+    """Return the text of one value in a comma-separated list."""
+    if "," not in text and not text.startswith(('"', '\\"')):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,145 @@
+"""Entities of a loaded project, and the processing of their slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.api.opened import Opened
+from lakewright.api.watching import Watcher, watched
+from lakewright.errors import UsageError
+from lakewright.slices.land import LandedSlice
+from lakewright.slices.result import ProcessResult
+from lakewright.spec.models import entity as spec
+from lakewright.strategies.summary import Summary
+from lakewright.usecases.land_slice import land
+from lakewright.usecases.process_slices import process_slices
+from lakewright.usecases.read_frames import AsOf, read_entity
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Entity", "Processing"]
+
+_PROCESSING_TIME = "processing.time"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Entity:
+    """An entity of a loaded project: a silver table, and the slices in bronze that fill it."""
+
+    declared: spec.Entity
+    _opened: Opened
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.declared.name
+
+    @property
+    def strategy(self) -> str:
+        """How its slices become rows: `full`, `merge` or `historic`."""
+        return self.declared.strategy.value
+
+    @property
+    def business_keys(self) -> tuple[str, ...]:
+        """The columns that identify a record."""
+        return tuple(self.declared.business_keys)
+
+    @property
+    def bronze(self) -> str:
+        """The folder of its slices: a local path or a URI."""
+        return self.declared.places(self._opened.app.project.lake).bronze
+
+    @property
+    def silver(self) -> str:
+        """Its table: a local path, a URI, or a name in the catalog."""
+        address = self.declared.places(self._opened.app.project.lake).silver
+        return str(address.location or address.name)
+
+    def read(self, *, as_of: AsOf | None = None, current: bool = False) -> DataFrame:
+        """Return the rows of its silver table as a DataFrame of `Project.spark`.
+
+        Args:
+            as_of: A version of the Delta table, or a time: a `date`, a `datetime` or ISO 8601 text; without
+                an offset in the lake's time zone. At a time, an entity of the strategy Historic has the
+                versions of its records that were valid then. Another entity has the rows that its table had
+                then, as far as Delta keeps them.
+            current: Only rows that are not deleted, and of Historic only the current versions.
+
+        Raises:
+            TargetError: It has no table yet, or had none then.
+            UsageError: `as_of` is neither a version nor a time.
+        """
+        found = read_entity(self._opened.app, self.declared.id, as_of=as_of, current=current)
+        return self._opened.frame(found)
+
+    def land(self, frame: DataFrame, slice_name: str, *, replace: bool = False) -> LandedSlice:
+        """Write a frame to bronze as a slice, in the entity's format; the next run processes it.
+
+        The slice appears at once and as a whole: its files are written beside it and renamed.
+
+        Args:
+            frame: A DataFrame of Spark.
+            slice_name: Its name, which also gives its place in the order of processing.
+            replace: Whether a slice of that name may be replaced. If it was processed, it counts as changed.
+
+        Raises:
+            UsageError: A slice has the name already, or the name or the frame can't be landed.
+            ItemLocked: A run is processing the slice that would be replaced.
+        """
+        return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
+
+    def process(self) -> ProcessResult:
+        """Process all pending slices in order; failures are in the result."""
+        return _process(self)
+
+    def __repr__(self) -> str:
+        return f"<Entity {self.name} ({self.strategy})>"
+
+
+class Processing:
+    """One slice of an entity, processed under the control of the manifest.
+
+    Args:
+        entity: From `Project.entity`.
+        slice: Name of the slice in the entity's bronze folder.
+        options: `processing.time`: ISO 8601, used instead of the current time.
+    """
+
+    def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
+        self.entity = entity
+        self.slice = slice
+        self.options = dict(options or {})
+        unknown = sorted(self.options.keys() - {_PROCESSING_TIME})
+        if unknown:
+            raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There is only {_PROCESSING_TIME}.")
+
+    def process(self, strategy: str | None = None) -> Summary:
+        """Process the slice by the entity's strategy, or by another one, and return its metrics.
+
+        Raises:
+            LakewrightError: The slice could not be processed: `DuplicateBusinesskeyException`, `ItemFailed`
+                and so on. The manifest records the error, too.
+        """
+        at = self.options.get(_PROCESSING_TIME)
+        result = _process(self.entity, self.slice, strategy=strategy, processing_time=at)
+        if result.error is not None:
+            raise result.error
+        return result.slices[0].summary
+
+
+def _process(
+    entity: Entity,
+    slice: str | None = None,
+    *,
+    strategy: str | None = None,
+    processing_time: str | None = None,
+) -> ProcessResult:
+    app = entity._opened.app
+    app.begin_run()
+    with watched(app, Watcher(app.run_id)):
+        return process_slices(
+            app, entity.declared.id, slice, strategy=strategy, processing_time=processing_time
+        )

@@ -1,0 +1,332 @@
+"""A loaded project: its definitions, runs of its jobs, and what the manifest says."""
+
+from __future__ import annotations
+
+import logging
+from collections import abc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from lakewright.api.arguments import job_arguments
+from lakewright.api.definitions import Job, Mapping, Relation
+from lakewright.api.entity import Entity
+from lakewright.api.opened import Opened
+from lakewright.api.results import Runs
+from lakewright.api.watching import RunEvent, Watcher, watched
+from lakewright.app import App
+from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.plan.permissions import Permissions
+from lakewright.plan.phase import Phase
+from lakewright.plan.step import Plan
+from lakewright.run.case_result import CaseResult
+from lakewright.run.request import JobRequest
+from lakewright.run.result import RunResult
+from lakewright.spark.session import SharedSession
+from lakewright.spec.suggestions import suggestion
+from lakewright.usecases.history import list_runs
+from lakewright.usecases.plan_job import instance_parameters, plan_job
+from lakewright.usecases.run_job import run_job
+from lakewright.usecases.run_tests import run_tests, select_tests
+from lakewright.usecases.status import ProjectStatus, project_status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Project"]
+
+log = logging.getLogger("lakewright.run")
+
+T = TypeVar("T")
+
+_INTERRUPTED = 130
+"""The exit code of a run that Ctrl-C has ended."""
+
+
+class Project:
+    """An open project; use it as a context manager, or close it."""
+
+    def __init__(self, app: App, spark: SparkSession | None = None) -> None:
+        self.app = app
+        self._opened = Opened(app, spark)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        profiles: Sequence[str] = (),
+        definitions: abc.Mapping[str, str] | None = None,
+        config: abc.Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> Project:
+        """Load the project in a folder.
+
+        Args:
+            folder: The folder that has `project.yml`.
+            profiles: Names of the profiles to use.
+            definitions: Values that override environments, as `-D` on the command line.
+            config: Configuration that overrides the project's, as `--conf`.
+            spark: A session that runs already. The project works in new sessions that share its JVM; its
+                settings and temporary views are not used or changed, and it is never stopped. Without it,
+                a session that runs in this process is used in the same way; if there is none, one is
+                started when it is needed, and stopped when the project is closed.
+
+        Raises:
+            SpecError: The project's files are wrong; the error has every fault.
+            SparkUnavailable: The given session has no Delta Lake, or is stopped.
+        """
+        sessions = None if spark is None else SharedSession(spark)
+        if sessions is not None:
+            sessions.check()
+        app = App.open(
+            Path(folder), profiles=profiles, definitions=definitions, config=config, sessions=sessions
+        )
+        for fault in app.warnings:
+            log.warning("%s", fault)
+        return cls(app, spark)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.app.project.name
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return self.app.project.basedir
+
+    @property
+    def warnings(self) -> tuple[Fault, ...]:
+        """Declarations that are valid but probably a mistake."""
+        return self.app.warnings
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that frames belong to: the given one, or that of this process, started if need be."""
+        return self._opened.session
+
+    @property
+    def jobs(self) -> abc.Mapping[str, Job]:
+        """Its jobs by name."""
+        return {name: Job.of(name, job) for name, job in self.app.project.jobs.items()}
+
+    @property
+    def entities(self) -> abc.Mapping[str, Entity]:
+        """Its entities by name."""
+        return {name: Entity(entity, self._opened) for name, entity in self.app.project.entities.items()}
+
+    @property
+    def relations(self) -> abc.Mapping[str, Relation]:
+        """Its relations by name."""
+        found = self.app.project.relations
+        return {name: Relation(name, each.kind, self._opened) for name, each in found.items()}
+
+    @property
+    def mappings(self) -> abc.Mapping[str, Mapping]:
+        """Its mappings by name."""
+        found = self.app.project.mappings
+        return {name: Mapping(name, each.kind, self._opened) for name, each in found.items()}
+
+    def job(self, name: str) -> Job:
+        """Return a job.
+
+        Raises:
+            SpecError: There is no such job.
+        """
+        return Job.of(name, self.app.project.job(name))
+
+    def entity(self, name: str | int) -> Entity:
+        """Return an entity by name or id.
+
+        Raises:
+            SpecError: There is no such entity.
+        """
+        return Entity(self.app.project.entity(name), self._opened)
+
+    def relation(self, name: str) -> Relation:
+        """Return a relation.
+
+        Raises:
+            SpecError: There is no such relation.
+        """
+        return _named(self.relations, "relation", name)
+
+    def mapping(self, name: str) -> Mapping:
+        """Return a mapping.
+
+        Raises:
+            SpecError: There is no such mapping.
+        """
+        return _named(self.mappings, "mapping", name)
+
+    def plan(
+        self,
+        job: str,
+        phase: str = "verify",
+        *arguments: str,
+        targets: str | Sequence[str] = (),
+        force: bool = False,
+        resume: bool = False,
+        parameters: abc.Mapping[str, object] | None = None,
+        **values: object,
+    ) -> Plan:
+        """Return what running a job up to a phase would do, and why; nothing is written.
+
+        The arguments are those of `run`.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong.
+            UsageError: The phase or a value is none.
+        """
+        given = {**(parameters or {}), **values}
+        request = self._request(job, phase, arguments, given, targets=targets, force=force, resume=resume)
+        return plan_job(self.app, request)
+
+    def run(
+        self,
+        job: str,
+        phase: str = "verify",
+        *arguments: str,
+        targets: str | Sequence[str] = (),
+        force: bool = False,
+        resume: bool = False,
+        keep_going: bool = False,
+        jobs: int | None = None,
+        wait: bool = False,
+        allow_data_loss: bool = False,
+        on_event: Callable[[RunEvent], None] | None = None,
+        parameters: abc.Mapping[str, object] | None = None,
+        **values: object,
+    ) -> RunResult:
+        """Run a job up to a phase and return how it ended; failures are in the result.
+
+        `project.run("daily", "build", day=date(2024, 5, 1)).check()` raises an error unless all went well.
+
+        Args:
+            job: Its name.
+            phase: The last phase of its lifecycle.
+            *arguments: `p=v`, `p:start=…` and so on, as on the command line.
+            targets: Selects targets, as `-t` does.
+            force: Run clean targets too.
+            resume: Run only what the last run with these arguments left undone.
+            keep_going: Run targets that do not depend on a failed one.
+            jobs: How many targets run at once.
+            wait: Wait for what another run has locked.
+            allow_data_loss: Let migrations drop data.
+            on_event: Called when a target starts or finishes and when a slice has ended, one call at a time.
+            parameters: Values of the job's parameters, for names that are arguments of this method too.
+            **values: Values of the job's parameters: a text, number, boolean, date, datetime or timedelta, a
+                list of them, or a `Range`.
+
+        Raises:
+            SpecError: The job, its arguments or a definition are wrong; nothing ran.
+            UsageError: The phase or a value is none; nothing ran.
+            KeyboardInterrupt: Ctrl-C ended the run, which is recorded.
+        """
+        request = self._request(
+            job,
+            phase,
+            arguments,
+            {**(parameters or {}), **values},
+            targets=targets,
+            force=force,
+            resume=resume,
+            keep_going=keep_going,
+            jobs=jobs,
+            wait=wait,
+            permissions=Permissions(allow_data_loss=allow_data_loss),
+        )
+        self.app.begin_run()
+        instances = map(self.app.journal.hide_secrets, instance_parameters(self.app, request))
+        watcher = Watcher(self.app.run_id, tuple(instances), on_event)
+        with watched(self.app, watcher):
+            result = run_job(self.app, request, listener=watcher, interruption=watcher)
+        log.info("%s %s: %s", job, phase, result.summary, extra={"run_id": result.run_id, "job": job})
+        if result.exit_code == _INTERRUPTED:
+            raise KeyboardInterrupt(f"run {result.run_id} of {job} was interrupted")
+        return result
+
+    def test(self, *names: str, keep_going: bool = False) -> tuple[CaseResult, ...]:
+        """Run the project's own tests, or those with these names, and return how each ended.
+
+        The project's lake, manifest and history are not touched. `*` in a name matches anything.
+
+        Raises:
+            UsageError: There is no such test.
+        """
+        chosen = select_tests(self.app, names)
+        watcher = Watcher(self.app.run_id)
+        with watched(self.app, watcher):
+            found = run_tests(self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going)
+            return tuple(found)
+
+    def status(self) -> ProjectStatus:
+        """Return what runs, waits and has failed, with the command to run next."""
+        return project_status(self.app)
+
+    def history(
+        self,
+        *,
+        job: str | None = None,
+        status: str | None = None,
+        age: str | None = None,
+        limit: int | None = 20,
+    ) -> Runs:
+        """Return the runs of its jobs, newest first.
+
+        Args:
+            job: Only runs of this job.
+            status: Only runs with this status, or RUNNING.
+            age: Only runs that started at most this long ago: `2h`, `7d`, `P1M`.
+            limit: The largest number of runs; None for all.
+
+        Raises:
+            UsageError: Neither the project nor the history has such a job, or `age` is not an age.
+        """
+        return Runs(list_runs(self.app, job=job, status=status, age=age, limit=limit))
+
+    def close(self) -> None:
+        """Close the manifest, and stop Spark if the project started it."""
+        self.app.close()
+
+    def _request(
+        self,
+        job: str,
+        phase: str,
+        arguments: Sequence[str],
+        values: abc.Mapping[str, object],
+        *,
+        targets: str | Sequence[str],
+        **options: Any,
+    ) -> JobRequest:
+        declared = self.app.project.job(job)
+        texts = job_arguments(declared.parameters, arguments, values)
+        chosen = (targets,) if isinstance(targets, str) else tuple(targets)
+        return JobRequest(job, _phase(phase), texts, targets=chosen, **options)
+
+    def __repr__(self) -> str:
+        return f"<Project {self.name} in {self.folder}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _named(among: abc.Mapping[str, T], category: str, name: str) -> T:
+    if name not in among:
+        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
+    return among[name]
+
+
+def _phase(text: str) -> Phase:
+    try:
+        return Phase(text.upper())
+    except ValueError:
+        known = ", ".join(phase.value.lower() for phase in Phase)
+        raise UsageError(f"{text!r} is not a phase", remedy=f"The phases are {known}.") from None

@@ -1,0 +1,178 @@
+"""Landing of a frame as a slice of an entity: written beside its place, then renamed to it.
+
+A reader of bronze finds either no slice of the name or the whole one. The rules are Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from lakewright.errors import UsageError
+from lakewright.lake.files import Files, files_at, replace_folder
+from lakewright.lake.paths import join, local_path, parent
+from lakewright.slices.discover import SUCCESS, find_slice, item_id, list_slices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["LandedSlice", "check_slice_name", "land_slice"]
+
+LONGEST_NAME = 255
+"""Bytes that a name may have on the usual file systems."""
+
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    # By default Spark trims texts in CSV, and leaves out the columns of JSON that are null.
+    "csv": {
+        "header": "true",
+        "escape": '"',
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+    },
+    "json": {"ignoreNullFields": "false"},
+    "parquet": {},
+    "orc": {},
+    "avro": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LandedSlice:
+    """A slice that was landed in bronze.
+
+    Attributes:
+        entity: Name of the entity.
+        name: Name of the slice.
+        path: The folder of its files.
+        item_id: Id of its item in the manifest.
+        files: Number of files.
+        size: Total bytes of the files.
+        is_replaced: Whether it replaced a slice of the same name.
+    """
+
+    entity: str
+    name: str
+    path: str
+    item_id: str
+    files: int
+    size: int
+    is_replaced: bool = False
+
+
+def check_slice_name(name: str) -> None:
+    """Raise an error unless a text can be the name of a slice on any file system.
+
+    Raises:
+        UsageError: It is empty or too long, begins with `_` or `.`, or has a character that names can't have.
+
+    Example:
+        >>> check_slice_name("2024-05-01.json")
+    """
+    problem = None
+    if not name.strip() or name != name.strip():
+        problem = "is empty, or begins or ends with a space"
+    elif name.startswith(("_", ".")):
+        problem = f"begins with {name[0]}, which hides it"
+    elif any(character in "/\\:" or not character.isprintable() for character in name):
+        problem = "has a slash, a colon or a control character"
+    elif len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        problem = f"has more than {LONGEST_NAME} bytes"
+    if problem is not None:
+        raise UsageError(
+            f"{name!r} can't be the name of a slice: it {problem}",
+            remedy="Slices are processed in the order of their names; a date such as 2024-05-01 is usual.",
+        )
+
+
+def land_slice(
+    lake: Lake, entity: Entity, frame: DataFrame, name: str, *, replace: bool = False
+) -> LandedSlice:
+    """Write a frame to an entity's bronze folder as the slice of a name, and return it.
+
+    It is a folder of files in the entity's format. It has the mark `_SUCCESS` if other folders in bronze have
+    it, because those without it would not count as complete.
+
+    Raises:
+        UsageError: The name is invalid, a slice has it already and `replace` is not given, the format can't
+            hold the frame's columns, or its files would be empty.
+    """
+    check_slice_name(name)
+    bronze = entity.places(lake.settings).bronze
+    place = join(bronze, name)
+    files = files_at(bronze, lake)
+    if files.exists(place) and not replace:
+        raise _exists_error(entity, name, bronze)
+    staged = join(bronze, f".{uuid4().hex}.landing")
+    files.make_folder(bronze)
+    try:
+        _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))
+        _check_content(files, entity, staged, name)
+        is_replaced = _publish(files, staged, place, entity, replace=replace)
+    finally:
+        files.remove(staged)
+    found = find_slice(bronze, name, lake)
+    count, size = (0, 0) if found is None else (len(found.files), found.size)
+    return LandedSlice(entity.name, name, place, item_id(place), count, size, is_replaced)
+
+
+def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) -> None:
+    from pyspark.errors import AnalysisException
+
+    kind = entity.settings.bronze_format
+    mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
+    try:
+        frame.write.format(kind).options(**mark, **_OPTIONS[kind]).save(_uri(staged))
+    except AnalysisException as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UsageError(
+            f"the frame can't be landed as {kind} for {entity.name}: {first}",
+            remedy="Cast or drop the columns that it names, or give the entity another `bronze_format`.",
+        ) from error
+
+
+def _check_content(files: Files, entity: Entity, staged: str, name: str) -> None:
+    """Raise an error if the written files are empty: the slice would not be found, or fail."""
+    if not sum(file.size for file in files.listed(staged)):
+        raise UsageError(
+            f"the frame for the slice {name} of {entity.name} has no rows, so its "
+            f"{entity.settings.bronze_format} files would be empty",
+            remedy="Land nothing, or use the format parquet, in which a slice without rows has columns.",
+        )
+
+
+def _is_marked(lake: Lake, bronze: str) -> bool:
+    """Return whether a folder in bronze has the mark `_SUCCESS`, so that others need it too."""
+    return any(SUCCESS in slice_.marks for slice_ in list_slices(bronze, lake))
+
+
+def _publish(files: Files, staged: str, place: str, entity: Entity, *, replace: bool) -> bool:
+    """Rename the staged folder to its place; return whether it replaced another one."""
+    if replace and files.exists(place):
+        replace_folder(files, staged, place)
+        return True
+    try:
+        files.rename(staged, place)
+    except OSError as error:
+        if files.exists(place):  # another landing of this name was faster
+            raise _exists_error(entity, *reversed(parent(place))) from error
+        raise
+    return False
+
+
+def _exists_error(entity: Entity, name: str, bronze: str) -> UsageError:
+    return UsageError(
+        f"{entity.name} has a slice {name} in {bronze} already",
+        remedy="Choose another name, or give replace=True; a slice that was processed must then be requeued.",
+        details={"slice": name, "bronze": bronze},
+    )
+
+
+def _uri(path: str) -> str:
+    local = local_path(path)
+    return path if local is None else f"file://{Path(local).absolute()}"

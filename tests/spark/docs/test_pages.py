@@ -1,0 +1,87 @@
+"""The examples of pages, run one after the other as a reader would, on the session of the tests.
+
+A comment below an expression is its value.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DOCS = Path(__file__).parents[3] / "docs"
+BLOCK = re.compile(r"^```(yaml|python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    return BLOCK.findall((DOCS / page).read_text())
+
+
+def expected(lines: list[str], node: ast.stmt) -> str | None:
+    """Return the comment below a statement."""
+    end = node.end_lineno or 0
+    return lines[end].removeprefix("# ") if lines[end : end + 1] and lines[end].startswith("# ") else None
+
+
+def run_python(text: str, names: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Run a block; yield the value of each expression that has a comment, and the comment."""
+    for node in ast.parse(text).body:
+        value = expected(text.splitlines(), node)
+        if isinstance(node, ast.Expr) and value is not None:
+            code = compile(ast.Expression(node.value), "<page>", "eval")
+            yield repr(eval(code, names)), value
+        else:
+            exec(compile(ast.Module([node], []), "<page>", "exec"), names)
+
+
+def run_shell(text: str, lakewright: InProcess) -> None:
+    for line in filter(None, (line.partition(" #")[0].strip() for line in text.splitlines())):
+        if line.startswith("lakewright "):
+            done = lakewright.run(*shlex.split(line)[1:])
+            assert done.code == 0, f"{line}\n{done.all}"
+        else:
+            subprocess.run(["bash", "-ec", line], check=True, cwd=lakewright.folder)
+
+
+@pytest.fixture
+def usual_logging() -> Iterator[None]:
+    """Logging as it was: a page sets it up."""
+    ours, root = logging.getLogger("lakewright"), logging.getLogger()
+    before = ours.level, root.level, list(root.handlers)
+    yield
+    ours.setLevel(before[0])
+    root.setLevel(before[1])
+    root.handlers[:] = before[2]
+
+
+@pytest.mark.usefixtures("usual_logging")
+@pytest.mark.parametrize("page", ["python.md", "landing.md"])
+def test_the_examples_of_a_page_do_what_they_say(page: str, spark: SparkSession, tmp_path: Path) -> None:
+    """D2, D3."""
+    names: dict[str, Any] = {"spark": spark}
+    compared = 0
+    with chdir(tmp_path):
+        for language, text in blocks(page):
+            if language == "yaml":
+                file = tmp_path / text.partition("\n")[0].removeprefix("# ")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            elif language == "sh":
+                run_shell(text, InProcess(tmp_path, spark))
+            else:
+                for found, value in run_python(text, names):
+                    assert found == value, text
+                    compared += 1
+    assert compared > 2

@@ -1,0 +1,293 @@
+"""The Python API on a session that is there already, as notebooks have it (D2)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import runpy
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakewright import Project, RunEvent
+from lakewright.errors import ItemLocked, RunFailed, SpecError, TargetError, UsageError
+from lakewright.slices.application import application_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MODEL = """
+name: shop
+modules: [model]
+lake: {root_folder: "${project.basedir}/lake"}
+"""
+ENTITIES = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    settings: {bronze_format: json}
+    columns: [{name: id, fieldroles: [businesskey]}]
+  texts:
+    id: 2
+    connection: shop
+    processtype: full
+    settings: {bronze_format: csv}
+    columns: [{name: id, datatype: int, fieldroles: [businesskey]}]
+relations:
+  days: {kind: file, format: json, location: "${project.basedir}/days", partitions: [{name: day, type: date}]}
+targets:
+  orders: {kind: entity, entity: orders}
+  texts: {kind: entity, entity: texts}
+jobs:
+  daily: {parameters: [{name: day, type: date, default: "2024-05-01"}], targets: [orders, texts]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project.yml").write_text(MODEL)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/shop.yml").write_text(ENTITIES)
+    return tmp_path
+
+
+@pytest.fixture
+def users(spark: SparkSession) -> SparkSession:
+    """A user's session, with settings and a view of its own."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    session.range(3).createOrReplaceTempView("mine")
+    return session
+
+
+def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
+    folder: Path, users: SparkSession, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "lakewright")
+    settings = dict(users.conf.getAll)
+    shop = Project.load(folder, spark=users)
+    assert repr(shop) == f"<Project shop in {folder}>"
+    assert (shop.spark, list(shop.entities), list(shop.jobs)) == (users, ["orders", "texts"], ["daily"])
+    orders = shop.entity("orders")
+    assert (orders.strategy, orders.business_keys) == ("merge", ("id",))
+
+    orders.land(users.sql("SELECT id, 1 / 0 AS ratio, 'a' AS name FROM mine"), "1")
+    events: list[RunEvent] = []
+    first = shop.run("daily", "build", targets="orders", on_event=events.append).check()
+    assert [(each.kind, each.phase, each.target) for each in events] == [
+        ("started", "VALIDATE", "orders"),
+        ("finished", "VALIDATE", "orders"),
+        ("finished", "CREATE", "orders"),
+        ("started", "BUILD", "orders"),
+        ("slice", "BUILD", "orders"),
+        ("finished", "BUILD", "orders"),
+    ]
+    assert events[4].slice is not None
+    assert events[4].slice.result is not None
+    assert events[4].slice.result.summary.inserted == 3
+    assert any("orders: slice 1 processed by merge" in message for message in caplog.messages)
+
+    # A slice with a key that is there twice fails; the session lives on, and nothing is printed.
+    capfd.readouterr()
+    orders.land(users.sql("SELECT 1 AS id, 2.0 AS ratio, 'b' AS name FROM mine"), "2")
+    failed = shop.run("daily", "build", targets="orders")
+    assert not failed.is_success
+    assert failed.run_id != first.run_id
+    with pytest.raises(RunFailed, match=r"orders in BUILD: .*business key"):
+        failed.check()
+    assert capfd.readouterr() == ("", "")
+    status = shop.status()
+    assert [row.slice for row in status.failed] == ["2"]
+    assert "<td>failed</td><td>orders</td><td>2</td>" in status._repr_html_()
+    runs = shop.history(job="daily")
+    assert [(run.run_id, run.status) for run in runs] == [
+        (failed.run_id, "FAILED"),
+        (first.run_id, "SUCCESS"),
+    ]
+    assert first.run_id in runs._repr_html_()
+    assert "orders" in failed._repr_html_()
+
+    frame = orders.read(current=True)
+    assert frame.sparkSession is users
+    frame.createOrReplaceTempView("found")
+    assert users.sql("SELECT count(*) FROM found JOIN mine USING (id)").first() == (3,)
+    shop.close()
+    assert dict(users.conf.getAll) == settings
+    assert users.sql("SELECT 1 / 0, current_timezone()").first() == (None, "America/New_York")
+    assert users.table("mine").count() == 3
+
+
+def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: SparkSession) -> None:
+    shop = Project.load(folder, spark=users)
+    texts, bronze = shop.entity("texts"), folder / "lake/bronze/texts"
+    rows = [(1, ' a, "b" '), (2, "line\nbreak"), (3, None), (4, "\\")]
+    landed = texts.land(users.createDataFrame(rows, "id int, text string").coalesce(1), "day 1")
+    assert (landed.name, landed.files, landed.is_replaced) == ("day 1", 1, False)
+    assert [path.name for path in bronze.iterdir()] == ["day 1"]
+    assert not (bronze / "day 1/_SUCCESS").exists()
+    shop.run("daily", "build", targets="texts").check()
+    found = texts.read().select("id", "text").orderBy("id").collect()
+    assert [tuple(row) for row in found] == rows
+
+    # With a marked folder beside it, a slice without the mark would wait.
+    (bronze / "day 2").mkdir()
+    (bronze / "day 2/_SUCCESS").touch()
+    (bronze / "day 2/part.csv").write_text("id,text\n9,z\n")
+    texts.land(users.createDataFrame(rows, "id int, text string"), "day 3")
+    assert (bronze / "day 3/_SUCCESS").exists()
+
+    orders = shop.entity("orders")
+    orders.land(users.sql("SELECT 1 AS id, CAST(null AS string) AS name"), "1")
+    (file,) = (folder / "lake/bronze/orders/1").glob("part-*")
+    assert json.loads(file.read_text()) == {"id": 1, "name": None}
+    shop.close()
+
+
+def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:
+    shop = Project.load(folder, spark=users)
+    orders, texts = shop.entity("orders"), shop.entity("texts")
+    one = users.sql("SELECT 1 AS id")
+    orders.land(one, "1")
+    bronze = folder / "lake/bronze"
+    before = sorted(bronze.rglob("*"))
+    refused: tuple[tuple[Any, Any, str, str], ...] = (
+        (orders, one, "1", "has a slice 1 in .* already"),
+        (orders, one, "_2", "can't be the name of a slice"),
+        (orders, one.where("false"), "2", "has no rows"),
+        (texts, users.sql("SELECT 1 AS id, array(1) AS list"), "2", "can't be landed as csv"),
+        (orders, one.toPandas(), "2", "a DataFrame can't be landed"),
+    )
+    for entity, frame, name, message in refused:
+        with pytest.raises(UsageError, match=message):
+            entity.land(frame, name)
+    with pytest.raises(SpecError, match="there is no entity 'order'"):
+        shop.entity("order")
+    assert [path for path in sorted(bronze.rglob("*")) if path.name != "texts"] == before
+
+    ledger, holder = shop.app.ledger, shop.app.holder
+    shop.plan("daily", "build")
+    shop.run("daily", "validate")
+    item = orders.land(one, "1", replace=True).item_id
+    claim = ledger.acquire(
+        item,
+        application_of("shop", orders.declared),
+        holder,
+        duration=timedelta(minutes=1),
+        token_counter="t",
+    )
+    with pytest.raises(ItemLocked):
+        orders.land(one, "1", replace=True)
+    ledger.failed(claim, {"error": {"message": "no"}})
+    shop.close()
+
+
+def test_a_replaced_slice_that_was_processed_is_said(
+    folder: Path, users: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Project.load(folder, spark=users) as shop:
+        orders = shop.entity("orders")
+        orders.land(users.sql("SELECT 1 AS id, 'a' AS name"), "1")
+        shop.run("daily", "build", targets="orders").check()
+        landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
+        assert landed.is_replaced
+        assert f"lakewright manifest requeue {landed.item_id}" in caplog.text
+
+        # A version or a time shows the table as it was.
+        then = datetime.now(UTC)
+        orders.land(users.sql("SELECT 1 AS id, 'c' AS name"), "2")
+        shop.run("daily", "build", targets="orders")
+        names = "SELECT name FROM {frame}"
+        for as_of, name in ((None, "c"), (0, "a"), (then, "a"), ("2999-01-01T00:00:00Z", "c")):
+            assert users.sql(names, frame=orders.read(as_of=as_of)).first() == (name,), as_of
+        with pytest.raises(TargetError, match="knows no version from"):
+            orders.read(as_of=date(2001, 1, 1))
+        with pytest.raises(UsageError, match="neither a version of the table nor a time"):
+            orders.read(as_of="yesterday")
+        with pytest.raises(TargetError, match="has no silver table yet"):
+            shop.entity("texts").read()
+
+
+def test_a_relation_is_read_by_partition(folder: Path, users: SparkSession) -> None:
+    users.sql("SELECT id, CAST('2024-05-01' AS date) + CAST(id AS int) AS day FROM mine").write.partitionBy(
+        "day"
+    ).json(str(folder / "days"))
+    with Project.load(folder, spark=users) as shop:
+        days = shop.relation("days")
+        assert repr(days) == "<Relation days (file)>"
+        assert days.read().count() == 3
+        assert days.read(partition={"day": date(2024, 5, 2)}).select("id").first() == (1,)
+        assert days.read(partition={"day": ["2024-05-01", date(2024, 5, 2)]}).count() == 2
+        with pytest.raises(SpecError, match="there is no mapping 'day'"):
+            shop.mapping("day")
+
+
+def _module(name: str, **content: object) -> ModuleType:
+    module = ModuleType(name)
+    vars(module).update(content)
+    return module
+
+
+@pytest.fixture
+def with_slice(folder: Path, users: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
+    with Project.load(folder, spark=users) as shop:
+        shop.entity("orders").land(users.sql("SELECT 1 AS id"), "1")
+        shop.entity("texts").land(users.sql("SELECT 1 AS id"), "1")
+    monkeypatch.setenv("SHOP_PROJECT", str(folder))
+    return folder
+
+
+def test_the_dag_for_airflow_runs_the_job_for_its_day(
+    with_slice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stand-ins for Airflow's decorators: a DAG is called when declared, a task gets its run's interval."""
+    declared: dict[str, Any] = {}
+    done: list[str] = []
+
+    def dag(**options: Any) -> Callable[[Any], Any]:
+        declared.update(options)
+        return lambda function: function
+
+    def task(**options: Any) -> Callable[[Any], Any]:
+        declared.update(options)
+        at = datetime(2024, 5, 1, tzinfo=UTC)
+        return lambda function: lambda: done.append(function(data_interval_start=at))
+
+    monkeypatch.setitem(sys.modules, "airflow", _module("airflow"))
+    monkeypatch.setitem(sys.modules, "airflow.sdk", _module("airflow.sdk", dag=dag, task=task))
+    runpy.run_path(str(EXAMPLES / "airflow/shop_dag.py"))
+    assert declared["schedule"] == "@daily"
+    assert len(done) == 1
+    assert "SUCCESS=" in done[0]
+    with Project.load(with_slice) as shop:
+        assert [dict(run.parameters) for run in shop.history()] == [{"day": "2024-05-01"}]
+
+
+def test_the_job_for_dagster_runs_the_job_for_its_partition(
+    with_slice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stand-ins for Dagster's decorators: an op that a job calls gets the context of its partition."""
+    lines: list[str] = []
+    context = SimpleNamespace(partition_key="2024-05-01", log=SimpleNamespace(info=lines.append))
+    dagster = _module(
+        "dagster",
+        DailyPartitionsDefinition=lambda start_date: start_date,
+        OpExecutionContext=object,
+        op=lambda function: lambda: function(context),
+        job=lambda **_: lambda function: function,
+    )
+    monkeypatch.setitem(sys.modules, "dagster", dagster)
+    runpy.run_path(str(EXAMPLES / "dagster/shop_job.py"))["shop"]()
+    assert sorted(line.partition(" processed")[0] for line in lines) == ["orders: slice 1", "texts: slice 1"]
+    with Project.load(with_slice) as shop:
+        assert [run.status for run in shop.history()] == ["SUCCESS"]
