@@ -278,7 +278,7 @@ class NullKeyError(TargetError):
 
 
 class DeleteBrakeError(TargetError):
-    """Delete inference would delete a larger share of the rows than `max_delete_ratio` allows."""
+    """Delete inference would delete a larger share of its window than the entity allows."""
 
     code = "delete_brake"
 

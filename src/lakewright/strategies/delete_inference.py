@@ -21,6 +21,7 @@ from lakewright.errors import DeleteBrakeError, SpecError
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
+from lakewright.spec.words import counted
 from lakewright.strategies.pruning import value_sql
 from lakewright.transform.sql import name_sql
 
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from lakewright.manifest.watermark import Value
     from lakewright.manifest.watermark import Watermark as WatermarkValue
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.entity_settings import EntitySettings
     from lakewright.strategies.slice_load import SliceLoad
 
 __all__ = [
-    "ALWAYS_ALLOWED",
     "DeletePreview",
+    "brake_text",
     "check_delete_brake",
     "join_conditions",
     "lower_bound",
@@ -42,14 +44,9 @@ __all__ = [
     "missing_from_slice",
     "preview_deletes",
     "rows_expected",
+    "trips_brake",
     "written_condition",
 ]
-
-ALWAYS_ALLOWED = 1_000
-"""Inferred deletes that never trip the brake, whatever their share: small tables may well lose most rows.
-
-The number was chosen, not measured.
-"""
 
 _SLICE_KEY = "_lakewright_slice_key"
 
@@ -200,22 +197,50 @@ def check_delete_brake(load: SliceLoad, inferred: int, expected: int) -> None:
         expected: Rows in the window that are not deleted yet.
 
     Raises:
-        DeleteBrakeError: There are more than `ALWAYS_ALLOWED` inferred deletes, and more than the entity's
+        DeleteBrakeError: There are more inferred deletes than the entity's `delete_floor`, and more than its
             `max_delete_ratio` of the expected rows.
     """
-    if not _trips_brake(load.entity, inferred, expected):
+    settings = load.entity.settings
+    if not trips_brake(settings, inferred, expected):
         return
     verb = "soft-deleted" if load.request.strategy is Strategy.MERGE else "closed"
     raise DeleteBrakeError(
         f"{inferred} of the {expected} rows in the slice's window are missing from it and would be {verb}; "
-        f"max_delete_ratio allows {load.entity.settings.max_delete_ratio:.0%}",
-        remedy="Check that the slice is complete. If it is, raise max_delete_ratio and resolve the item.",
-        details={"inferred": inferred, "rows": expected},
+        f"{brake_text(settings)}",
+        remedy="Check that the slice is complete. If it is, raise max_delete_ratio or delete_floor and "
+        "resolve the item.",
+        details={
+            "inferred": inferred,
+            "rows": expected,
+            "max_delete_ratio": settings.max_delete_ratio,
+            "delete_floor": settings.delete_floor,
+        },
     )
 
 
-def _trips_brake(entity: Entity, inferred: int, expected: int) -> bool:
-    return inferred > ALWAYS_ALLOWED and inferred > entity.settings.max_delete_ratio * expected
+def trips_brake(settings: EntitySettings, inferred: int, expected: int) -> bool:
+    """Return whether so many inferred deletes among the expected rows fail the slice.
+
+    Example:
+        >>> from lakewright.spec.models.entity_settings import EntitySettings
+        >>> [trips_brake(EntitySettings(), inferred, 30) for inferred in (15, 20, 21)]
+        [False, False, True]
+        >>> trips_brake(EntitySettings(max_delete_ratio=0.1), 899, 900)
+        True
+    """
+    return inferred > settings.delete_floor and inferred > settings.max_delete_ratio * expected
+
+
+def brake_text(settings: EntitySettings) -> str:
+    """Return what the brake allows, in words.
+
+    Example:
+        >>> from lakewright.spec.models.entity_settings import EntitySettings
+        >>> brake_text(EntitySettings(max_delete_ratio=0.125))
+        'max_delete_ratio allows 12.5%, and delete_floor 20 rows whatever their share'
+    """
+    share, floor = f"{settings.max_delete_ratio * 100:.6g}%", counted(settings.delete_floor, "row")
+    return f"max_delete_ratio allows {share}, and delete_floor {floor} whatever their share"
 
 
 # The preview
@@ -228,11 +253,13 @@ class DeletePreview:
     Attributes:
         inferred: Expected rows that the slice does not contain.
         expected: Rows of the table that the slice should contain.
+        brake: What the brake allows, in words.
         is_refused: Whether the brake would fail the slice.
     """
 
     inferred: int
     expected: int
+    brake: str
     is_refused: bool
 
     def text(self, slice_name: str, strategy: Strategy) -> str:
@@ -240,7 +267,7 @@ class DeletePreview:
         if not self.inferred:
             return f"{slice_name} lacks none of the {self.expected} rows in its window"
         verb = "close" if strategy is Strategy.HISTORIC else "soft-delete"
-        end = ": max_delete_ratio would refuse that" if self.is_refused else ""
+        end = f", but the slice would fail: {self.brake}" if self.is_refused else f" ({self.brake})"
         return (
             f"{slice_name} lacks {self.inferred} of {self.expected} rows in its window, "
             f"and would {verb} them{end}"
@@ -257,4 +284,5 @@ def preview_deletes(load: SliceLoad) -> DeletePreview | None:
     beside = _beside_slice(load, expected.select(name_sql(load.system.key)), "left")
     row = beside.selectExpr("count(1) as expected", f"count_if({_SLICE_KEY} is null) as inferred").first()
     inferred, count = (0, 0) if row is None else (int(row["inferred"]), int(row["expected"]))
-    return DeletePreview(inferred, count, _trips_brake(load.entity, inferred, count))
+    settings = load.entity.settings
+    return DeletePreview(inferred, count, brake_text(settings), trips_brake(settings, inferred, count))

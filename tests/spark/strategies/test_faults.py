@@ -134,16 +134,23 @@ def test_a_late_slice_is_refused_or_applied_as_the_entity_says(lake: SmallLake) 
 
 
 def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake) -> None:
-    """Delete inference has a brake."""
-    stock = entity(settings={"delete_missing": True, "delete_scope": "full"})
-    lake.load(stock, "s1", [{"id": n, "v": "x"} for n in range(3000)])
+    """A4: delete inference has a brake, whose two limits the error names."""
+    stock = entity(settings={"delete_missing": True, "delete_scope": "full", "max_delete_ratio": 0.1})
+    lake.load(stock, "s1", [{"id": n, "v": "x"} for n in range(900)])
 
-    error = lake.fail(stock, "s2", [{"id": n, "v": "x"} for n in range(1000)])
+    error = lake.fail(stock, "s2", [{"id": 1, "v": "x"}])
 
     assert isinstance(error, DeleteBrakeError)
-    assert error.details == {"inferred": 2000, "rows": 3000}
+    assert error.message == (
+        "899 of the 900 rows in the slice's window are missing from it and would be soft-deleted; "
+        "max_delete_ratio allows 10%, and delete_floor 20 rows whatever their share"
+    )
+    limits = {"max_delete_ratio": 0.1, "delete_floor": 20}
+    assert error.details == {"inferred": 899, "rows": 900, **limits}
     lake.put_aside()
-    assert lake.load(stock, "s3", [{"id": n, "v": "x"} for n in range(1600)]).inferred_deletes == 1400
+    assert lake.load(stock, "s3", [{"id": n, "v": "x"} for n in range(820)]).inferred_deletes == 80
+    lax = stock.model_copy(update={"settings": stock.settings.model_copy(update={"delete_floor": 819})})
+    assert lake.load(lax, "s4", [{"id": 1, "v": "x"}]).inferred_deletes == 819
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from lakewright.slices.preview import preview_next_slice
 from lakewright.spec.models.entity import Entity
 
 SCHEMA = [("id", pa.int64()), ("at", pa.int64())]
+ALLOWED = "(max_delete_ratio allows 50%, and delete_floor 20 rows whatever their share)"
 MARK = [{"column_name": "at", "expression": "${last_value}"}]
 
 
@@ -48,28 +49,30 @@ def test_a_preview_counts_what_the_slice_then_deletes(lake: SmallLake) -> None:
         assert lake.process(orders).error is None
         lake.put(orders, "s2", [{"id": 9, "at": 60}], SCHEMA)
 
-        assert preview(lake, orders) == f"s2 lacks 1 of 1 rows in its window, and would {verb} them"
+        assert preview(lake, orders) == f"s2 lacks 1 of 1 rows in its window, and would {verb} them {ALLOWED}"
         assert lake.process(orders).slices[0].summary.inferred_deletes == 1
 
     whole = entity(name="whole", settings={"delete_missing": True, "delete_scope": "full"})
     lake.load(whole, "s1", rows, SCHEMA)
     lake.put(whole, "s2", rows[:4], SCHEMA)
-    assert preview(lake, whole) == "s2 lacks 2 of 6 rows in its window, and would soft-delete them"
+    assert preview(lake, whole) == f"s2 lacks 2 of 6 rows in its window, and would soft-delete them {ALLOWED}"
     assert lake.process(whole).slices[0].summary.inferred_deletes == 2
     lake.put(whole, "s3", rows[:4], SCHEMA)
     assert preview(lake, whole) == "s3 lacks none of the 4 rows in its window"
 
 
 def test_a_preview_tells_of_the_brake_and_of_slices_that_would_fail(lake: SmallLake) -> None:
-    stock = entity(settings={"delete_missing": True, "delete_scope": "full"})
-    lake.load(stock, "s1", [{"id": n, "at": 0} for n in range(3000)], SCHEMA)
+    """A4: the preview names both limits of the brake, whether the slice would pass it or not."""
+    stock = entity(settings={"delete_missing": True, "delete_scope": "full", "delete_floor": 9})
+    lake.load(stock, "s1", [{"id": n, "at": 0} for n in range(11)], SCHEMA)
     lake.put(stock, "s2", [{"id": 1, "at": 0}], SCHEMA)
 
     told = preview(lake, stock)
 
-    assert told is not None
-    assert told.startswith("s2 lacks 2999 of 3000 rows")
-    assert told.endswith("max_delete_ratio would refuse that")
+    assert told == (
+        "s2 lacks 10 of 11 rows in its window, and would soft-delete them, but the slice would fail: "
+        "max_delete_ratio allows 50%, and delete_floor 9 rows whatever their share"
+    )
     lake.put(stock, "s2", [{"id": 1, "at": 0}, {"id": 1, "at": 0}], SCHEMA)
     assert "s2 would fail: 1 business key occurs more than once in the slice" in str(preview(lake, stock))
 

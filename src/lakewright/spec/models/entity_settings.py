@@ -55,7 +55,13 @@ class EntitySettings(SnakeModel):
         default=0.5,
         ge=0,
         le=1,
-        description="Largest share of the rows that delete_missing may delete; more fail the slice.",
+        description="Largest share of the rows in its window that delete_missing may delete; more fail the "
+        "slice.",
+    )
+    delete_floor: int = Field(
+        default=20,
+        ge=0,
+        description="Number of rows that delete_missing may delete whatever max_delete_ratio says.",
     )
     last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
         default="column",
