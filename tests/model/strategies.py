@@ -64,6 +64,7 @@ class Record:
     mark: int | None = None
     part: str | None = None
     loose: int | None = None
+    sequence: int | None = None
     deleted: bool | None = None
     fits: bool = True
 
@@ -75,8 +76,13 @@ class Record:
     @property
     def content(self) -> Hashable:
         """What counts as a change."""
-        counted = {**self.values, "mark": self.mark, "part": self.part}
+        counted = {**self.values, "mark": self.mark, "part": self.part, "seq": self.sequence}
         return frozenset((name, canonical(value)) for name, value in counted.items() if value is not None)
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """What orders the states of a record; one without a value is the oldest."""
+        return (self.sequence is not None, self.sequence or 0)
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,8 @@ class Counts:
     changed: int = 0
     closed: int = 0
     inferred_deletes: int = 0
+    superseded: int = 0
+    outdated: int = 0
 
 
 @dataclass
@@ -119,33 +127,58 @@ class Model:
         scope: None without delete inference, else `closed`, `open` or `full`.
         last_seen: `column` or `on_change`.
         is_partitioned: Whether Full replaces partitions only.
+        duplicates: None without `sequence_by`, else `refuse` or `latest`.
     """
 
     strategy: str
     scope: str | None = None
     last_seen: str = "column"
     is_partitioned: bool = False
+    duplicates: str | None = None
     rows: list[Row] = field(default_factory=list)
+    is_late: bool = False
     last: int | None = None
 
-    def apply(self, slice_: Iterable[Record], at: int, file: str) -> Counts:
-        """Return the metrics after a slice is in the table.
+    def apply(self, slice_: Iterable[Record], at: int, file: str, *, is_late: bool = False) -> Counts:
+        """Return the metrics after a slice is in the table; a late one is older than one applied before.
 
         Raises:
             Refused: It can't be.
         """
-        records = list(slice_)
+        whole = list(slice_)
+        self.is_late = is_late and self.duplicates is not None
+        records = self._latest(whole) if self.duplicates == "latest" else whole
         if len({record.identity for record in records}) < len(records):
             raise Refused("duplicate keys")
         change = {"full": self._full, "merge": self._merge, "historic": self._historic}[self.strategy]
-        counts = Counts(len(records))
+        counts = Counts(len(whole), superseded=len(whole) - len(records))
         rows = change(records, at, file, counts)
         if any(not row.record.fits for row in rows):
             raise Refused("a value that doesn't fit")
         self.rows = rows
-        marks = [record.mark for record in records if record.mark is not None]
+        marks = [record.mark for record in whole if record.mark is not None]
         self.last = max([*marks, *([] if self.last is None else [self.last])], default=None)
         return counts
+
+    def _latest(self, records: list[Record]) -> list[Record]:
+        """Return the latest row of each key; those that are equal count once."""
+        by_key: dict[Hashable, list[Record]] = {}
+        for record in records:
+            by_key.setdefault(record.identity, []).append(record)
+        kept: list[Record] = []
+        for rows in by_key.values():
+            top = max(row.rank for row in rows)
+            kept += {(row.content, bool(row.deleted)): row for row in rows if row.rank == top}.values()
+        return kept
+
+    def _loses(self, new: Record, present: Record | None) -> bool:
+        return self.duplicates is not None and present is not None and new.rank < present.rank
+
+    def _as_deleted(self, row: Row, by: tuple[bool, int]) -> Row:
+        """Return a deleted row, which knows at which point of the sequence it was deleted."""
+        if self.duplicates is not None and by > row.record.rank:
+            row = replace(row, record=replace(row.record, sequence=by[1]))
+        return replace(row, deleted=True)
 
     def _full(self, records: list[Record], at: int, file: str, counts: Counts) -> list[Row]:
         counts.inserted = len(records)
@@ -153,6 +186,9 @@ class Model:
             raise Refused("an empty slice")
         replaced = {record.part for record in records}
         kept = [row for row in self.rows if self.is_partitioned and row.record.part not in replaced]
+        newest = max((record.rank for record in records), default=(False, 0))
+        if self.is_late and any(row.record.rank > newest for row in self.rows if row not in kept):
+            raise Refused("a late slice would replace newer rows")
         return [*kept, *(Row(record, bool(record.deleted), at, file) for record in records)]
 
     def _merge(self, records: list[Record], at: int, file: str, counts: Counts) -> list[Row]:
@@ -160,18 +196,23 @@ class Model:
         missing = self._missing(records, [row for row in self.rows if not row.deleted])
         for record in records:
             self._merge_one(table, Row(record, False, at, file), counts)
+        newest = max((record.rank for record in records), default=(False, 0))
         for row in missing:
-            table[row.record.identity] = replace(row, deleted=True)
+            table[row.record.identity] = self._as_deleted(row, newest)
         counts.inferred_deletes = len(missing)
         return list(table.values())
 
     def _merge_one(self, table: dict[Hashable, Row], new: Row, counts: Counts) -> None:
         key = new.record.identity
         present = table.get(key)
-        if new.record.deleted:
+        if self._loses(new.record, None if present is None else present.record):
+            counts.outdated += 1
+        elif new.record.deleted:
             counts.deleted += 1
-            if present is not None and (not present.deleted or self.last_seen == "column"):
-                table[key] = replace(present, deleted=True, seen=new.seen)
+            if present is not None:
+                deleted = self._as_deleted(present, new.record.rank)
+                if deleted != present or self.last_seen == "column":
+                    table[key] = replace(deleted, seen=new.seen)
         elif present is None:
             counts.inserted += 1
             table[key] = new
@@ -190,18 +231,26 @@ class Model:
         missing = self._missing(records, list(current.values()))
         for record in records:
             self._version_one(current, past, Row(record, False, at, file, valid_from=at), counts)
+        newest = max((record.rank for record in records), default=(False, 0))
         for row in missing:
-            past.append(replace(current.pop(row.record.identity), valid_to=at, deleted=True))
+            closed = replace(current.pop(row.record.identity), valid_to=at)
+            past.append(self._as_deleted(closed, newest))
         counts.deleted = counts.inferred_deletes = len(missing)
         return [*past, *current.values()]
 
     def _version_one(self, current: dict[Hashable, Row], past: list[Row], new: Row, counts: Counts) -> None:
         key, at = new.record.identity, new.valid_from
         present = current.get(key)
-        if new.record.deleted:
+        gone = [row.record for row in past if row.deleted and row.record.identity == key]
+        last = (
+            present.record if present is not None else max(gone, key=lambda record: record.rank, default=None)
+        )
+        if self._loses(new.record, last):
+            counts.outdated += 1
+        elif new.record.deleted:
             counts.closed += 1
             if present is not None:
-                past.append(replace(current.pop(key), valid_to=at, deleted=True))
+                past.append(self._as_deleted(replace(current.pop(key), valid_to=at), new.record.rank))
         elif present is None:
             counts.inserted += 1
             current[key] = new
@@ -215,7 +264,7 @@ class Model:
 
     def _missing(self, records: list[Record], rows: list[Row]) -> list[Row]:
         """Rows that the slice should have brought again: none on the first run."""
-        if self.scope is None or not records or not self.rows:
+        if self.scope is None or not records or not self.rows or self.is_late:
             return []
         keys = {record.identity for record in records}
         if self.scope == "full":

@@ -17,6 +17,7 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.transform.hash import hash_of
 from lakewright.transform.sql import name_sql
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,8 @@ def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
 
     A version ends where the next one of its key begins; the last one is current unless it has an end, or is
     flagged as deleted. Missing or wrong keys and hashes are computed from the row's values. Of rows that
-    share a key, or begin at the same instant, only the one last seen can stay.
+    share a key, or begin at the same instant, only the one last seen can stay; with `sequence_by`, the one
+    with the greatest value.
     """
     lake = context.workspace.lake
     address = entity.places(lake.settings).silver
@@ -170,11 +172,19 @@ def _row_hash(table: ExaminedTable) -> str:
 
 
 def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:
-    """Return repaired rows of Merge; of rows with the same key, the one last seen is kept."""
+    """Return repaired rows of Merge; of rows with the same key, the latest or last seen one is kept."""
     system = table.system
     key, seen, hash_ = (name_sql(n) for n in (system.key, system.last_seen, system.hash))
-    over = f"over (partition by {key} order by {seen} desc nulls last, {hash_})"
+    latest = "".join(f"{name_sql(name)} desc nulls last, " for name in _sequence(table))
+    over = f"over (partition by {key} order by {latest}{seen} desc nulls last, {hash_})"
     return _with(_prepared(table, rows), {KEPT: f"{key} is null or row_number() {over} = 1"})
+
+
+def _sequence(table: ExaminedTable) -> tuple[str, ...]:
+    """Return the column of `sequence_by`, if the entity has one and the table too."""
+    declared = table.entity.settings.sequence_by
+    found = None if declared is None else find_name(table.frame.columns, table.entity.silver_name(declared))
+    return () if found is None else (found,)
 
 
 def _mended_versions(table: ExaminedTable, rows: DataFrame) -> DataFrame:
@@ -183,7 +193,8 @@ def _mended_versions(table: ExaminedTable, rows: DataFrame) -> DataFrame:
     start, end, current = (name_sql(n) for n in system.temporal)
     key, seen, deleted = (name_sql(n) for n in (system.key, system.last_seen, system.deleted))
     found = _with(_prepared(table, rows), {system.valid_from: f"coalesce({start}, {seen})"})
-    order = f"{start}, {end} is null, {end}, {seen} nulls first, {name_sql(system.hash)}"
+    latest = "".join(f"{name_sql(name)} nulls first, " for name in _sequence(table))
+    order = f"{start}, {end} is null, {end}, {latest}{seen} nulls first, {name_sql(system.hash)}"
     over = f"over (partition by {key} order by {order})"
     found = _with(found, {NEXT: f"lead({start}) {over}"})
     mended = f"""case

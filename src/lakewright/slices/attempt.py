@@ -281,6 +281,7 @@ class SliceProcessor:
             holder=str(self.context.holder),
             lower_bounds=lower_bounds(self.entity, last_values, self.context.clock),
             permissions=self.context.options.permissions,
+            is_late=claim.item_id in self.late,
         )
 
     def _commit_content(self, claim: Claim, slice_: Slice, at: datetime) -> dict[str, Any]:

@@ -40,12 +40,14 @@ def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pend
         return "deletes can be counted once the table is adopted"
     item = pending.ready[0]
     try:
-        return _preview(context, entity, item, strategy)
+        return _preview(context, entity, item, strategy, is_late=item.item_id in pending.late)
     except LakewrightError as error:
         return f"{slice_name(item)} would fail: {error.message}"
 
 
-def _preview(context: ProcessingContext, entity: Entity, item: Item, strategy: Strategy) -> str | None:
+def _preview(
+    context: ProcessingContext, entity: Entity, item: Item, strategy: Strategy, *, is_late: bool
+) -> str | None:
     slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
     session = strict_session(context.lake)
     last_values = context.ledger.watermarks.last(context.application)
@@ -58,7 +60,10 @@ def _preview(context: ProcessingContext, entity: Entity, item: Item, strategy: S
         check_lock=lambda: None,
         holder=str(context.holder),
         lower_bounds=lower_bounds(entity, last_values, context.clock),
+        is_late=is_late,
     )
+    if is_late and entity.settings.sequence_by is not None:
+        return f"{slice_.name} is late, and infers no deletes"
     try:
         frame = read_slice(session, slice_, entity)
         found = preview_deletes(prepare_load(context.lake, session, entity, frame, request))

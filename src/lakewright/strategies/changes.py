@@ -9,14 +9,17 @@ MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
+from lakewright.strategies.pruning import value_sql
+from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.steps import storable_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -27,6 +30,7 @@ __all__ = [
     "ACTION",
     "MATCH",
     "MISSING",
+    "OUTDATED",
     "TARGET",
     "Action",
     "Changes",
@@ -62,9 +66,13 @@ class TargetNames:
     key: str = "_lakewright_key"
     hash: str = "_lakewright_hash"
     is_deleted: str = "_lakewright_deleted"
+    sequence: str = "_lakewright_sequence"
 
 
 TARGET = TargetNames()
+
+OUTDATED = "outdated"
+"""Label of rows of the slice that are older than the table's row; they change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,8 @@ class Action:
     Attributes:
         name: Name of the action.
         matches: Whether it applies to the table's row with the same key; otherwise it only inserts.
-        is_whole: Whether it needs all columns of the slice; otherwise the key is enough.
+        is_whole: Whether it needs all columns of the slice; otherwise the key is enough, and the column of
+            `sequence_by`.
     """
 
     name: str
@@ -88,6 +97,9 @@ class Comparison:
 
     Attributes:
         target: Condition on the rows of the table that can be matched.
+        closed: Condition on further rows of the table, of which a record may have several. With
+            `sequence_by` the latest of them stands for a record without a row that meets `target`, as a
+            deleted one.
         labels: Label to the condition of the rows that get it, over the slice's columns and `TARGET`; the
             first condition that holds decides.
         actions: Label to its actions; rows with other labels are only counted.
@@ -96,6 +108,7 @@ class Comparison:
     target: str
     labels: Mapping[str, str]
     actions: Mapping[str, tuple[Action, ...]]
+    closed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +135,7 @@ def compare(load: SliceLoad, comparison: Comparison) -> Changes:
     """Return the changes of a slice, computed by one query, or by two if slice and table are both large."""
     from pyspark.sql import Observation, functions
 
+    comparison = _with_sequence(load, comparison)
     frame = _aligned(load)
     labels_seen, expected_seen, missing_seen = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
@@ -148,6 +162,14 @@ def compare(load: SliceLoad, comparison: Comparison) -> Changes:
     return Changes(rows, counts, actions, inferred, expected_rows)
 
 
+def _with_sequence(load: SliceLoad, comparison: Comparison) -> Comparison:
+    """Return the comparison that labels outdated rows first, if the entity has `sequence_by`."""
+    if load.sequence is None:
+        return comparison
+    is_outdated = f"{TARGET.key} is not null and {is_outdated_sql(name_sql(load.sequence), TARGET.sequence)}"
+    return replace(comparison, labels={OUTDATED: is_outdated, **comparison.labels})
+
+
 def _aligned(load: SliceLoad) -> DataFrame:
     """Return the slice's rows with the table's columns; rows that arrive deleted are not written."""
     return load.aligned(load.prepared.frame, unless=name_sql(load.system.deleted))
@@ -166,7 +188,8 @@ def _is_large(load: SliceLoad) -> bool:
 def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
     """Return only the columns that labels depend on, so that only they are shuffled."""
     system = load.system
-    return frame.selectExpr(*(name_sql(name) for name in (system.key, system.hash, system.deleted)))
+    names = dict.fromkeys((system.key, system.hash, system.deleted, load.sequence))
+    return frame.selectExpr(*(name_sql(name) for name in names if name is not None))
 
 
 def _widened(
@@ -200,7 +223,7 @@ def _actions(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str
 
 def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
     """Raise `VerificationError` if a key of the slice matches more than one row of the table."""
-    records = load.statistics.records
+    records = load.statistics.used
     if labelled > records:
         raise VerificationError(
             f"{load.address} holds several rows for a primary key of the slice: {records} records matched "
@@ -232,8 +255,13 @@ def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
     """Return the columns of the table that labels depend on, under the names of `TARGET`."""
     system = load.system
     key = name_sql(system.key)
+    if load.sequence is not None and comparison.closed is not None:
+        return _last_states(load, comparison, load.sequence)
     condition = f"{comparison.target} and {load.match_condition('t')}"
     target = load.target().alias("t")
+    sequence = (
+        [] if load.sequence is None else [f"{load.target_sequence(load.sequence)} as {TARGET.sequence}"]
+    )
     if load.is_small:
         # As a filter the condition makes Delta look for files to skip, which takes longer than reading them.
         key = f"if({condition}, {key}, null)"
@@ -243,6 +271,26 @@ def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
         f"{key} as {TARGET.key}",
         f"{name_sql(system.hash)} as {TARGET.hash}",
         f"coalesce({name_sql(system.deleted)}, false) as {TARGET.is_deleted}",
+        *sequence,
+    )
+
+
+def _last_states(load: SliceLoad, comparison: Comparison, sequence: str) -> DataFrame:
+    """Return one row for each record of the table: that which can be matched, or its latest closed one."""
+    from pyspark.sql import functions
+
+    system, value = load.system, load.target_sequence(sequence)
+    wanted = f"(({comparison.target}) or ({comparison.closed})) and {load.match_condition('t')}"
+    state = f"struct({comparison.target} as is_open, {value} as sequence, {name_sql(system.hash)} as hash)"
+    rows = load.target().alias("t").where(wanted)
+    latest = rows.groupBy(functions.expr(f"{name_sql(system.key)} as {TARGET.key}")).agg(
+        functions.expr(f"max({state}) as state")
+    )
+    return latest.selectExpr(
+        TARGET.key,
+        f"state.hash as {TARGET.hash}",
+        f"not state.is_open as {TARGET.is_deleted}",
+        f"state.sequence as {TARGET.sequence}",
     )
 
 
@@ -266,9 +314,14 @@ def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> Da
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
-    columns = (name_sql(name) for name in load.fit.columns)
+    columns = {name: name_sql(name) for name in load.fit.columns}
     return changed.selectExpr(
-        *(f"if({is_whole}, {column}, null) as {column}" for column in columns), ACTION, MATCH
+        *(
+            sql if name == load.sequence else f"if({is_whole}, {sql}, null) as {sql}"
+            for name, sql in columns.items()
+        ),
+        ACTION,
+        MATCH,
     )
 
 
@@ -286,5 +339,21 @@ def _missing_rows(load: SliceLoad, missing: DataFrame, comparison: Comparison) -
     """Return the rows that are missing from the slice as rows of the write."""
     (action,) = comparison.actions[MISSING]
     return missing.selectExpr(
-        f"{text_sql(action.name)} as {ACTION}", f"{name_sql(load.system.key)} as {MATCH}"
+        f"{text_sql(action.name)} as {ACTION}",
+        f"{name_sql(load.system.key)} as {MATCH}",
+        *_deletion_sequence(load),
     )
+
+
+def _deletion_sequence(load: SliceLoad) -> Iterator[str]:
+    """Yield SQL of the value of `sequence_by` that a row gets whose record is missing from the slice.
+
+    It is the slice's greatest, so that no older row of the record brings it back.
+    """
+    name = load.sequence
+    if name is None:
+        return
+    kind = storable_sql(load.prepared.frame.schema[load.prepared.sequence or name].dataType)
+    known = next((c.type.ddl for c in load.state.columns if c.name.lower() == name.lower()), kind)
+    latest = "null" if load.statistics.latest is None else value_sql(load.statistics.latest, known)
+    yield f"greatest({load.target_sequence(name)}, cast({latest} as {known})) as {name_sql(name)}"

@@ -95,10 +95,13 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
     """Return the condition that rows of the table in the slice's window meet; None if nothing is inferred.
 
     Nothing is inferred without `delete_missing`, without a previous watermark, or for an empty slice. Rows
-    with a null watermark are outside every window.
+    with a null watermark are outside every window. With `sequence_by`, a late slice infers nothing: a later
+    one has already told which records are there.
     """
     entity, statistics = load.entity, load.statistics
     if not entity.settings.delete_missing or statistics.records == 0:
+        return None
+    if load.sequence is not None and load.request.is_late:
         return None
     if entity.settings.delete_scope == "full":
         return "true"

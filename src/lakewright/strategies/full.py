@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
+from lakewright.strategies.pruning import value_sql
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import append, create
+from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -31,17 +34,23 @@ def apply_full(load: SliceLoad) -> Summary:
     If the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
 
     Raises:
-        DataLossError: An empty slice would empty the table.
+        DataLossError: An empty slice would empty the table, or a late one replace newer rows.
         SchemaDriftError: The slice does not fit the table.
     """
     deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
     rows = _without_deleted(load) if deleted else load.prepared.frame
     records = load.statistics.records
     summary = Summary(
-        Strategy.FULL, records, inserted=records - deleted, deleted=deleted, is_first=not load.state.exists
+        Strategy.FULL,
+        records,
+        inserted=load.statistics.used - deleted,
+        deleted=deleted,
+        superseded=load.statistics.superseded,
+        is_first=not load.state.exists,
     )
     if not load.state.exists:
         return load.commit(summary, create(load, rows))
+    _check_not_outdated(load)
     if not summary.inserted and not _empties_table(load):
         return summary
     return load.commit(summary, _overwrite(load, load.aligned(rows)))
@@ -56,9 +65,10 @@ def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
     summary = Summary(
         strategy,
         records_in_slice=load.statistics.records,
-        inserted=load.statistics.records - deleted,
+        inserted=load.statistics.used - deleted,
         deleted=deleted if strategy is Strategy.MERGE else 0,
         closed=deleted if strategy is Strategy.HISTORIC else 0,
+        superseded=load.statistics.superseded,
         is_first=load.is_first,
     )
     rows = _without_deleted(load) if deleted else load.prepared.frame
@@ -71,6 +81,38 @@ def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
 
 def _without_deleted(load: SliceLoad) -> DataFrame:
     return load.prepared.frame.where(f"not {name_sql(load.system.deleted)}")
+
+
+def _check_not_outdated(load: SliceLoad) -> None:
+    """Raise `DataLossError` if a late slice would replace rows that are newer than all of its own.
+
+    Without `sequence_by` nothing tells which rows are newer.
+    """
+    from pyspark.sql import functions
+
+    sequence, is_allowed = load.sequence, load.request.permissions.allow_data_loss
+    if sequence is None or not load.request.is_late or is_allowed or load.state.is_empty:
+        return
+    value, latest = load.target_sequence(sequence), _latest_sql(load, sequence)
+    replaced = load.target()
+    if load.state.partition_columns:
+        columns = [name_sql(name) for name in load.state.partition_columns]
+        slice_ = load.aligned(load.prepared.frame).selectExpr(*columns).distinct().alias("s")
+        is_same = " and ".join(f"s.{name} <=> t.{name}" for name in columns)
+        replaced = replaced.alias("t").join(slice_, functions.expr(is_same), "left_semi")
+    newer = replaced.where(is_outdated_sql(latest, value)).count()
+    if newer:
+        raise DataLossError(
+            f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
+            "all its own",
+            remedy="Skip the item; or apply it with --allow-data-loss, if these rows are to be replaced.",
+            details={"rows": newer},
+        )
+
+
+def _latest_sql(load: SliceLoad, sequence: str) -> str:
+    kind = next((c.type.ddl for c in load.state.columns if c.name.lower() == sequence.lower()), "string")
+    return "null" if load.statistics.latest is None else value_sql(load.statistics.latest, kind)
 
 
 def _empties_table(load: SliceLoad) -> bool:

@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import MATCH, MISSING, TARGET, Action, Changes, Comparison, compare
+from lakewright.strategies.changes import (
+    MATCH,
+    MISSING,
+    OUTDATED,
+    TARGET,
+    Action,
+    Changes,
+    Comparison,
+    compare,
+)
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
 from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.write import Clause, write_changes
+from lakewright.strategies.write import Clause, sequence_assignment, write_changes
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
@@ -60,6 +69,8 @@ def apply_historic(load: SliceLoad) -> Summary:
         changed=counts["update"],
         closed=counts["delete"] + counts["unknown"],
         inferred_deletes=inferred,
+        superseded=load.statistics.superseded,
+        outdated=counts.get(OUTDATED, 0),
     ).checked()
     matches = counts["update"] + counts["delete"] + inferred
     inserts = counts["insert"] + counts["update"]
@@ -77,12 +88,15 @@ def apply_historic(load: SliceLoad) -> Summary:
 def _comparison(load: SliceLoad) -> Comparison:
     system = load.system
     hash_, deleted = name_sql(system.hash), name_sql(system.deleted)
+    # With `sequence_by`, a record whose last version was closed by a delete has that version as its state.
+    is_absent = f"({TARGET.key} is null or {TARGET.is_deleted})" if load.sequence else f"{TARGET.key} is null"
     return Comparison(
         target=f"{name_sql(system.valid_to)} is null",
+        closed=deleted,
         labels={
-            "unknown": f"{deleted} and {TARGET.key} is null",
+            "unknown": f"{deleted} and {is_absent}",
             "delete": deleted,
-            "insert": f"{TARGET.key} is null",
+            "insert": is_absent,
             "same": f"{hash_} <=> {TARGET.hash}",
             "update": "true",
         },
@@ -93,7 +107,8 @@ def _comparison(load: SliceLoad) -> Comparison:
 def _clauses(load: SliceLoad) -> list[Clause]:
     system = load.system
     closed = {name_sql(system.valid_to): instant_sql(load.request.at), name_sql(system.is_current): "false"}
-    return [Clause("close", closed), Clause("delete", {**closed, name_sql(system.deleted): "true"})]
+    deleted = {**closed, name_sql(system.deleted): "true", **sequence_assignment(load)}
+    return [Clause("close", closed), Clause("delete", deleted)]
 
 
 def _check_order(load: SliceLoad, changes: Changes) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import MISSING, TARGET, Action, Comparison, compare
+from lakewright.strategies.changes import MISSING, OUTDATED, TARGET, Action, Comparison, compare
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
 from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.write import Clause, write_changes
+from lakewright.strategies.write import Clause, sequence_assignment, write_changes
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
@@ -47,6 +47,8 @@ def apply_merge(load: SliceLoad) -> Summary:
         deleted=counts["delete"] + counts["deleted"] + counts["unknown"],
         changed=changed,
         inferred_deletes=changes.inferred_deletes,
+        superseded=load.statistics.superseded,
+        outdated=counts.get(OUTDATED, 0),
     ).checked()
     matches = changes.inferred_deletes + sum(
         counts[label] for label in _actions(load) if label in counts and label != "insert"
@@ -70,7 +72,7 @@ def _comparison(load: SliceLoad) -> Comparison:
         target="true",
         labels={
             "unknown": f"{deleted} and {TARGET.key} is null",
-            "deleted": f"{deleted} and {TARGET.is_deleted}",
+            "deleted": f"{deleted} and {TARGET.is_deleted}{_and_not_later(load)}",
             "delete": deleted,
             "insert": f"{TARGET.key} is null",
             "revive": TARGET.is_deleted,
@@ -79,6 +81,11 @@ def _comparison(load: SliceLoad) -> Comparison:
         },
         actions=_actions(load),
     )
+
+
+def _and_not_later(load: SliceLoad) -> str:
+    """Return the further condition of a delete that changes nothing: its value of `sequence_by` is known."""
+    return f" and {name_sql(load.sequence)} <=> {TARGET.sequence}" if load.sequence else ""
 
 
 def _actions(load: SliceLoad) -> dict[str, tuple[Action, ...]]:
@@ -101,7 +108,7 @@ def _clauses(load: SliceLoad) -> list[Clause]:
     at = instant_sql(load.request.at)
     return [
         Clause("update"),
-        Clause("delete", {deleted: "true", seen: at}),
-        Clause("flag", {deleted: "true"}),
+        Clause("delete", {deleted: "true", seen: at, **sequence_assignment(load)}),
+        Clause("flag", {deleted: "true", **sequence_assignment(load)}),
         Clause("touch", {seen: at}),
     ]

@@ -126,9 +126,11 @@ def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: st
     }
     undeclared = [name for name, is_free in prepared.typeless.items() if is_free and name not in typed]
     left_out = undeclared if policy == "evolve" else []
+    ranked = prepared.ranked
     return replace(
         prepared,
         frame=prepared.frame.withColumns(typed).drop(*left_out),
+        ranked=None if ranked is None else ranked.withColumns(typed).drop(*left_out),
         hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in left_out),
     )
 

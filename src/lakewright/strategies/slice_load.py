@@ -69,6 +69,7 @@ class LoadRequest:
         lower_bounds: Watermark column, as declared, to the lower bound of the window of delete inference;
             columns without a previous watermark are left out.
         permissions: The permissions of the run.
+        is_late: Whether a later slice is already processed.
     """
 
     slice_name: str
@@ -80,6 +81,7 @@ class LoadRequest:
     holder: str
     lower_bounds: Mapping[str, object] = field(default_factory=dict)
     permissions: Permissions = NO_PERMISSIONS
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +137,29 @@ class SliceLoad:
         Args:
             frame: The rows.
             unless: Condition on rows that are not written. Their values in columns of another type become
-                null, so that a value which the table's type cannot hold does no harm.
+                null, so that a value which the table's type cannot hold does no harm. The column of
+                `sequence_by` keeps them, because deletes are ordered by it too.
         """
-        retyped = self.fit.drift.retyped or {} if unless else {}
+        changed = self.fit.drift.retyped or {} if unless else {}
+        retyped = {name for name in changed if not self._is_sequence(name)}
         columns = self.fit.columns.items()
         fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
         return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
+
+    @property
+    def sequence(self) -> str | None:
+        """The column of `sequence_by`, by its name in the table; None without one."""
+        if self.alignment is None:
+            return self.prepared.sequence
+        return next((name for name in self.alignment.columns if self._is_sequence(name)), None)
+
+    def target_sequence(self, sequence: str) -> str:
+        """Return SQL of the value that rows of the table have of that column."""
+        known = next((c for c in self.state.columns if c.name.lower() == sequence.lower()), None)
+        return name_sql(sequence) if known is not None else "null"
+
+    def _is_sequence(self, name: str) -> bool:
+        return self.prepared.sequence is not None and name.lower() == self.prepared.sequence.lower()
 
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""

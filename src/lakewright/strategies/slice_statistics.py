@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError
 from lakewright.manifest.watermark import Watermark
+from lakewright.transform.sequence import IS_KEPT, IS_LATEST
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -51,17 +52,26 @@ class SliceStatistics:
 
     Attributes:
         records: Number of rows.
-        arrived_deleted: Number of rows that arrive deleted.
+        arrived_deleted: Number of rows that arrive deleted, without superseded ones.
+        superseded: Number of rows that are not used, because the slice has a later one of the same key.
         watermarks: Watermark column, as declared, to its greatest value; columns with only nulls are left
             out.
         ranges: Silver column to the range of its values, for columns by which files of the table can be
             skipped.
+        latest: The greatest value of `sequence_by`; None without one.
     """
 
     records: int
     arrived_deleted: int
     watermarks: Mapping[str, Watermark] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    superseded: int = 0
+    latest: Any = None
+
+    @property
+    def used(self) -> int:
+        """Number of rows that are not superseded."""
+        return self.records - self.superseded
 
 
 def collect_statistics(
@@ -103,10 +113,19 @@ def collect_statistics(
         arrived_deleted=row["deleted"] or 0,
         watermarks=dict(aggregates.watermarks(row)),
         ranges=dict(aggregates.ranges(row)),
+        superseded=row["superseded"] or 0,
+        latest=aggregates.latest(row),
     )
 
 
 _RECORDS = "_lakewright_records"
+_LEAST, _GREATEST = "_lakewright_least", "_lakewright_greatest"
+
+
+def _content_sql(prepared: PreparedSlice) -> str:
+    """Return SQL of what two rows of the same key must have in common to count as one row twice."""
+    system = prepared.system
+    return f"concat({name_sql(system.hash)}, cast({name_sql(system.deleted)} as string))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +189,48 @@ class _Aggregates:
         of_rows: list[_Aggregate] = []
         for aggregate in self._all():
             (of_keys if set(aggregate.columns) <= set(keys) else of_rows).append(aggregate)
-        inner = [f"count(1) {_RECORDS}", *(each.of_rows for each in of_rows)]
+        inner = [f"count(1) {_RECORDS}", *self._contents(), *(each.of_rows for each in of_rows)]
         outer = [
             f"sum({_RECORDS}) records",
-            f"count_if({_RECORDS} > 1) duplicates" if self.prepared.has_key else "0L duplicates",
+            f"count_if({self._is_duplicate}) duplicates" if self.prepared.has_key else "0L duplicates",
             *(each.of_keys for each in of_keys),
             *(each.of_groups for each in of_rows),
         ]
-        grouped = self.prepared.frame.groupBy(*(functions.expr(name_sql(key)) for key in keys))
+        if self.prepared.ranked is None:
+            outer.append("0L superseded")
+        grouped = self.frame.groupBy(*(functions.expr(name_sql(key)) for key in keys))
         row = grouped.agg(*map(functions.expr, inner)).agg(*map(functions.expr, outer)).first()
         if row is None:
             raise RuntimeError("an aggregate over all rows returned no row")
         return row
 
+    @property
+    def frame(self) -> DataFrame:
+        """All rows of the slice, with superseded ones."""
+        return self.prepared.frame if self.prepared.ranked is None else self.prepared.ranked
+
+    @property
+    def _is_duplicate(self) -> str:
+        """The condition of a key that occurs too often: more than one latest row that differ, or any."""
+        return f"{_RECORDS} > 1" if self.prepared.ranked is None else f"{_LEAST} <> {_GREATEST}"
+
+    def _contents(self) -> Iterator[str]:
+        """Yield the least and the greatest content of the latest rows of a key, which may be several."""
+        if self.prepared.ranked is not None:
+            content = f"if({IS_LATEST}, {_content_sql(self.prepared)}, null)"
+            yield f"min({content}) {_LEAST}"
+            yield f"max({content}) {_GREATEST}"
+
     def _all(self) -> Iterator[_Aggregate]:
         deleted = self.prepared.system.deleted
-        yield _Aggregate("deleted", name_sql(deleted), (deleted,), "count_if")
+        is_deleted = name_sql(deleted)
+        if self.prepared.ranked is None:
+            yield _Aggregate("deleted", is_deleted, (deleted,), "count_if")
+        else:
+            yield _Aggregate("deleted", f"{is_deleted} and {IS_KEPT}", (deleted, IS_KEPT), "count_if")
+            yield _Aggregate("superseded", f"not {IS_KEPT}", (IS_KEPT,), "count_if")
+        if self.prepared.sequence is not None:
+            yield self._of_value("sequence", self.prepared.sequence, "max")
         yield from self._faults()
         for index, (_, name) in enumerate(self.marks):
             yield self._of_value(f"mark{index}", name, "max")
@@ -219,6 +264,12 @@ class _Aggregates:
             if value is not None:
                 yield column, Watermark.of(_python(value, self.types[name]))
 
+    def latest(self, row: Row) -> Any:
+        name = self.prepared.sequence
+        if name is None or row["sequence"] is None:
+            return None
+        return _python(row["sequence"], self.types[name])
+
     def ranges(self, row: Row) -> Iterator[tuple[str, Range]]:
         for index, name in enumerate(self.ranged):
             low, high = (row[f"span{index}{end}"] for end in ("_low", ""))
@@ -251,17 +302,28 @@ def _duplicate_error(prepared: PreparedSlice, count: int) -> DuplicateBusinesske
 
     key = name_sql(prepared.system.key)
     columns = prepared.key_columns or (prepared.system.key,)
-    counted = prepared.frame.groupBy(
-        functions.expr(key), *(functions.expr(name_sql(c)) for c in columns)
-    ).count()
+    # Equal rows are no duplicates if the latest row is used.
+    is_ranked = prepared.ranked is not None
+    frame = prepared.ranked.where(IS_LATEST) if prepared.ranked is not None else prepared.frame
+    number = f"count(distinct {_content_sql(prepared)})" if is_ranked else "count(1)"
+    grouped = frame.groupBy(functions.expr(key), *(functions.expr(name_sql(c)) for c in columns))
+    counted = grouped.agg(functions.expr(f"{number} as count"))
     rows = counted.where("count > 1").limit(SAMPLES).collect()
     samples = [{name: str(row[name]) for name in columns} for row in rows]
     shown = "; ".join(", ".join(f"{name}={value}" for name, value in sample.items()) for sample in samples)
     more = " …" if count > len(samples) else ""
+    if is_ranked:
+        return DuplicateBusinesskeyException(
+            f"{count} business {'key has' if count == 1 else 'keys have'} several latest rows in the slice, "
+            f"which differ although their value of {prepared.sequence} is the same: {shown}{more}",
+            remedy="Correct the slice, or name a column in sequence_by that tells which one is the latest.",
+            details={"duplicates": count, "samples": samples},
+        )
     return DuplicateBusinesskeyException(
         f"{count} business {'key occurs' if count == 1 else 'keys occur'} more than once in the slice: "
         f"{shown}{more}",
-        remedy="Correct the slice, or add the column that distinguishes these records to the business key.",
+        remedy="Correct the slice, add the column that distinguishes these records to the business key, or "
+        "set sequence_by and duplicates: latest if they are states of the same record.",
         details={"duplicates": count, "samples": samples},
     )
 

@@ -32,6 +32,8 @@ class Summary:
         changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
         closed: Historic: rows that arrived deleted, matched or not.
         inferred_deletes: Rows of the table that delete inference flagged.
+        superseded: Rows that were not used, because the slice has a later one of the same key.
+        outdated: Rows that changed nothing, because the table has a later one of the same key.
         delta_version: Version of the commit; None if nothing was written.
         seconds: Duration in seconds.
         is_first: Whether the slice created the table, or wrote the first rows to it.
@@ -47,6 +49,8 @@ class Summary:
     changed: int = 0
     closed: int = 0
     inferred_deletes: int = 0
+    superseded: int = 0
+    outdated: int = 0
     delta_version: int | None = None
     seconds: float = 0.0
     is_first: bool = False
@@ -62,9 +66,10 @@ class Summary:
             Strategy.MERGE: self.inserted + self.updated + self.deleted,
             Strategy.HISTORIC: self.inserted + self.updated + self.unchanged + self.closed,
         }
-        if parts[self.strategy] != self.records_in_slice:
+        counted = parts[self.strategy] + self.superseded + self.outdated
+        if counted != self.records_in_slice:
             raise MetricError(
-                f"the slice has {self.records_in_slice} records, but {parts[self.strategy]} were counted",
+                f"the slice has {self.records_in_slice} records, but {counted} were counted",
                 details=self.as_json(),
             )
         return self

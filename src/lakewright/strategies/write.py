@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["Clause", "append", "create", "write_changes"]
+__all__ = ["Clause", "append", "create", "sequence_assignment", "write_changes"]
 
 SMALL_SOURCE = 100_000
 """Number of rows up to which changes are broadcast, so that the table is not sorted; not measured."""
@@ -59,6 +59,12 @@ class Clause:
 
     action: str
     assignments: Mapping[str, str] | None = None
+
+
+def sequence_assignment(load: SliceLoad) -> dict[str, str]:
+    """Return the assignment that gives a deleted row its delete's value of `sequence_by`, if there is one."""
+    name = load.sequence
+    return {} if name is None else {name_sql(name): f"s.{name_sql(name)}"}
 
 
 def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:

@@ -14,6 +14,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import value_class
+from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class PreparedSlice:
             slice has it although the entity does not declare it.
         hashed: Columns of the source that the source hash is computed from.
         key_fields: Columns of the source that the primary key is computed from.
+        sequence: Name in silver of the column that orders the states of a record; None without one.
+        ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
+            latest row of each key; otherwise None.
     """
 
     frame: DataFrame
@@ -64,6 +68,8 @@ class PreparedSlice:
     hashed: tuple[StructField, ...]
     key_fields: tuple[StructField, ...]
     typeless: Mapping[str, bool] = field(default_factory=dict)
+    sequence: str | None = None
+    ranked: DataFrame | None = None
 
 
 def prepare(
@@ -106,8 +112,16 @@ def prepare(
     frame = steps.cast(frame, _declared_types(entity))
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
+    has_key = source.has_own_key or bool(source.keys)
+    sequence = _sequence(frame, entity, source.names) if has_key else None
+    ranked = None
+    if sequence is not None and entity.settings.duplicates == "latest":
+        ranked = rank_by_sequence(frame, system, sequence)
+        frame = kept_rows(ranked)
     return PreparedSlice(
         frame=frame,
+        sequence=sequence,
+        ranked=ranked,
         system=system,
         names=source.names,
         keys=source.keys,
@@ -117,7 +131,7 @@ def prepare(
         ),
         watermarks=_silver_names([mark.column_name for mark in entity.watermarks], source.names),
         partitions=_resolved(frame.columns, entity.partition_columns),
-        has_key=source.has_own_key or bool(source.keys),
+        has_key=has_key,
         hashed=source.hashed,
         key_fields=source.key_fields,
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
@@ -224,6 +238,16 @@ def _sources(entity: Entity, names: tuple[str, ...]) -> list[str]:
 def _resolved(present: list[str], wanted: tuple[str, ...]) -> tuple[str, ...]:
     found = (steps.find_name(present, name) for name in wanted)
     return tuple(name for name in found if name is not None)
+
+
+def _sequence(frame: DataFrame, entity: Entity, names: Mapping[str, str]) -> str | None:
+    """Return the name in silver of the entity's `sequence_by`, whose type is checked."""
+    declared = entity.settings.sequence_by
+    if declared is None:
+        return None
+    (name,) = _silver_names([declared], names).values()
+    check_sequence_type(name, frame.schema[name].dataType)
+    return name
 
 
 def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str]:

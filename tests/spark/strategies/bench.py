@@ -257,6 +257,8 @@ def counts_of(summary: Summary) -> dict[str, int]:
         "changed",
         "closed",
         "inferred_deletes",
+        "superseded",
+        "outdated",
     )
     return {name: getattr(summary, name) for name in names}
 

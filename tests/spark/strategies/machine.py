@@ -153,6 +153,7 @@ class Sent:
     part: str | None
     deleted: bool | None
     is_as_before: bool
+    sequence: int | None = None
 
 
 SHAPES = st.builds(
@@ -180,6 +181,7 @@ SENT = st.builds(
     part=st.sampled_from([None, "p", "q", 'it\'s "q"']),
     deleted=st.sampled_from([None, False, False, False, True]),
     is_as_before=st.booleans(),
+    sequence=st.one_of(st.none(), st.integers(0, 4)),
 )
 SLICES = st.lists(SENT, min_size=0, max_size=8, unique_by=lambda sent: sent.key)
 
@@ -191,6 +193,7 @@ class Subject:
     strategy: str
     entity: Entity
     model: Model
+    has_processed: bool = False
 
 
 class StrategyMachine(RuleBasedStateMachine):
@@ -224,6 +227,7 @@ class StrategyMachine(RuleBasedStateMachine):
         policy=st.sampled_from(["evolve", "evolve", "ignore"]),
         is_partitioned=st.booleans(),
         way=st.sampled_from(sorted(WAYS)),
+        duplicates=st.sampled_from([None, "refuse", "latest", "latest"]),
         first=SLICES,
     )
     def begin(
@@ -235,11 +239,14 @@ class StrategyMachine(RuleBasedStateMachine):
         policy: str,
         is_partitioned: bool,
         way: str,
+        duplicates: str | None,
         first: list[Sent],
     ) -> None:
         self.way.enter_context(in_way(way))
         self.keys, self.values = KEYS[key]
         self.policy = policy
+        self.is_sequenced = duplicates is not None
+        sequence = {} if duplicates is None else {"sequence_by": "seq", "duplicates": duplicates}
         keys: list[dict[str, Any]] = [{"name": name, "fieldroles": ["businesskey"]} for name, _ in self.keys]
         partition = [{"name": "part", "fieldroles": ["partition"]}] if is_partitioned else []
         for strategy in STRATEGIES:
@@ -256,9 +263,12 @@ class StrategyMachine(RuleBasedStateMachine):
                     "hash_exclude": ["loose"],
                     "null_keys": "allow",
                     **inferred,
+                    **sequence,
                 },
             )
-            model = Model(strategy, scope if strategy != "full" else None, last_seen, is_partitioned)
+            model = Model(
+                strategy, scope if strategy != "full" else None, last_seen, is_partitioned, duplicates
+            )
             self.subjects.append(Subject(strategy, declared, model))
         self._send(first, Shape())
 
@@ -276,33 +286,42 @@ class StrategyMachine(RuleBasedStateMachine):
         first = replace(slice_[0], is_as_before=False)
         self._send([first, *slice_[1:], replace(twice, key=first.key, is_as_before=False)], Shape())
 
+    @precondition(lambda self: self.is_sequenced and self.number > 1)
+    @rule(slice_=st.lists(SENT, min_size=1, max_size=6))
+    def send_late(self, *, slice_: list[Sent]) -> None:
+        """A slice that is older than those before it, with keys that may occur more than once."""
+        self._send([replace(sent, is_as_before=False) for sent in slice_], Shape(), is_late=True)
+
     @precondition(lambda self: self.number > 0)
     @rule()
     def replay(self) -> None:
         """The last slice once more, at the same time: nothing changes."""
         for subject in self.subjects:
-            own = f"/{subject.entity.name}/s{self.number}"
+            own = f"/{subject.entity.name}/{self.last}"
             application = self.lake.bench(subject.entity).application
             for item in list(self.lake.items()):
                 if item.item_id.endswith(own) and item.verdict(application) is Verdict.PROCESSED:
                     self.lake.ledger.requeue(item.item_id, "again")
-        self._process(permissions=Permissions(allow_backdated=True))
+        self._process(permissions=Permissions(allow_backdated=True, allow_late=True))
         self._check_tables()
 
-    def _send(self, slice_: list[Sent], shape: Shape) -> None:
+    def _send(self, slice_: list[Sent], shape: Shape, *, is_late: bool = False) -> None:
         self.number += 1
         drawn = [self.before.get(sent.key, sent) if sent.is_as_before else sent for sent in slice_]
         records = [self._record(sent, shape) for sent in drawn]
         table = self._table(drawn, records, shape)
-        at, name = 10 * self.number, f"s{self.number}"
+        at, name = 10 * self.number, f"{'r' if is_late else 's'}{self.number}"
+        self.last = name
         expected: dict[str, Any] = {}
         for subject in self.subjects:
             self.lake.put(subject.entity, name, table)
             try:
-                expected[subject.strategy] = asdict(subject.model.apply(records, at, name))
+                counts = subject.model.apply(records, at, name, is_late=is_late and subject.has_processed)
+                expected[subject.strategy] = asdict(counts)
+                subject.has_processed = subject.has_processed or not is_late
             except Refused as refused:
                 expected[subject.strategy] = refused
-        found = self._process()
+        found = self._process(permissions=Permissions(allow_late=True))
         for subject in self.subjects:
             self._check_result(subject, expected[subject.strategy], found[subject.strategy])
         if not isinstance(expected["merge"], Refused):
@@ -336,6 +355,7 @@ class StrategyMachine(RuleBasedStateMachine):
             mark=sent.mark,
             part=sent.part,
             loose=LOOSE[sent.loose],
+            sequence=sent.sequence,
             deleted=sent.deleted,
             fits=not (is_big and self.policy == "ignore"),
         )
@@ -351,6 +371,7 @@ class StrategyMachine(RuleBasedStateMachine):
             "mark": pa.int32(),
             "part": pa.string(),
             "loose": pa.int64(),
+            "seq": pa.int32(),
             "dlf_deleted": pa.bool_(),
             **({"w": pa.string()} if shape.has_w else {}),
         }
@@ -365,6 +386,7 @@ class StrategyMachine(RuleBasedStateMachine):
                 "mark": record.mark,
                 "part": record.part,
                 "loose": record.loose,
+                "seq": record.sequence,
                 "dlf_deleted": record.deleted,
             }
             for sent, record in zip(drawn, records, strict=True)
@@ -412,7 +434,7 @@ class StrategyMachine(RuleBasedStateMachine):
         keys = [column.silver for column in subject.entity.columns if column.is_business_key]
         times = ["dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent"] if subject.strategy == "historic" else []
         system = ["dlf_deleted", "dlf_lastSeen", "dlf_source_filename"]
-        return [*keys, *PLAIN, "v", "n", "d", "st", "w", "mark", "part", "loose", *system, *times]
+        return [*keys, *PLAIN, "v", "n", "d", "st", "w", "mark", "part", "loose", "seq", *system, *times]
 
     def _read(self, subject: Subject) -> list[tuple[Any, ...]] | None:
         """The table's rows, canonical; a column that it lacks is null."""
@@ -445,7 +467,16 @@ class StrategyMachine(RuleBasedStateMachine):
         stored = [record.stored.get(name) for name in (*PLAIN, "v", "n", "d", "st", "w")]
         times = [instant(row.valid_from), instant(row.valid_to), row.is_current] if is_historic else []
         system = [row.deleted, instant(row.seen), row.file]
-        return [*record.key, *stored, record.mark, record.part, record.loose, *system, *times]
+        return [
+            *record.key,
+            *stored,
+            record.mark,
+            record.part,
+            record.loose,
+            record.sequence,
+            *system,
+            *times,
+        ]
 
 
 def check_history(rows: list[Row]) -> None:

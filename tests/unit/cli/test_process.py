@@ -73,6 +73,8 @@ def test_a_slice_has_the_keys_that_are_documented() -> None:
             "changed": 1,
             "closed": 0,
             "inferred_deletes": 0,
+            "superseded": 0,
+            "outdated": 0,
             "delta_version": 4,
             "seconds": 1.5,
         }

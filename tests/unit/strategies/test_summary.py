@@ -14,6 +14,7 @@ from lakewright.strategies.summary import Summary
     [
         Summary(Strategy.FULL, 3, inserted=3),
         Summary(Strategy.MERGE, 6, inserted=1, updated=2, deleted=3, changed=1, inferred_deletes=9),
+        Summary(Strategy.MERGE, 9, inserted=1, superseded=5, outdated=3),  # A11
         Summary(Strategy.HISTORIC, 10, inserted=1, updated=2, unchanged=3, closed=4, deleted=9),
     ],
 )

@@ -20,6 +20,8 @@ COUNTS = {
     "unchanged": "unchanged",
     "closed": "closed",
     "deleted": "deleted",
+    "superseded": "superseded in the slice",
+    "outdated": "older than the table",
 }
 
 

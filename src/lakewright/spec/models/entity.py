@@ -101,10 +101,23 @@ class Entity(Named):
         infers = self.settings.delete_missing and self.strategy is not Strategy.FULL
         if infers and not self.watermark and self.settings.delete_scope != "full":
             yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"
+        yield from self._sequence_problems()
         if self.settings.adopt is not None and self.strategy is Strategy.FULL:
             yield "adopt is for merge and historic: full replaces the rows of the table"
         elif self.settings.adopt is not None:
             yield from self.settings.adopt.problems(is_historic=self.strategy is Strategy.HISTORIC)
+
+    def _sequence_problems(self) -> Iterator[str]:
+        column = self.settings.sequence_by
+        if column is None:
+            if self.settings.duplicates == "latest":
+                yield "duplicates: latest needs sequence_by, which tells which row is the latest"
+            return
+        if not self.business_keys:
+            yield "sequence_by needs a column with the role businesskey"
+        excluded = {self.silver_name(name).lower() for name in self.settings.hash_exclude}
+        if self.silver_name(column).lower() in excluded:
+            yield f"sequence_by: {column} must not be in hash_exclude: its changes count"
 
     def _name_problems(self) -> Iterator[str]:
         seen: dict[str, str] = {}

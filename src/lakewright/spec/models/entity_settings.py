@@ -63,6 +63,16 @@ class EntitySettings(SnakeModel):
         ge=0,
         description="Number of rows that delete_missing may delete whatever max_delete_ratio says.",
     )
+    sequence_by: str | None = Field(
+        default=None,
+        description="Column that orders the states of a record: a row replaces only one with a smaller or "
+        "equal value.",
+    )
+    duplicates: Annotated[Literal["refuse", "latest"], BeforeValidator(lower)] = Field(
+        default="refuse",
+        description="What happens to rows of one slice with the same business key. refuse: the slice fails. "
+        "latest: the one with the greatest value of sequence_by is used.",
+    )
     last_seen: Annotated[Literal["column", "on_change"], BeforeValidator(lower)] = Field(
         default="column",
         description="column: lastSeen of unchanged rows is updated too. on_change: it is not.",

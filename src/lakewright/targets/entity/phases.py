@@ -53,6 +53,8 @@ _COUNTS = (
     "changed",
     "closed",
     "inferred_deletes",
+    "superseded",
+    "outdated",
 )
 _MOST_NAMED = 5
 

@@ -246,6 +246,13 @@ WRONG = [
         "the watermark column 'a' is declared twice",
     ),
     ({"settings": {"max_delete_ratio": 2}}, "max_delete_ratio"),
+    ({"settings": {"delete_floor": -1}}, "delete_floor"),
+    ({"settings": {"duplicates": "latest"}}, "duplicates: latest needs sequence_by"),
+    (
+        {"settings": {"sequence_by": "at"}, "processtype": "full", "columns": []},
+        "sequence_by needs a column with the role businesskey",
+    ),
+    ({"settings": {"sequence_by": "at", "hash_exclude": ["AT"]}}, "at must not be in hash_exclude"),
     ({"settings": {"late_slices": "maybe"}}, "'refuse' or 'apply'"),
     ({"settings": {"bronze_format": "xls"}}, "bronze_format"),
     ({"settings": {"silver_path": "../../etc"}}, "leaves the root folder"),
