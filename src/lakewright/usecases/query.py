@@ -1,22 +1,47 @@
-"""Query the lake with SQL; the project's relations and entities are the tables."""
+"""Query the lake with SQL; the project's entities, relations and mappings are the tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.observation import read_table
+from lakewright.spec.project import Project
+from lakewright.spec.suggestions import nearest
+from lakewright.transform.sql import name_sql
+from lakewright.workspace.lake_tables import (
+    Layer,
+    TableName,
+    find_tables,
+    rewritten,
+    shadowed_mappings,
+    tables_of,
+)
 from lakewright.workspace.sql_tables import table_names
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Answer", "query_lake"]
+
+_SHOW_TABLES = re.compile(
+    r"\s*SHOW\s+TABLES(?:\s+(?:FROM|IN)\s+`?(?P<layer>\w+)`?)?(?:\s+(?:LIKE\s+)?'(?P<pattern>[^']*)')?[\s;]*",
+    re.IGNORECASE,
+)
+_DESCRIBE = re.compile(
+    r"\s*DESC(?:RIBE)?\s+(?!(?:QUERY|FUNCTION|DATABASE|SCHEMA|NAMESPACE|CATALOG|SELECT|WITH|FROM)\b)"
+    r"(?:TABLE\s+)?(?:(?:EXTENDED|FORMATTED)\s+)?",
+    re.IGNORECASE,
+)
+_STATEMENT = re.compile(r"\s*(?:DESC|DESCRIBE|SHOW)\b", re.IGNORECASE)
+"""Statements that only show something; all others must be queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,48 +50,98 @@ class Answer:
 
     Attributes:
         is_cut: Whether there are more rows.
+        notes: Which definition a name means where several have it.
     """
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
     is_cut: bool
+    notes: tuple[str, ...] = ()
 
 
 def query_lake(app: App, query: str, *, limit: int) -> Answer:
     """Return the first rows of a query in Spark's SQL; instants are ISO 8601 text in UTC.
 
-    An entity is its silver table. Only queries are accepted: no DROP, no INSERT.
+    Accepted are queries, DESCRIBE and SHOW: no DROP, no INSERT. `SHOW TABLES` lists the project's tables and
+    needs no Spark.
 
     Raises:
-        UsageError: Spark rejects the query.
+        UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
     """
+    query = query.rstrip().rstrip(";")
+    shown = _shown_tables(app.project, query)
+    if shown is not None:
+        return Answer(("layer", "name"), shown[:limit], is_cut=len(shown) > limit)
+    tables = find_tables(app.project, _names_only(query))
+    notes = tuple(shadowed_mappings(app.project, _names_only(query)))
     from pyspark.errors import PySparkException
 
-    workspace = app.workspace
     try:
-        for name in {parts[0] for parts in table_names(query) if len(parts) == 1}:
-            frame = _table(workspace, name)
-            if frame is not None:
-                frame.createOrReplaceTempView(name)
-        # Inside another SELECT, Spark accepts nothing but a query.
-        frame = workspace.spark.sql(f"FROM (\n{query}\n)").limit(limit + 1)
-        rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
-        return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit)
+        with _views(app.workspace, tables) as session:
+            frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
+            rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
+            return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
     except PySparkException as error:
         raise UsageError(
-            f"Spark rejects the query: {_first_line(error)}",
-            remedy="Tables are the project's: see `lakewright ls entities` and `lakewright ls relations`.",
+            f"Spark rejects the query: {_first_line(error)}", remedy=_remedy(app.project, query)
         ) from error
 
 
-def _table(workspace: Workspace, name: str) -> DataFrame | None:
-    project = workspace.project
-    if (relation := _name_in(project.relations, name)) is not None:
-        return workspace.relation(relation).read(workspace)
-    if (entity := _name_in(project.entities, name)) is not None:
-        silver = project.entities[entity].places(project.lake).silver
-        return read_table(workspace.spark, silver)
-    return None
+def _shown_tables(project: Project, query: str) -> list[tuple[str, str]] | None:
+    """Return the rows of SHOW TABLES; None for other statements, and for the databases of the catalog."""
+    match = _SHOW_TABLES.fullmatch(query)
+    layer = match["layer"].lower() if match is not None and match["layer"] else None
+    if match is None or layer not in {None, *Layer}:
+        return None
+    pattern = (match["pattern"] or "*").lower().replace("%", "*")
+    layers = tuple(Layer) if layer is None else (Layer(layer),)
+    return [
+        (table.layer.value, table.name)
+        for table in tables_of(project, layers)
+        if any(fnmatchcase(table.name.lower(), each.strip()) for each in pattern.split("|"))
+    ]
+
+
+def _names_only(query: str) -> str:
+    """Return a text in which the table that DESCRIBE names follows FROM, at its place."""
+    match = _DESCRIBE.match(query)
+    return query if match is None else "FROM".ljust(match.end()) + query[match.end() :]
+
+
+@contextmanager
+def _views(workspace: Workspace, tables: Sequence[TableName]) -> Iterator[SparkSession]:
+    """Yield a session in which each table is a temporary view, which is removed afterwards."""
+    # A frame may read the catalog by a name that is also that of a view: all are made before the first view.
+    frames = [(name_sql(table.view), _table(workspace, table)) for table in tables]
+    for view, frame in frames:
+        frame.createOrReplaceTempView(view)
+    try:
+        yield workspace.spark
+    finally:
+        for table in tables:
+            workspace.spark.catalog.dropTempView(table.view)
+
+
+def _table(workspace: Workspace, table: TableName) -> DataFrame:
+    if table.layer is Layer.GOLD:
+        return workspace.relation(table.name).read(workspace)
+    if table.layer is Layer.MAPPING:
+        return workspace.frame(table.name)
+    silver = workspace.entity(table.name).places(workspace.project.lake).silver
+    return read_table(workspace.spark, silver)
+
+
+def _frame(session: SparkSession, query: str) -> DataFrame:
+    # Inside another SELECT, Spark accepts nothing but a query.
+    return session.sql(query if _STATEMENT.match(query) else f"FROM (\n{query}\n)")
+
+
+def _remedy(project: Project, query: str) -> str:
+    known = {table.name: table for table in tables_of(project)}
+    for parts in table_names(_names_only(query)):
+        if parts[-1] not in known and (found := nearest(parts[-1], known)):
+            return f"Did you mean {known[found]}? `lakewright sql 'SHOW TABLES'` lists the project's tables."
+    return "`lakewright sql 'SHOW TABLES'` lists the project's tables, with the layer of each."
 
 
 def _with_times_as_text(frame: DataFrame) -> DataFrame:
@@ -84,12 +159,6 @@ def _with_times_as_text(frame: DataFrame) -> DataFrame:
             for name, type_name in renamed.dtypes
         ]
     )
-
-
-def _name_in(section: Mapping[str, Any], name: str) -> str | None:
-    if name in section:
-        return name
-    return next((other for other in section if other.lower() == name.lower()), None)
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["database_tables", "table_names"]
+__all__ = ["TableReference", "database_tables", "qualified_names", "table_names", "table_references"]
 
 _TOKEN = re.compile(
     r"""
@@ -43,6 +43,13 @@ _DATABASE_TOKEN = re.compile(
 _AFTER_TABLES = frozenset({"WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "VIEW", "SET", "SELECT"})
 _AFTER_QUERY = frozenset({"ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"})
 _ENDS_OF_FROM = _AFTER_TABLES | _AFTER_QUERY | {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
+_AFTER_NAME = _ENDS_OF_FROM | {
+    *("ON", "USING", "JOIN", "INNER", "OUTER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"),
+    *("LATERAL", "PIVOT", "UNPIVOT", "TABLESAMPLE", "VERSION", "TIMESTAMP", "FOR", "WITH"),
+}
+"""Words that follow a table's name and aren't its alias."""
+_BEFORE_ALIAS = frozenset({"TABLESAMPLE", "VERSION", "TIMESTAMP", "FOR", "WITH"})
+"""Words of clauses that stand between a table's name and its alias."""
 _STARTS_OF_QUERY = frozenset({"SELECT", "WITH", "FROM"})
 # Words after which a name may stand that isn't a table, or that stand for rows themselves.
 _NO_TABLES = frozenset({"VALUES", "NULL", "TRUE", "FALSE", "ONLY"})
@@ -57,7 +64,43 @@ def table_names(sql: str) -> tuple[tuple[str, ...], ...]:
         >>> table_names("WITH a AS (SELECT * FROM b) SELECT * FROM a JOIN c.d ON EXTRACT(YEAR FROM t) = 1")
         (('b',), ('c', 'd'))
     """
-    return tuple(dict.fromkeys(_Scanner(list(_tokens(sql))).names()))
+    return tuple(dict.fromkeys(reference.parts for reference in table_references(sql)))
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference:
+    """The name of a table at one place of a query.
+
+    Attributes:
+        parts: The parts of the name.
+        start: The position of its first character in the query.
+        end: The position after its last character.
+        may_have_alias: Whether an alias may be written directly after it, and none is.
+    """
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+    may_have_alias: bool
+
+
+def table_references(sql: str) -> tuple[TableReference, ...]:
+    """Return the names of the tables that a query reads, with their places, in the order of the text."""
+    return tuple(_Scanner(list(_tokens(sql))).references())
+
+
+def qualified_names(sql: str) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """Yield the first two parts of every name with a dot, of a table or not, with their start and end.
+
+    Example:
+        >>> list(qualified_names("SELECT a.b.c FROM d"))
+        [(('a', 'b'), 7, 10)]
+    """
+    tokens = list(_tokens(sql))
+    befores = [_Token("end", ""), *tokens]
+    for before, first, dot, second in zip(befores, tokens, tokens[1:], tokens[2:], strict=False):
+        if dot.text == "." and before.text != "." and first.name is not None and second.name is not None:
+            yield (first.name, second.name), first.start, second.end
 
 
 def database_tables(sql: str, fold: Callable[[str], str] = str) -> tuple[tuple[str, ...], ...]:
@@ -75,7 +118,7 @@ def database_tables(sql: str, fold: Callable[[str], str] = str) -> tuple[tuple[s
         _Token("word", fold(token.text)) if token.kind == "word" else token
         for token in _tokens(sql, _DATABASE_TOKEN)
     ]
-    return tuple(dict.fromkeys(_Scanner(tokens).names()))
+    return tuple(dict.fromkeys(reference.parts for reference in _Scanner(tokens).references()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +128,17 @@ class _Token:
     Attributes:
         kind: The group of `_TOKEN` that matched it.
         text: As written.
+        start: The position of its first character.
     """
 
     kind: str
     text: str
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        """The position after its last character."""
+        return self.start + len(self.text)
 
     @property
     def keyword(self) -> str:
@@ -133,7 +183,7 @@ class _Frame:
 def _tokens(sql: str, token: re.Pattern[str] = _TOKEN) -> Iterator[_Token]:
     for match in token.finditer(sql):
         if match.lastgroup != "skip":
-            yield _Token(str(match.lastgroup), match.group())
+            yield _Token(str(match.lastgroup), match.group(), match.start())
 
 
 class _Scanner:
@@ -144,18 +194,18 @@ class _Scanner:
         self.position = 0
         self.frames = [_Frame(is_query=True)]
 
-    def names(self) -> Iterator[tuple[str, ...]]:
+    def references(self) -> Iterator[TableReference]:
         """Yield the name of each table, in the order of the text."""
         while self.position < len(self.tokens):
-            name = self._step()
-            if name is not None:
-                yield name
+            reference = self._step()
+            if reference is not None:
+                yield reference
 
     def _peek(self, offset: int = 0) -> _Token:
         index = self.position + offset
         return self.tokens[index] if 0 <= index < len(self.tokens) else _Token("end", "")
 
-    def _step(self) -> tuple[str, ...] | None:
+    def _step(self) -> TableReference | None:
         token, frame = self._peek(), self.frames[-1]
         if token.keyword == "(":
             self._open(frame)
@@ -197,7 +247,8 @@ class _Scanner:
             return True
         return token.kind == "word" and token.keyword not in {*_NO_TABLES, *_ENDS_OF_FROM, "LATERAL", "TABLE"}
 
-    def _take_table(self, frame: _Frame) -> tuple[str, ...] | None:
+    def _take_table(self, frame: _Frame) -> TableReference | None:
+        before, start = self._peek(-1).keyword, self._peek().start
         parts = [str(self._peek().name)]
         self.position += 1
         while self._peek().text == "." and self._peek(1).name is not None:
@@ -206,7 +257,16 @@ class _Scanner:
         frame.expects_table = False
         is_function = self._peek().text == "("
         is_defined = len(parts) == 1 and any(parts[0].lower() in each.defined for each in self.frames)
-        return None if is_function or is_defined else tuple(parts)
+        if is_function or is_defined:
+            return None
+        may_have_alias = before in {"FROM", "JOIN", ","} and self._has_no_alias()
+        return TableReference(tuple(parts), start, self._peek(-1).end, may_have_alias)
+
+    def _has_no_alias(self) -> bool:
+        following = self._peek()
+        return following.keyword not in _BEFORE_ALIAS and (
+            following.name is None or following.keyword in _AFTER_NAME
+        )
 
     def _note_keyword(self, token: _Token, frame: _Frame) -> None:
         word = token.keyword

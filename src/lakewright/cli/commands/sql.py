@@ -1,4 +1,4 @@
-"""`lakewright sql`: query the project's relations and entities."""
+"""`lakewright sql`: query the project's entities, relations and mappings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ __all__ = ["sql"]
     examples=[
         'lakewright sql "SELECT * FROM regions WHERE dlf_deleted"',
         'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',
-        'lakewright sql "SELECT * FROM bronze_regions" -D month=2022-01-01',
+        'lakewright sql "SELECT * FROM gold.bronze_regions" -D month=2022-01-01',
+        "lakewright sql 'SHOW TABLES'",
+        "lakewright sql 'DESCRIBE silver.regions'",
     ],
 )
 @click.argument("query")
@@ -37,14 +39,18 @@ __all__ = ["sql"]
 )
 @click.pass_obj
 def sql(call: Call, /, query: str, *, rows: int) -> None:
-    """Answer a query in Spark's SQL; the project's relations and entities are the tables.
+    """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
-    An entity is its silver table. Expressions in a relation are evaluated with the project's values and -D.
+    silver.NAME is the silver table of an entity, gold.NAME a relation and mapping.NAME a mapping. The plain
+    NAME is enough unless an entity and a relation share it. SHOW TABLES lists them all; DESCRIBE and other
+    SHOW statements work too. Expressions in a definition are evaluated with the project's values and -D.
     """
     from lakewright.usecases.query import query_lake
 
     with working(call.output, "running the query"):
         answer = query_lake(call.app, query, limit=rows)
+    for note in answer.notes:
+        call.output.note(line(Span("note: ", "dim"), note))
     shown = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     call.output.result(shown, _page(answer))
 
