@@ -34,6 +34,7 @@ relations:
 mappings:
   cities: {kind: sql, sql: "SELECT city FROM named"}
   named: {kind: relation, relation: people}
+  quoted: {kind: sql, sql: "SELECT ${sql(who)} AS name"}
 """
 
 
@@ -55,6 +56,7 @@ def test_sql_reads_each_layer_by_its_name_and_refuses_an_ambiguous_one(
         ("gold", "people"),
         ("mapping", "cities"),
         ("mapping", "named"),
+        ("mapping", "quoted"),
     ]
     assert len(offline.json("sql", "show tables in mapping like 'c%';")) == 1
 
@@ -63,6 +65,8 @@ def test_sql_reads_each_layer_by_its_name_and_refuses_an_ambiguous_one(
     assert people.json("sql", "SELECT * FROM cities JOIN mapping.named USING (city)") == [
         {"city": "Oslo", "id": 7}
     ]
+    who = "O'Hara, C:\\x"
+    assert people.json("sql", "SELECT * FROM quoted", "-D", f"who={who}") == [{"name": who}]  # A9
     described = people.json("sql", "DESCRIBE silver.people")
     assert [(row["col_name"], row["data_type"]) for row in described][:2] == [
         ("id", "bigint"),

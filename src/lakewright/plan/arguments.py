@@ -6,6 +6,7 @@ includes both ends, as in the document's example of ten days.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -21,7 +22,7 @@ from lakewright.spec.expressions.values import Duration, Value, ValueType, rende
 from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["MOST_INSTANCES", "expand_arguments", "floor_value", "sample_arguments"]
+__all__ = ["MOST_INSTANCES", "expand_arguments", "floor_value", "sample_arguments", "split_values"]
 
 MOST_INSTANCES = 100_000
 """A run with more instances than this is assumed to be a mistake."""
@@ -39,6 +40,8 @@ _SAMPLES = {
     ValueType.DURATION: "PT1H",
 }
 _UNORDERED = (ValueType.STRING, ValueType.BOOLEAN)
+_VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,])*))(?=,|\Z)', re.DOTALL)
+"""One of several values: in double quotes, or up to the next comma without a backslash before it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,6 +61,7 @@ def expand_arguments(
     Args:
         parameters: The parameters that the job declares.
         arguments: `p=v`, `p=v1,v2`, `p:start=…`, `p:end=…` (included), `p:until=…` (excluded), `p:step=…`.
+            `split_values` says how commas and quotes are read.
         scope: Evaluates the expressions of defaults and granularities.
         may_be_hidden: Whether the arguments come from a recorded run, in which secret values are hidden.
 
@@ -83,6 +87,39 @@ def expand_arguments(
         )
     names = [parameter.name for parameter in parameters]
     return tuple(dict(zip(names, combination, strict=True)) for combination in product(*choices))
+
+
+def split_values(text: str) -> tuple[str, ...]:
+    r"""Return the values in a comma-separated text.
+
+    `\,` is a comma inside a value. A value in double quotes may contain commas; `\"` and `\\` are a quote and
+    a backslash in it. Elsewhere, backslashes and quotes are literal.
+
+    Raises:
+        ValueError: The closing quote of a value is missing, or text follows it.
+
+    Example:
+        >>> split_values('a,b'), split_values('a\\,b'), split_values('"a,b",c')
+        (('a', 'b'), ('a,b',), ('a,b', 'c'))
+    """
+    found: list[str] = []
+    position = 0
+    while True:
+        match = _VALUE.match(text, position)
+        if match is None:
+            raise ValueError(
+                f'{text[position:]!r} has no closing ", or text after it; write \\" for a quote at the start'
+            )
+        quoted, plain = match["quoted"], match["plain"]
+        found.append(re.sub(r"\\([\"\\])", r"\1", quoted) if quoted is not None else _unescaped(plain))
+        if match.end() == len(text):
+            return tuple(found)
+        position = match.end() + 1
+
+
+def _unescaped(plain: str) -> str:
+    plain = plain.replace("\\,", ",")
+    return plain[1:] if plain.startswith('\\"') else plain
 
 
 def sample_arguments(parameters: Sequence[Parameter]) -> tuple[str, ...]:
@@ -163,7 +200,7 @@ class _ParameterValues:
             return tuple(self._range(given.bounds))
         if given.bounds:
             raise ValueError("has both a value and a range")
-        return tuple(dict.fromkeys(self._parse(text) for text in given.values.split(",")))
+        return tuple(dict.fromkeys(self._parse(text) for text in split_values(given.values)))
 
     def _range(self, bounds: Mapping[str, str]) -> Iterator[Value]:
         if "start" not in bounds:
@@ -200,10 +237,7 @@ class _ParameterValues:
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
             raise ValueError(f"has the value {HIDDEN}, which marks a hidden secret; give the secret itself")
-        try:
-            return self._floored(self.parameter.parse(text))
-        except ValueError as error:
-            raise ValueError(f"{text!r} is not a valid {self.parameter.type}: {error}") from error
+        return self._floored(self.parameter.parse(text))
 
     def _floored(self, value: Value) -> Value:
         return value if self.granularity is None else floor_value(value, self.granularity)

@@ -78,6 +78,14 @@ def test_both_ends_of_a_range_are_included() -> None:
         (Parameter(name="n", type=ValueType.INTEGER, granularity="2"), ["n:start=7", "n:until=8"], ["6"]),
         (Parameter(name="n", type=ValueType.INTEGER, default="4"), [], ["4"]),
         (Parameter(name="n"), ["n=a=b"], ["a=b"]),
+        (Parameter(name="n"), ["n="], [""]),
+        (Parameter(name="n"), ["n=a,,b"], ["a", "", "b"]),
+        (Parameter(name="n"), ["n=a\\,b,c"], ["a,b", "c"]),
+        (Parameter(name="n"), ['n="a,b",c'], ["a,b", "c"]),
+        (Parameter(name="n"), [r'n="say \"hi\", C:\\",x'], ['say "hi", C:\\', "x"]),
+        (Parameter(name="n"), [r'n=5" pipe,\"x"'], ['5" pipe', '"x"']),
+        (Parameter(name="n"), ["n=C:\\temp\\x"], ["C:\\temp\\x"]),
+        (DAY, ['day="2022-11-01",2022-11-02'], ["2022-11-01", "2022-11-02"]),
         (
             Parameter(name="t", type=ValueType.TIMESTAMP),
             ["t:start=2022-01-01T22:00:00Z", "t:end=2022-01-02T00:00:00Z", "t:step=PT1H"],
@@ -91,6 +99,7 @@ def test_both_ends_of_a_range_are_included() -> None:
     ],
 )
 def test_arguments_come_to_values(parameter: Parameter, arguments: list[str], values: list[str]) -> None:
+    """A9: also with commas and quotes inside values."""
     assert texts(parameter, *arguments) == values
 
 
@@ -107,7 +116,7 @@ def test_several_parameters_give_every_combination_in_their_order() -> None:
         (DAY, ["dya=2022-01-01"], "unknown parameter 'dya'"),
         (DAY, ["day:begin=2022-01-01"], "unknown suffix 'begin'"),
         (DAY, ["day"], "is not an argument"),
-        (DAY, ["day=yesterday"], "'yesterday' is not a valid date"),
+        (DAY, ["day=yesterday"], "^parameter day: 'yesterday' is not a date such as 2022-11-01"),
         (DAY, ["day:start=2022-01-01"], "needs either end"),
         (DAY, ["day:end=2022-01-01"], "no start"),
         (DAY, ["day:step=P1D"], "no start"),
@@ -121,6 +130,8 @@ def test_several_parameters_give_every_combination_in_their_order() -> None:
         (DAY, ["day=2022-01-01", "day:start=2022-01-02", "day:end=2022-01-03"], "both a value and a range"),
         (NUMBER, ["n:start=1", "n:end=3", "n:step=0"], "does not advance"),
         (Parameter(name="s"), ["s:start=a", "s:end=b"], "whose ranges need dates or whole numbers"),
+        (Parameter(name="s"), ['s="a,b'], 'has no closing "'),
+        (Parameter(name="s"), ['s="a"b,c'], "or text after it; write"),
         (Parameter(name="token"), ["token=***"], "marks a hidden secret"),
         (
             Parameter(name="t", type=ValueType.TIMESTAMP),

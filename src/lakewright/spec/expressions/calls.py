@@ -33,7 +33,7 @@ from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["METHODS", "call", "call_problem", "read_property"]
+__all__ = ["METHODS", "call", "call_function", "call_problem", "read_property"]
 
 
 def _same(value: object) -> object:
@@ -160,6 +160,24 @@ def call(target: object, method: str, arguments: tuple[object, ...], context: Ev
         return function.call(context, *given) if function.needs_context else function.call(*given)
     except (ValueError, OverflowError, ArithmeticError, OSError) as error:
         raise SpecError.of(f"{where}: {error}") from error
+
+
+_FUNCTIONS = functions({"sql": values.quote_value})
+"""Functions that belong to no helper; `expression.FUNCTION_NAMES` has their names."""
+
+
+def call_function(name: str, arguments: tuple[object, ...]) -> object:
+    """Return the result of a function that belongs to no helper.
+
+    Raises:
+        SpecError: It does not accept the arguments.
+    """
+    function = _FUNCTIONS[name]
+    if why := _count_problem(name, function, len(arguments), is_method=False):
+        raise SpecError.of(why)
+    if any(isinstance(argument, Namespace) for argument in arguments):
+        raise SpecError.of(f"{name} takes a value, not a helper")
+    return function.call(*arguments)
 
 
 def call_problem(helper: str | None, method: str, count: int) -> str | None:

@@ -15,7 +15,9 @@ from typing import TypeAlias
 from lakewright.errors import SpecError
 
 __all__ = [
+    "FUNCTION_NAMES",
     "Access",
+    "Call",
     "Literal",
     "Name",
     "Node",
@@ -39,6 +41,8 @@ _NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?![\w.])")
 _SPACE = re.compile(r"\s*")
 _REFERENCE = re.compile(r"(?<!\\)(?:\\\\)*\$(?:\{\s*)?[A-Za-z_]")
 _DIRECTIVE = re.compile(r"(?<!\\)#\{?(?:if|elseif|foreach|set|evaluate|parse|include|macro|define)\}?\s*\(")
+FUNCTION_NAMES = frozenset(("sql",))
+"""Functions that belong to no helper. Without braces, `$sql(` is a name and a parenthesis."""
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -78,7 +82,15 @@ class Template:
         return None if isinstance(part, str) else part
 
 
-Node: TypeAlias = Literal | Name | Access | Template
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function that belongs to no helper, such as `sql(name)`."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node: TypeAlias = Literal | Name | Access | Call | Template
 
 
 def has_expression(text: str) -> bool:
@@ -140,6 +152,8 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     """Return the direct subexpressions of an expression."""
     if isinstance(node, Access):
         return (node.target, *(node.arguments or ()))
+    if isinstance(node, Call):
+        return node.arguments
     parts = node.parts if isinstance(node, Template) else ()
     return tuple(part for part in parts if not isinstance(part, str))
 
@@ -193,7 +207,8 @@ class _Parser:
         if found is None:
             raise self.fail("a name is expected after '$'")
         self.position = found.end()
-        node = self.chain(Name(self.word()), is_braced=found["brace"] is not None)
+        node = self.called(self.word()) if found["brace"] is not None else Name(self.word())
+        node = self.chain(node, is_braced=found["brace"] is not None)
         if found["brace"] is not None:
             self.skip_space()
             if not self.take("}"):
@@ -201,6 +216,11 @@ class _Parser:
                     f"'}}' is expected before {self.rest()!r}" if self.rest() else "'}' is missing"
                 )
         return node
+
+    def called(self, word: str) -> Node:
+        """Return the name, or the call of the function if `(` follows the name of one."""
+        is_call = word in FUNCTION_NAMES and self.text.startswith("(", self.position)
+        return Call(word, self.arguments()) if is_call else Name(word)
 
     def chain(self, node: Node, *, is_braced: bool) -> Node:
         """Parse any number of `.property` and `.method(...)`."""
@@ -244,7 +264,7 @@ class _Parser:
             node = Literal(float(found.group()) if "." in found.group() else int(found.group()))
         elif _WORD.match(self.text, self.position):
             word = self.word()
-            node = Literal(_WORDS[word]) if word in _WORDS else self.chain(Name(word), is_braced=False)
+            node = Literal(_WORDS[word]) if word in _WORDS else self.chain(self.called(word), is_braced=False)
         else:
             raise self.fail(
                 f"a value is expected before {self.rest()!r}" if self.rest() else "a value is missing"

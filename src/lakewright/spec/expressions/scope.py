@@ -13,8 +13,17 @@ from threading import RLock
 from typing import Any
 
 from lakewright.errors import Location, SpecError
-from lakewright.spec.expressions.calls import call, read_property
-from lakewright.spec.expressions.expression import Access, Literal, Name, Node, Template, parse_template
+from lakewright.spec.expressions.calls import call, call_function, read_property
+from lakewright.spec.expressions.expression import (
+    FUNCTION_NAMES,
+    Access,
+    Call,
+    Literal,
+    Name,
+    Node,
+    Template,
+    parse_template,
+)
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
@@ -190,6 +199,8 @@ class Scope:
         return value
 
     def _remedy(self, name: str) -> str:
+        if name in FUNCTION_NAMES:
+            return f"Write ${{{name}(name)}}, with braces, to call the function."
         if found := nearest(name, self.names):
             return f"did you mean {found!r}?"
         ways = "in an environment, as a parameter of the job or with -D"
@@ -233,6 +244,9 @@ class Scope:
             return self.value(node.name)
         if isinstance(node, Template):
             return self._join(node)
+        if isinstance(node, Call):
+            arguments = tuple(self.evaluate_node(argument) for argument in node.arguments)
+            return self._bounded(call_function(node.function, arguments))
         return self._bounded(self._access(node))
 
     def _access(self, node: Access) -> object:

@@ -24,6 +24,7 @@ __all__ = [
     "parse_integer",
     "parse_timestamp",
     "parse_value",
+    "quote_value",
     "render_value",
 ]
 
@@ -337,6 +338,29 @@ def render_value(value: object) -> str:
     if isinstance(value, datetime):
         return _render_timestamp(value) if value.tzinfo else _render_local(value)
     return str(value)
+
+
+def quote_value(value: object) -> str:
+    r"""Return a value as a literal of SQL: text in quotes, numbers and booleans as they are, dates typed.
+
+    Quotes inside a text are doubled, as Spark and databases read them. Backslashes are doubled, too, because
+    Spark reads them as escapes.
+
+    Example:
+        >>> quote_value("it's"), quote_value(date(2022, 11, 1)), quote_value(3), quote_value(None)
+        ("'it''s'", "DATE '2022-11-01'", '3', 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool | int | float | Decimal):
+        return render_value(value)
+    if isinstance(value, datetime):
+        kind, zone = ("TIMESTAMP", "Z") if value.tzinfo else ("TIMESTAMP_NTZ", "")
+        return f"{kind} '{value.replace(tzinfo=None).isoformat(sep=' ')}{zone}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    text = render_value(value).replace("\\", "\\\\").replace("'", "''")
+    return f"'{text}'"
 
 
 def _render_timestamp(moment: datetime) -> str:

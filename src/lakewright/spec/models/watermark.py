@@ -15,6 +15,7 @@ from lakewright.errors import SpecError
 from lakewright.spec.expressions.calls import call_problem
 from lakewright.spec.expressions.expression import (
     Access,
+    Call,
     Literal,
     Name,
     Node,
@@ -104,6 +105,8 @@ def _problem(node: Node) -> str | None:
         return "is not a value"
     if isinstance(node, Access) and node.arguments is None:
         return f"uses the property {node.member!r}"
+    if isinstance(node, Call):
+        return f"uses the function {node.function!r}"
     why = _call_problem(node)
     return why and f"cannot be evaluated: {why}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -127,3 +128,37 @@ def test_threads_may_ask_one_scope_at_once() -> None:
     for thread in threads:
         thread.join()
     assert rendered == ["x" + "." * 39] * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("name = ${sql(name)}", r"name = 'O''Hara\\x'"),
+        ("${sql($name.substring(0, 2))}", "'O'''"),
+        ("${ sql( day ) } ${sql(n)} ${sql(yes)}", "DATE '2022-11-01' 3 true"),
+        ("${String.concat(sql(day), ' x')}", "DATE '2022-11-01' x"),
+        ("${sql(at)} ${sql(local)}", "TIMESTAMP '2022-11-01 06:00:00Z' TIMESTAMP_NTZ '2022-11-01 06:00:00'"),
+        ("${sql('a ''b''')} ${sql(null)}", "'a ''b''' NULL"),
+        ("${sql}", "own"),
+    ],
+)
+def test_a_value_is_quoted_for_sql(text: str, rendered: str) -> None:
+    """A9: a quote in a parameter can't break or extend a query."""
+    at = datetime(2022, 11, 1, 6)
+    values = {"name": "O'Hara\\x", "day": at.date(), "n": 3, "yes": True, "local": at, "sql": "own"}
+    assert Scope(values | {"at": at.replace(tzinfo=UTC)}).render(text) == rendered
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("${sql()}", "sql takes 1 argument, not 0"),
+        ("${sql(a, a)}", "sql takes 1 argument, not 2"),
+        ("${sql(LocalDate)}", "sql takes a value, not a helper"),
+        ("${sql(b)}", "unknown name 'b'"),
+        ("$sql(a)", r"unknown name 'sql' \(Write \$\{sql\(name\)\}, with braces"),
+    ],
+)
+def test_a_wrong_call_of_sql_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Scope({"a": 1}).render(text)
