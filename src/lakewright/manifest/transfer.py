@@ -6,15 +6,17 @@ Source: `processing-manifest.md`, "Record".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, groupby, islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record, State
-from lakewright.manifest.store import Append, Document, DocumentKey, Put, Store, Write
+from lakewright.manifest.rehearsal import Rehearsal
+from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Seen, Store, Write
 from lakewright.manifest.transfer_lines import (
     KINDS,
     DocumentLine,
@@ -49,14 +51,28 @@ class Imported:
         records: How many records were added.
         documents: How many documents were added.
         present: How many of both existed already.
-        faults: A fault, with its line, for each item or document that was not imported. An item with an
-            illegal record is left out whole.
+        faults: A fault, with its line, for each line, item or document that is wrong. An item with an illegal
+            record is wrong as a whole.
+        is_refused: Whether nothing was imported because of the faults.
     """
 
     records: int
     documents: int
     present: int
     faults: tuple[Fault, ...]
+    is_refused: bool = False
+
+
+class _Target(Protocol):
+    """The part of a store that an import uses for each batch; `Rehearsal` has it, too."""
+
+    def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]: ...
+
+    def look_up(self, item_ids: Sequence[str] = (), keys: Sequence[DocumentKey] = ()) -> Seen: ...
+
+    def records(self, item_id: str) -> Iterable[Record]: ...
+
+    def write_many(self, writes: Iterable[Write]) -> Iterator[Outcome]: ...
 
 
 def export_manifest(store: Store) -> Iterator[str]:
@@ -69,26 +85,44 @@ def export_manifest(store: Store) -> Iterator[str]:
             yield document_text(document)
 
 
-def import_manifest(store: Store, lines: Iterable[str], *, source: str = "import") -> Imported:
+def import_manifest(
+    store: Store, lines: Iterable[str], *, source: str = "import", keep_going: bool = False
+) -> Imported:
     """Add the records and documents of NDJSON lines to a store; existing ones are left unchanged.
 
+    All lines are checked first. If one is wrong, nothing is imported, unless `keep_going`.
     Adjacent records of one item are imported together, in the order of their sequence or, for Snowplow's
     records, of their time, and get new sequences. Where no document says otherwise, watermarks and the
     numbers of data commits continue from the records.
 
     Args:
         store: The store to add to.
-        lines: One record or document each, as JSON; empty lines are ignored.
+        lines: One record or document each, as JSON; empty lines are ignored. They are read twice; those of
+            an iterator are kept in memory.
         source: Names the lines' origin in faults.
+        keep_going: Whether to import what is right although something is wrong.
     """
-    faults: list[Fault] = []
+    if not keep_going:
+        lines = list(lines) if isinstance(lines, Iterator) else lines
+        faults = _import(_Import(Rehearsal(store)), lines, source, "Nothing was imported.")
+        if faults:
+            return Imported(0, 0, 0, faults, is_refused=True)
     importing = _Import(store)
+    faults = _import(importing, lines, source, "It was left out.")
+    importing.finish(store)
+    return Imported(importing.added, importing.documents, importing.present, faults)
+
+
+def _import(importing: _Import, lines: Iterable[str], source: str, effect: str) -> tuple[Fault, ...]:
+    faults: list[Fault] = []
     groups = groupby(parse_lines(lines, source, faults), key=lambda line: line.subject)
     subjects = (list(group) for _, group in groups)
     while batch := list(chain.from_iterable(islice(subjects, BATCH))):
-        faults += importing.add(batch)
-    importing.finish()
-    return Imported(importing.added, importing.documents, importing.present, tuple(faults))
+        faults += (
+            replace(fault, remedy=f"{effect} Fix the file, then import it again.")
+            for fault in importing.add(batch)
+        )
+    return tuple(faults)
 
 
 @dataclass(slots=True)
@@ -107,7 +141,7 @@ class _Import:
         counters: The greatest number of a data commit seen for each counter.
     """
 
-    store: Store
+    store: _Target
     added: int = 0
     documents: int = 0
     present: int = 0
@@ -202,32 +236,32 @@ class _Import:
             if record.state is State.PROCESSING and isinstance(token, int) and isinstance(counter, str):
                 self._count(counter, token)
 
-    def finish(self) -> None:
+    def finish(self, store: Store) -> None:
         """Advance watermarks and counters to those of the imported records and documents."""
-        self._finish_watermarks()
+        self._finish_watermarks(store)
         for counter, last in self.counters.items():
-            raise_counter(self.store, counter, last)
+            raise_counter(store, counter, last)
 
-    def _finish_watermarks(self) -> None:
+    def _finish_watermarks(self, store: Store) -> None:
         """Set watermarks as slices and operators left them; changes made in this store take precedence."""
-        watermarks = Watermarks(self.store)
-        local = (each for each in self.store.documents(CHANGE) if each.key not in self.changes)
+        watermarks = Watermarks(store)
+        local = (each for each in store.documents(CHANGE) if each.key not in self.changes)
         here = {WatermarkChange.from_document(each).watermark_key for each in local}
         changed = {change.watermark_key for change, _ in self.changes.values()}
         new = {change.watermark_key for change, is_new in self.changes.values() if is_new}
         recorded = self.recorded.greatest
         for key in sorted((recorded.keys() | self.stored.keys() | new) - here):
-            present = self.store.document(WATERMARK, key)
+            present = store.document(WATERMARK, key)
             stored = self.stored.get(key)
             if stored is not None and stored.item_id in self.refused:
                 stored = None
             if (key in new or present is None) and (stored is not None or key in changed):
                 put = Put(WATERMARK, key, None) if stored is None else stored.put()
-                self.store.write(Write(puts=(put,)))
+                store.write(Write(puts=(put,)))
                 self.documents += present is None and stored is not None
                 continue
             if key in recorded:
-                self.store.write(Write(puts=watermarks.puts_for([recorded[key]])))
+                store.write(Write(puts=watermarks.puts_for([recorded[key]])))
 
 
 def _order(record: Record) -> tuple[int, datetime]:
@@ -251,9 +285,4 @@ def _draft(record: Record) -> Draft:
 def _fault(lines: Sequence[Line], error: LakewrightError) -> Fault:
     guilty = error.details.get("record_id")
     known = (line for line in lines if isinstance(line, RecordLine) and line.record.record_id == guilty)
-    return Fault(
-        error.message,
-        next(known, lines[0]).location,
-        "It was left out. Fix the file, then import it again.",
-        error.code,
-    )
+    return Fault(error.message, next(known, lines[0]).location, code=error.code)

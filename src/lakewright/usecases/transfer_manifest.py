@@ -35,15 +35,18 @@ def export_manifest(app: App) -> Iterator[str]:
     return transfer.export_manifest(app.store)
 
 
-def import_manifest(app: App, lines: Iterable[str], *, source: str) -> Imported:
+def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: bool = False) -> Imported:
     """Import lines that `export_manifest` yielded, or Snowplow's records; existing entries are kept.
+
+    If a line is wrong, nothing is imported, unless `keep_going`.
 
     Args:
         app: The project.
         lines: One JSON document each.
         source: Names the lines in the locations of faults.
+        keep_going: Whether to import what is right although something is wrong.
     """
-    return transfer.import_manifest(app.store, lines, source=source)
+    return transfer.import_manifest(app.store, lines, source=source, keep_going=keep_going)
 
 
 def move_items(app: App, old: str, new: str) -> Moved:

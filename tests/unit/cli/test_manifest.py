@@ -345,6 +345,7 @@ def test_what_is_exported_comes_in_elsewhere(tmp_path: Path) -> None:
         "records": 11,
         "documents": 2,
         "present": 0,
+        "refused": False,
         "errors": [],
     }
     assert verdicts(other) == verdicts(app)
@@ -362,12 +363,17 @@ def test_a_faulty_line_is_named_and_fails_the_import(tmp_path: Path) -> None:
     assert call_with(FakeApp(), "manifest", "import", str(tmp_path / "none")).code == 2
 
 
-def test_bytes_that_are_no_text_are_a_faulty_line_and_others_come_in(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_a_faulty_line_and_others_come_in_if_wanted(tmp_path: Path) -> None:
     file = tmp_path / "records.ndjson"
     assert call_with(a_lake(), "manifest", "export", str(file)).code == 0
     good = file.read_bytes()
     file.write_bytes(b'\xff\x00\n{"itemId": "\xe9"}\n' + good)
-    answered = call_with(FakeApp(), "manifest", "import", str(file))
+    app = FakeApp()
+    refused = call_with(app, "manifest", "import", str(file))
+    assert refused.code == 1
+    assert "Nothing was imported: 2 errors." in refused.out
+    assert document(app, "manifest", "ls") == []
+    answered = call_with(app, "manifest", "import", str(file), "--keep-going")
     assert (answered.code, answered.err) == (1, "")
     assert f"{file}:1" in answered.out
     assert f"{file}:2" in answered.out

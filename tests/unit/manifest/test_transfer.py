@@ -131,7 +131,7 @@ def test_a_watermark_is_not_imported_without_its_item() -> None:
         if "document" in line or (line["itemId"], line["state"]) != (found("b").item_id, "PROCESSING")
     ]
     copy = MemoryStore()
-    assert len(import_manifest(copy, map(json.dumps, kept)).faults) == 1
+    assert len(import_manifest(copy, map(json.dumps, kept), keep_going=True).faults) == 1
     assert Watermarks(copy).last(REGIONS) == {"day": Watermark("date", "2022-01-01")}
 
 
@@ -232,8 +232,13 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
     ]
     good = snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/")
     store = MemoryStore()
-    imported = import_manifest(store, map(json.dumps, [*spoilt, good]), source="dump.ndjson")
+    lines = [json.dumps(record) for record in [*spoilt, good]]
+    refused = import_manifest(store, lines, source="dump.ndjson")
+    assert (refused.records, refused.is_refused) == (0, True)
+    assert not store._items
+    imported = import_manifest(store, lines, source="dump.ndjson", keep_going=True)
     assert imported.records == 1
+    assert [fault.message for fault in refused.faults] == [fault.message for fault in imported.faults]
     assert [str(fault.location) for fault in imported.faults] == ["dump.ndjson:3"]
     assert "FAILED follows the open PROCESSING" in imported.faults[0].message
     assert store.records(spoilt[0]["itemId"]) == ()
@@ -261,12 +266,27 @@ def test_an_item_with_an_illegal_record_is_left_out_and_named() -> None:
         ('{"document": {"kind": "run_key", "key": "x", "value": {}}}', "has no 'key'"),
     ],
 )
-def test_invalid_lines_are_named_and_the_others_imported(line: str, message: str) -> None:
+def test_invalid_lines_are_named_and_the_others_imported_if_wanted(line: str, message: str) -> None:
+    """A10: without `keep_going` nothing is imported, also what stands before the line."""
     good = json.dumps(snowplow(3, "NEW", None, second=1, itemId="s3://acme/good/"))
-    imported = import_manifest(MemoryStore(), ["", line, good])
+    store = MemoryStore()
+    assert import_manifest(store, iter(["", good, line])).is_refused
+    assert not store._items
+    imported = import_manifest(store, ["", line, good], keep_going=True)
     assert imported.records == 1
     assert [str(fault.location) for fault in imported.faults] == ["import:2"]
     assert message in imported.faults[0].message
+
+
+def test_a_record_id_of_two_items_is_found_before_anything_is_imported() -> None:
+    """A10: the check sees records that the same file would add."""
+    one, other = (snowplow(0, "NEW", None, second=1, itemId=f"s3://acme/{name}/") for name in "ab")
+    first = snowplow(1, "NEW", None, second=1, itemId="s3://acme/c/")
+    later = snowplow(2, "PROCESSING", None, second=2, itemId="s3://acme/c/")
+    store = MemoryStore()
+    assert import_manifest(store, map(json.dumps, [one, other])).is_refused
+    assert not store._items
+    assert import_manifest(store, map(json.dumps, [first, one, later])).records == 3
 
 
 def test_many_items_are_imported_in_batches() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -15,6 +19,9 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Branch, line
 from lakewright.cli.render.words import counted, status
 from lakewright.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakewright.manifest.transfer import Imported
 
 __all__ = ["export", "import_file", "move"]
 
@@ -53,48 +60,77 @@ def export(call: Call, /, file: Path | None) -> None:
             call.output.out.write(f"{text}\n")
 
 
-@command(name="import", examples=["lakewright manifest import manifest.ndjson"])
+@command(
+    name="import",
+    examples=[
+        "lakewright manifest import manifest.ndjson",
+        "lakewright manifest import old.ndjson --keep-going",
+    ],
+)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-k", "--keep-going", is_flag=True, help="Import what is right, and list what is left out.")
 @click.pass_obj
-def import_file(call: Call, /, file: Path) -> int:
+def import_file(call: Call, /, file: Path, *, keep_going: bool) -> int:
     """Import what `export` wrote to FILE, or Snowplow's records, one line of JSON each; - reads stdin.
 
-    Existing entries are kept.
+    Existing entries are kept. The whole file is checked first: if a line is wrong, nothing is imported.
     """
     from lakewright.usecases.transfer_manifest import import_manifest
 
     with _opened(file, call) as lines:
-        imported = import_manifest(call.app, lines, source=str(file))
+        imported = import_manifest(call.app, lines, source=str(file), keep_going=keep_going)
     document = {
         "records": imported.records,
         "documents": imported.documents,
         "present": imported.present,
+        "refused": imported.is_refused,
         "errors": [fault.as_json() for fault in imported.faults],
     }
-    said = line(
+    wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
+    call.output.result(document, [*wrong, line(_imported(imported))])
+    return 1 if imported.faults else 0
+
+
+def _imported(imported: Imported) -> str:
+    faults = counted(len(imported.faults), "error")
+    if imported.is_refused:
+        return f"Nothing was imported: {faults}. --keep-going imports what is right."
+    said = (
         f"{counted(imported.records, 'record')} and {counted(imported.documents, 'document')} imported, "
         f"{imported.present:,} existed already"
     )
-    wrong = (Branch(line(status("FAILED"), f" {fault}")) for fault in imported.faults)
-    call.output.result(document, [*wrong, said])
-    return 1 if imported.faults else 0
+    return f"{said}; {faults}, listed above, left out" if imported.faults else said
 
 
 @contextmanager
 def _opened(file: Path, call: Call) -> Iterator[Iterable[str]]:
+    """Yield the lines of a file or of stdin, which can be read several times."""
     if str(file) == "-":
         if isinstance(call.ask, TextIOWrapper):
             call.ask.reconfigure(encoding="utf-8", errors=_ESCAPED)
-        yield call.ask
+        with TemporaryFile("w+", encoding="utf-8", errors=_ESCAPED) as copy:
+            shutil.copyfileobj(call.ask, copy)
+            yield _Lines(copy)
         return
     try:
-        lines = file.open(encoding="utf-8", errors=_ESCAPED)
+        opened = file.open(encoding="utf-8", errors=_ESCAPED)
     except OSError as error:
         raise UsageError(
             f"{file} can't be read: {error.strerror}", remedy="Name a file that `manifest export` wrote."
         ) from error
-    with lines:
-        yield lines
+    with opened:
+        yield _Lines(opened) if opened.seekable() else list(opened)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of an open file, from its beginning each time."""
+
+    file: IO[str]
+
+    def __iter__(self) -> Iterator[str]:
+        self.file.seek(0)
+        return iter(self.file)
 
 
 @command(
