@@ -72,6 +72,12 @@ def test_sql_reads_each_layer_by_its_name_and_refuses_an_ambiguous_one(
         ("id", "bigint"),
         ("name", "string"),
     ]
+    assert "Spark accepts 3 mappings" in people.run("validate", "--spark", "-D", "who=x").out  # B3
+    (people.folder / "model" / "wrong.yml").write_text(
+        'mappings: {wrong: {kind: sql, sql: "SELECT nothing"}}'
+    )
+    rejected = people.run("validate", "--spark", "-D", "who=x")
+    assert (rejected.code, "mapping 'wrong': Spark rejects it" in rejected.err) == (2, True), rejected.all
     assert "Did you mean mapping.cities?" in people.run("sql", "SELECT * FROM citys").err
     assert people.run("sql", "DROP VIEW named").code == 2
     assert not [table for table in spark.catalog.listTables() if table.name in ("people", "cities")]

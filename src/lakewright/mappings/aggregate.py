@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.base import Texts
+from lakewright.spec.models.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,10 +21,12 @@ __all__ = ["AggregateMapping"]
 class AggregateMapping(InputMapping):
     """Returns one row per combination of dimensions, like `SELECT … GROUP BY`."""
 
-    dimensions: Texts = Declared(
+    dimensions: Annotated[Texts, SqlText.EXPRESSION] = Declared(
         default=(), description="Columns, or SQL expressions with `AS name`, to group by."
     )
-    aggregations: dict[str, str] = Declared(description="SQL aggregate expression of each other column.")
+    aggregations: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
+        description="SQL aggregate expression of each other column."
+    )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.models.sql_text import SqlText
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,9 +28,15 @@ class ExtendMapping(InputMapping):
     Expressions may use each other's results; they are evaluated in dependency order.
     """
 
-    columns: dict[str, str] = Declared(
+    columns: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
         default_factory=dict, description="SQL expression for each new column."
     )
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns and the new ones."""
+        del workspace
+        found = columns_of(self.input)
+        return None if found is None else tuple(dict.fromkeys((*found, *self.columns)))
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input's columns, with replaced columns in their place and new ones at the end."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.workspace.query import all_rows
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +23,14 @@ __all__ = ["FilterMapping"]
 class FilterMapping(InputMapping):
     """Keeps the rows for which a SQL condition is true."""
 
-    condition: str = Declared(description="SQL condition that rows must satisfy.")
+    condition: Annotated[str, SqlText.CONDITION] = Declared(
+        description="SQL condition that rows must satisfy."
+    )
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns."""
+        del workspace
+        return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows that satisfy the condition."""

@@ -11,6 +11,7 @@ from pydantic import model_validator
 
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference, Texts, from_text
+from lakewright.spec.models.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,7 +40,9 @@ class JoinMapping(Mapping):
     join_inputs: Listed[Input] = Declared(alias="inputs", description="Names of the mappings to join.")
     mode: JoinMode = Declared(default="left", description="Join type: how rows without a match are treated.")
     columns: Texts = Declared(default=(), description="Columns of all inputs whose values must be equal.")
-    condition: str | None = Declared(default=None, description="SQL condition on two inputs, by name.")
+    condition: Annotated[str | None, SqlText.CONDITION] = Declared(
+        default=None, description="SQL condition on two inputs, by name."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

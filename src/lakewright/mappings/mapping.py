@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,9 @@ from lakewright.errors import SpecError
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.workspace.query import all_rows
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +50,9 @@ class Mapping(Named):
     cache: Annotated[CacheLevel, from_text(str.upper)] = Declared(
         default=CacheLevel.NONE, description="Storage level of its rows after their first use."
     )
-    filter: str | None = Declared(default=None, description="SQL condition applied to the result.")
+    filter: Annotated[str | None, SqlText.CONDITION] = Declared(
+        default=None, description="SQL condition applied to the result."
+    )
     documentation: Documentation | None = Declared(
         default=None, exclude=True, description="What the documentation shows, including checks."
     )
@@ -100,6 +104,16 @@ class Mapping(Named):
         if self.cache is not CacheLevel.NONE:
             frame = frame.persist(getattr(StorageLevel, self.cache.removesuffix("_SER")))
         return functions.broadcast(frame) if self.broadcast else frame
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the columns of the frame if declarations say them all, otherwise None; no data is read.
+
+        Args:
+            workspace: The names of the instance.
+            columns_of: Returns the columns of another mapping in the same way.
+        """
+        del workspace, columns_of
+        return None
 
     @abstractmethod
     def transform(self, workspace: Workspace) -> DataFrame:

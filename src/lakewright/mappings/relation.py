@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
@@ -16,6 +16,7 @@ from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.readable import ReadableRelation
 from lakewright.workspace.reference import RelationReference, referenced
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,6 +62,15 @@ class RelationMapping(Mapping):
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         """Return the partitions to read; empty for all."""
         return expand_selection(self.source(workspace).partitions, self.partitions)
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the columns, if they are declared here or by the relation."""
+        del columns_of
+        if self.columns is not None:
+            return tuple(self.columns)
+        declare = getattr(self.source(workspace), "declared", None)
+        fields = None if declare is None else declare(workspace)
+        return None if fields is None else tuple(each.name for each in fields)
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the rows, restricted to the declared columns if there are any."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
+from lakewright.spec.models.sql_text import SqlText
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,7 +22,14 @@ __all__ = ["SelectMapping"]
 class SelectMapping(InputMapping):
     """Returns one column per entry of `columns`, in their order."""
 
-    columns: dict[str, str] = Declared(description="SQL expression of each column of the result.")
+    columns: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
+        description="SQL expression of each column of the result."
+    )
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the names of the declared columns."""
+        del workspace, columns_of
+        return tuple(self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return only the declared columns."""

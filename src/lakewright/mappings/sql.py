@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -12,6 +12,7 @@ from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.transform.sql import name_sql
 from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
 from lakewright.workspace.sql_tables import table_names
@@ -30,7 +31,7 @@ class SqlMapping(Mapping):
     A single name in FROM or JOIN refers to a mapping; a qualified name, `database.table`, to a catalog table.
     """
 
-    sql: str | None = Declared(default=None, description="The query.")
+    sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
     file: str | None = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )

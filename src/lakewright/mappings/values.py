@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field as Declared
@@ -12,6 +13,7 @@ from lakewright.mappings.mapping import Mapping
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +39,14 @@ class ValuesMapping(Mapping):
         if (self.columns is None) == (self.declared_schema is None):
             raise ValueError("a values mapping needs either `columns` or `schema`")
         return self
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the declared columns."""
+        del columns_of
+        if self.columns is not None:
+            return tuple(self.columns)
+        fields = self.declared_schema.fields(workspace) if self.declared_schema else ()
+        return tuple(each.name for each in fields)
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the records."""

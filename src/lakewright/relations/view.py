@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -27,6 +27,7 @@ from lakewright.relations.migration import (
 from lakewright.relations.relation import ManagedRelation
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.transform.sql import text_sql
 from lakewright.workspace.query import table_resources
 
@@ -58,7 +59,7 @@ class ViewRelation(ManagedRelation):
 
     database: str | None = Declared(default=None, description="Database in the catalog.")
     view: str = Declared(description="Name of the view.")
-    sql: str | None = Declared(default=None, description="The query.")
+    sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
     file: str | None = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )

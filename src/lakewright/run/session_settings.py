@@ -12,25 +12,30 @@ from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.project import Project
 
-__all__ = ["settings_of_project", "settings_of_tests"]
+__all__ = ["settings_of_project", "settings_of_tests", "state_folder"]
 
 
 def settings_of_project(project: Project, environ: Mapping[str, str]) -> SessionSettings:
     """Return the settings of a project's session: its `spark.*` keys, and a Hive catalog if it needs one.
 
-    Spark keeps its state in a folder of its own for each project, below `XDG_STATE_HOME` or `~/.local/state`.
+    Spark keeps its state in the project's state folder.
     """
     conf = {key: value for key, value in project.config.items() if key.startswith("spark.")}
     if needs_catalog(project):
         conf.setdefault(CATALOG, "hive")
-    base = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    digest = sha256(str(project.basedir.resolve()).encode()).hexdigest()[:12]
     return SessionSettings(
-        Path(base) / "lakewright" / f"{project.name}-{digest}",
+        state_folder(project, environ),
         app_name=f"lakewright {project.name}",
         conf=conf,
         drivers=driver_jars(project),
     )
+
+
+def state_folder(project: Project, environ: Mapping[str, str]) -> Path:
+    """Return the folder for what is kept of a project, below `XDG_STATE_HOME` or `~/.local/state`."""
+    base = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    digest = sha256(str(project.basedir.resolve()).encode()).hexdigest()[:12]
+    return Path(base) / "lakewright" / f"{project.name}-{digest}"
 
 
 def settings_of_tests(project: Project, folder: Path) -> SessionSettings:

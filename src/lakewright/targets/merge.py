@@ -15,6 +15,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
@@ -31,10 +32,10 @@ class MergeClause(Model):
     action: Annotated[Literal["insert", "update", "delete"], BeforeValidator(lower)] = Declared(
         description="insert rows without a match; update or delete matched rows."
     )
-    condition: str | None = Declared(
+    condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition on `source` and `target`; by default all rows."
     )
-    columns: TextMap = Declared(
+    columns: Annotated[TextMap, SqlText.EXPRESSION] = Declared(
         default_factory=dict,
         description="SQL expression for each column to set; by default the source column of the same name.",
     )
@@ -52,7 +53,7 @@ class MergeTarget(RelationTarget):
     merge_key: Texts = Declared(
         default=(), description="Columns by which rows match; by default the merge key of the relation."
     )
-    condition: str | None = Declared(
+    condition: Annotated[str | None, SqlText.CONDITION] = Declared(
         default=None, description="SQL condition by which rows match, instead of a key."
     )
     clauses: Listed[MergeClause] = Declared(

@@ -29,7 +29,7 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Answer", "query_lake"]
+__all__ = ["Answer", "first_line", "query_lake"]
 
 _SHOW_TABLES = re.compile(
     r"\s*SHOW\s+TABLES(?:\s+(?:FROM|IN)\s+`?(?P<layer>\w+)`?)?(?:\s+(?:LIKE\s+)?'(?P<pattern>[^']*)')?[\s;]*",
@@ -83,7 +83,7 @@ def query_lake(app: App, query: str, *, limit: int) -> Answer:
             return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
     except PySparkException as error:
         raise UsageError(
-            f"Spark rejects the query: {_first_line(error)}", remedy=_remedy(app.project, query)
+            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app.project, query)
         ) from error
 
 
@@ -161,7 +161,7 @@ def _with_times_as_text(frame: DataFrame) -> DataFrame:
     )
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """Return Spark's message without its SQLSTATE and position."""
     first = str(error).strip().partition("\n")[0]
     return re.sub(r"\s*(SQLSTATE: \w+)?[\s;.]*((\()?line \d+,? pos \d+(\))?)?;?$", "", first)

@@ -1,7 +1,8 @@
 """Validate a project: every error that can be found without Spark and without data.
 
-Loading has checked each definition. Here the targets of each job are checked for cycles that show only
-in the resources they read and write.
+Loading has checked each definition as it is written. Here, the definitions of each job are evaluated with
+stand-ins for its parameters, their SQL is parsed, and the job's targets are checked for cycles that show
+only in the resources they read and write.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 """
@@ -9,39 +10,70 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from lakewright.app import App
-from lakewright.errors import Fault, LakewrightError, NotInstalled, SpecError
+from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
 from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, find_cycle
 from lakewright.plan.phase import Phase
 from lakewright.run.hooks.check import notification_faults
 from lakewright.run.planning import node_of
+from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
+from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_sql import analyse_with_spark, sql_faults
+from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["find_cycles", "find_notification_faults", "validate_project"]
+__all__ = ["Validation", "find_cycles", "find_notification_faults", "validate_project"]
 
 _PHASES = (Phase.CREATE, Phase.BUILD, Phase.VERIFY, Phase.DESTROY)
 """TRUNCATE is left out: it has the same resources as DESTROY."""
 
 
-def validate_project(app: App) -> None:
-    """Check what loading the project could not check.
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What validation found, beside the warnings of loading.
 
-    Raises:
-        SpecError: The targets of a job form a cycle of reads and writes, or an expression in its hooks or
-            its metrics can't be evaluated.
+    Attributes:
+        errors: What a job or `process` would fail with.
+        warnings: What may be meant as it is, or what only Spark can decide.
+        analysed: The number of mappings that Spark analysed.
     """
-    faults = (*find_cycles(app.project, app.lake.session), *find_notification_faults(app.project))
-    if faults:
-        raise SpecError(faults)
+
+    errors: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+    analysed: int = 0
+
+
+def validate_project(app: App, *, with_spark: bool = False) -> Validation:
+    """Return what is wrong with a project that loading could not find.
+
+    Args:
+        app: The project.
+        with_spark: Whether Spark analyses the queries of all mappings too, over tables without rows.
+    """
+    state = state_folder(app.project, app.environ)
+    # An entity that can't be evaluated keeps the session's settings from being known.
+    session = SessionSettings(state)
+    evaluation = evaluate_project(app.project, _offline(app.project, session))
+    checker = SqlChecker(state / "checked-sql.json")
+    sql = sql_faults(evaluation, checker)
+    checker.save()
+    errors = [*evaluation.errors, *sql.errors, *find_cycles(app.project, session)]
+    errors += find_notification_faults(app.project)
+    analysed = 0
+    if with_spark and not errors:
+        analysed, found = analyse_with_spark(app.project, app.lake, evaluation)
+        errors += found
+    return Validation(tuple(errors), (*evaluation.warnings, *sql.warnings), analysed)
 
 
 def find_notification_faults(project: Project) -> Iterator[Fault]:
@@ -62,8 +94,7 @@ def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
     Parameters without a default get a sample value of their type. Cycles that cannot be found with it,
     or without Spark, are reported by the plan.
     """
-    refused = NotInstalled("validating a project starts no Spark")
-    lake = Lake(project.lake, session, sessions=NoSession(refused))
+    lake = _offline(project, session)
     for job in project.jobs.values():
         try:
             workspace = _workspace(project, job, lake)
@@ -71,6 +102,11 @@ def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
         except LakewrightError:
             continue
         yield from _cycle(workspace, job, names)
+
+
+def _offline(project: Project, session: SessionSettings) -> Lake:
+    refused = NotInstalled("validating a project starts no Spark")
+    return Lake(project.lake, session, sessions=NoSession(refused))
 
 
 def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:

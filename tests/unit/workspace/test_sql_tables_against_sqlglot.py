@@ -1,6 +1,6 @@
 """The scanner finds the tables that sqlglot's parser finds, for queries that sqlglot can parse.
 
-Why sqlglot isn't used itself: docs/decisions/012-tables-in-queries.md.
+Why sqlglot isn't used for that: docs/decisions/012-tables-in-queries.md.
 """
 
 from __future__ import annotations

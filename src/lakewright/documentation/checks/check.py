@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -47,7 +48,9 @@ class Check(Named):
     """A condition on rows or on a column."""
 
     description: str | None = Declared(default=None, description="Description for people.")
-    filter: str | None = Declared(default=None, description="SQL condition that selects the rows to check.")
+    filter: Annotated[str | None, SqlText.CONDITION] = Declared(
+        default=None, description="SQL condition that selects the rows to check."
+    )
 
     @abstractmethod
     def claim(self, column: str | None) -> str:

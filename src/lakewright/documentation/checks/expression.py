@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.documentation.checks.check import RowCheck
+from lakewright.spec.models.sql_text import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,7 +18,7 @@ __all__ = ["ExpressionCheck"]
 class ExpressionCheck(RowCheck):
     """Holds if every row meets the condition; a row for which it is null does not."""
 
-    expression: str = Declared(description="SQL condition, over any columns.")
+    expression: Annotated[str, SqlText.CONDITION] = Declared(description="SQL condition, over any columns.")
 
     def claim(self, column: str | None) -> str:
         """Return the condition."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
@@ -11,6 +11,7 @@ from lakewright.documentation.checks.check import Count, QueryCheck
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.workspace.query import mapping_names
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class SqlCheck(QueryCheck):
     of two columns: a boolean, and the number of rows for which the condition has that value.
     """
 
-    query: str = Declared(description="Query to run.")
+    query: Annotated[str, SqlText.QUERY] = Declared(description="Query to run.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in the query, if it contains no expression."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -106,7 +106,7 @@ class Definition:
         def report(error: SpecError, path: tuple[str | int, ...]) -> None:
             fault = error.faults[0]
             where = fault.location or self.at(*path)
-            faults.append(Fault(f"{self.subject}: {fault.message}", location=where, remedy=fault.remedy))
+            faults.append(replace(fault, message=f"{self.subject}: {fault.message}", location=where))
 
         return report
 

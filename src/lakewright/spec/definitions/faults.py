@@ -10,9 +10,12 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location
 from lakewright.spec.expressions.expression import has_expression
 
-__all__ = ["Locate", "faults_of", "holds_expression"]
+__all__ = ["VALIDATED", "Locate", "faults_of", "holds_expression", "texts_in"]
 
 Locate = Callable[[tuple[str | int, ...]], Location]
+
+VALIDATED = "validated"
+"""Detail of faults of a value that a field does not accept."""
 
 _WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden", "inconsistent"))
 """Types of errors that do not depend on the values of expressions."""
@@ -38,18 +41,19 @@ def faults_of(
 
 def holds_expression(value: Any) -> bool:
     """Return whether any text in a value contains an expression."""
-    return any(has_expression(text) for text in _texts(value))
+    return any(has_expression(text) for text in texts_in(value))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value of maps and lists."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _texts(inner)
+            yield from texts_in(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _texts(inner)
+            yield from texts_in(inner)
 
 
 def _fault(found: Any, subject: str, locate: Locate) -> Fault:
@@ -63,4 +67,9 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
     message = message.removeprefix("Value error, ")
     inside = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
     where = f"{subject}: {inside}: " if inside else f"{subject}: "
-    return Fault(where + message, location=locate(tuple(found["loc"])), remedy=context.get("remedy"))
+    return Fault(
+        where + message,
+        location=locate(tuple(found["loc"])),
+        remedy=context.get("remedy"),
+        details={VALIDATED: found["type"] not in _WHOLE},
+    )

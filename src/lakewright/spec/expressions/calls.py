@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
 
-from lakewright.errors import SpecError
+from lakewright.errors import Fault, SpecError
 from lakewright.spec.expressions import values
 from lakewright.spec.expressions.conversions import (
     DATE_UNITS,
@@ -33,7 +33,11 @@ from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["METHODS", "call", "call_function", "call_problem", "read_property"]
+__all__ = ["DEPENDS_ON_VALUE", "METHODS", "call", "call_function", "call_problem", "read_property"]
+
+
+DEPENDS_ON_VALUE = "depends_on_value"
+"""Detail of faults that other values of the same type may not have."""
 
 
 def _same(value: object) -> object:
@@ -159,7 +163,7 @@ def call(target: object, method: str, arguments: tuple[object, ...], context: Ev
         given = arguments if isinstance(target, Namespace) else (target, *arguments)
         return function.call(context, *given) if function.needs_context else function.call(*given)
     except (ValueError, OverflowError, ArithmeticError, OSError) as error:
-        raise SpecError.of(f"{where}: {error}") from error
+        raise SpecError([Fault(f"{where}: {error}", details={DEPENDS_ON_VALUE: True})]) from error
 
 
 _FUNCTIONS = functions({"sql": values.quote_value})

@@ -8,7 +8,7 @@ Source: the project files' rules, "Expressions".
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any
 
@@ -22,6 +22,7 @@ from lakewright.spec.expressions.expression import (
     Name,
     Node,
     Template,
+    names_in,
     parse_template,
 )
 from lakewright.spec.expressions.function import EvaluationContext
@@ -192,6 +193,21 @@ class Scope:
             return NAMESPACES[name]
         raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
 
+    def names_behind(self, text: str) -> frozenset[str]:
+        """Return the names that rendering a text may use, directly and through entries of environments.
+
+        Raises:
+            SpecError: An expression is incomplete.
+        """
+        found: set[str] = set()
+        pending = [text]
+        while pending:
+            for name in names_in(parse_template(pending.pop())) - found:
+                found.add(name)
+                entries = (layer.values.get(name) for layer in self._layers)
+                pending += [entry.text for entry in entries if isinstance(entry, Entry)]
+        return frozenset(found)
+
     def _note(self, name: str, value: object) -> object:
         """Return a value, and record it as secret if its name denotes a secret."""
         if is_secret_name(name) and (text := render_value(value)) and text not in self._context.defaults:
@@ -294,6 +310,6 @@ def _placed(error: SpecError, name: str, location: Location | None) -> SpecError
     fault = error.faults[0]
     if location is None or fault.location is not None:
         return error
-    return SpecError.of(
-        f"environment entry {name!r}: {fault.message}", location=location, remedy=fault.remedy
+    return SpecError(
+        [replace(fault, message=f"environment entry {name!r}: {fault.message}", location=location)]
     )

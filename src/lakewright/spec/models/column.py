@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.spec.models.types import Type
 
 __all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
@@ -62,7 +63,7 @@ class Column(SnakeModel):
         default=(),
         description="Roles: part of the business key, partition column, calculated by its expression.",
     )
-    expression: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
+    expression: Annotated[str | None, BeforeValidator(_empty_is_none), SqlText.EXPRESSION] = Field(
         default=None, description="Spark SQL expression that calculates the column."
     )
 
@@ -121,11 +122,13 @@ class Injection(Model):
         json_schema_extra={ALSO: [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     )
 
-    select: tuple[str, ...] = Field(
+    select: Annotated[tuple[str, ...], SqlText.EXPRESSION] = Field(
         default=(), description="Spark SQL expressions that select the columns; * keeps all existing ones."
     )
     column: str | None = Field(default=None, description="Alternatively, one column to add or replace.")
-    expression: str | None = Field(default=None, description="Spark SQL expression of that column.")
+    expression: Annotated[str | None, SqlText.EXPRESSION] = Field(
+        default=None, description="Spark SQL expression of that column."
+    )
 
     @model_validator(mode="before")
     @classmethod

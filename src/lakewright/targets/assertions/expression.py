@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.spec.models.base import Texts
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, shown_rows
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["ExpressionAssertion"]
 class ExpressionAssertion(MappingAssertion):
     """Holds if every row meets every condition; a condition that is null is not met."""
 
-    expected: Texts = Declared(description="SQL conditions, as in WHERE.")
+    expected: Annotated[Texts, SqlText.CONDITION] = Declared(description="SQL conditions, as in WHERE.")
 
     def check(self, workspace: Workspace) -> Verdict:
         """Return for each condition the number of rows that do not meet it, counted in one pass."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -13,6 +13,7 @@ from pydantic import model_validator
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Listed, Model, Reference
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.targets.assertions.assertion import Assertion, Verdict
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 
@@ -28,14 +29,16 @@ Row: TypeAlias = tuple[str | None, ...]
 class SqlTest(Model):
     """A query and its expected rows: lists of values or single values, in any order."""
 
-    query: str = Declared(description="Query; its tables are mappings.")
+    query: Annotated[str, SqlText.QUERY] = Declared(description="Query; its tables are mappings.")
     expected: Listed[Any] = Declared(default=(), description="Rows that the query must return.")
 
 
 class SqlAssertion(Assertion):
     """Holds if each query returns exactly the expected rows."""
 
-    query: str | None = Declared(default=None, description="Query; its tables are mappings.")
+    query: Annotated[str | None, SqlText.QUERY] = Declared(
+        default=None, description="Query; its tables are mappings."
+    )
     expected: Listed[Any] = Declared(
         default=(), description="Rows that the query must return; none for an empty result."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
@@ -12,6 +12,7 @@ from lakewright.errors import TargetError
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
+from lakewright.spec.models.sql_text import SqlText
 from lakewright.targets.measures.measure import Measure, Measurement
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 
@@ -27,7 +28,7 @@ MOST_ROWS = 1_000
 class SqlMeasure(Measure):
     """Returns a metric for each numeric column of each row; the other columns are its labels."""
 
-    query: str = Declared(description="Query; its tables are mappings.")
+    query: Annotated[str, SqlText.QUERY] = Declared(description="Query; its tables are mappings.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mappings in the query, if it contains no expression."""

@@ -1,0 +1,216 @@
+"""Evaluate the expressions of a project's definitions as its jobs would, with stand-ins for parameters.
+
+A parameter without a default gets a value of its type. What fails only because of that value is no fault:
+`LocalDate.parse($text)` may be right for every text that the job is ever given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.lake.lake import Lake
+from lakewright.plan.arguments import expand_arguments, sample_arguments
+from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.faults import VALIDATED, texts_in
+from lakewright.spec.expressions.calls import DEPENDS_ON_VALUE
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.models.base import Named
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity_settings import SourceConnection
+from lakewright.spec.models.job import Job, Parameter
+from lakewright.spec.project import Project, resolve_entity
+from lakewright.workspace.workspace import Workspace
+
+__all__ = ["Evaluated", "Evaluation", "evaluate_project"]
+
+_CATEGORIES = ("target", "relation", "mapping", "entity", "connection")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A definition with evaluated expressions, as one job sees it.
+
+    Attributes:
+        is_used: Whether a job uses the definition.
+    """
+
+    definition: Definition
+    model: Named
+    workspace: Workspace
+    is_used: bool
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """The evaluated definitions of a project, and what is wrong with them.
+
+    Attributes:
+        errors: Faults of definitions that a job or `process` uses.
+        warnings: Faults of other definitions, which may be meant to be used with `-D`.
+    """
+
+    evaluated: list[Evaluated] = field(default_factory=list)
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+
+    def report(self, faults: Iterable[Fault], *, is_used: bool, where: str = "") -> None:
+        """Add faults that were not reported yet; `where` names the job in their messages."""
+        known = {
+            (each.message.partition(" in job ")[0], each.location) for each in (*self.errors, *self.warnings)
+        }
+        for fault in faults:
+            if (fault.message, fault.location) not in known:
+                known.add((fault.message, fault.location))
+                found = replace(fault, message=f"{fault.message}{where}")
+                (self.errors if is_used else self.warnings).append(found)
+
+
+def evaluate_project(project: Project, lake: Lake) -> Evaluation:
+    """Return all definitions of a project, evaluated with the names of each job that uses them.
+
+    Definitions that no job uses are evaluated with the names of all jobs.
+    """
+    evaluation = Evaluation()
+    seen: set[tuple[str, str]] = set()
+    for job in project.jobs.values():
+        seen |= _evaluate_job(project, job, lake, evaluation)
+    everything = [parameter for job in project.jobs.values() for parameter in job.parameters]
+    environment = {name: text for job in project.jobs.values() for name, text in job.environment.items()}
+    rest = _Walk(project, lake, environment, everything, evaluation)
+    for category in _CATEGORIES:
+        # An entity is processed without a job, too.
+        rest.is_used = category == "entity"
+        for name in project.definitions(category):
+            if (category, name) not in seen:
+                rest.visit(category, name)
+    _report_entries(project, rest.scope, evaluation)
+    return evaluation
+
+
+def _evaluate_job(project: Project, job: Job, lake: Lake, evaluation: Evaluation) -> set[tuple[str, str]]:
+    where = f" in job {job.name!r}"
+    walk = _Walk(project, lake, job.environment, job.parameters, evaluation, where=where)
+    for name, text in job.environment.items():
+        walk.try_to(lambda name=name: walk.scope.value(name), text, f"environment entry {name!r}")
+    for target in job.targets:
+        found = walk.try_to(lambda target=target: walk.scope.render(target), target, "targets")
+        if isinstance(found, str):
+            walk.visit("target", found)
+    return walk.seen
+
+
+class _Walk:
+    """Evaluates definitions in the scope of one job, and what they refer to.
+
+    Attributes:
+        is_used: Whether what is visited is used by a job or by `process`.
+        seen: The definitions that were visited, by category and name.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        lake: Lake,
+        environment: Mapping[str, str],
+        parameters: Iterable[Parameter],
+        evaluation: Evaluation,
+        *,
+        where: str = "",
+    ) -> None:
+        self.where = where
+        self.evaluation = evaluation
+        self.is_used = bool(where)
+        self.seen: set[tuple[str, str]] = set()
+        self.scope = project.scope.instance(environment)
+        values = {parameter.name: self._stand_in(parameter) for parameter in parameters}
+        self.stand_ins = frozenset(values)
+        self.scope = project.scope.instance(environment, values)
+        self.workspace = Workspace(project.within(self.scope), self.scope, lake)
+
+    def _stand_in(self, parameter: Parameter) -> Any:
+        try:
+            return expand_arguments([parameter], sample_arguments([parameter]), self.scope)[0][parameter.name]
+        except SpecError as error:
+            subject = f"parameter {parameter.name!r}"
+            self._report(replace(fault, message=f"{subject}: {fault.message}") for fault in error.faults)
+            plain = parameter.model_copy(update={"default": None, "granularity": None})
+            return expand_arguments([plain], sample_arguments([plain]), self.scope)[0][parameter.name]
+
+    def try_to(self, evaluate: Any, text: str, subject: str) -> object:
+        """Return the value of a text, or None if it can't be evaluated; its faults are reported."""
+        try:
+            return evaluate()
+        except SpecError as error:
+            named = [replace(fault, message=f"{subject}: {fault.message}") for fault in error.faults]
+            self._report(fault for fault in named if not self._is_about_value(fault, text))
+            return None
+
+    def visit(self, category: str, name: str) -> None:
+        """Evaluate a definition and all that it refers to, once."""
+        name = name.partition(":")[0]
+        project = self.workspace.project
+        declared = project.entity_definitions if category == "entity" else project.definitions(category)
+        definition = declared.get(name)
+        if (category, name) in self.seen or not isinstance(definition, Definition):
+            return
+        if definition.model is SourceConnection:
+            return  # its settings are evaluated as those of each entity
+        self.seen.add((category, name))
+        model = self._resolved(definition)
+        if model is None:
+            model = definition.check()[0]
+        else:
+            found = Evaluated(definition, model, self.workspace, self.is_used)
+            self.evaluation.evaluated.append(found)
+        for reference in () if model is None else (*model.references(), *model.mentions()):
+            self.visit(reference.category, reference.name)
+
+    def _resolved(self, definition: Definition) -> Named | None:
+        try:
+            if definition.category != "entity":
+                return definition.resolve(self.scope)
+            entity = resolve_entity(definition, self.scope)
+            self._check_places(definition, entity)
+            return entity
+        except SpecError as error:
+            texts = list(texts_in(definition.raw))
+            self._report(fault for fault in error.faults if not self._is_about_value(fault, *texts))
+            return None
+
+    def _check_places(self, definition: Definition, entity: Entity) -> None:
+        lake = self.workspace.project.lake
+        for key, names in entity.unknown_names(lake, self.scope).items():
+            for name in sorted(names):
+                path = ("settings", key)
+                message = f"{definition.subject}: {key} uses the unknown name {name!r}"
+                self._report([Fault(message, definition.at(*path), f"Declare {name!r}, or correct it.")])
+
+    def _is_about_value(self, fault: Fault, *texts: str) -> bool:
+        """Return whether a fault may not occur for other values of the parameters."""
+        if not (fault.details.get(DEPENDS_ON_VALUE) or fault.details.get(VALIDATED)):
+            return False
+        try:
+            return any(self.scope.names_behind(text) & self.stand_ins for text in texts)
+        except LakewrightError:
+            return False
+
+    def _report(self, faults: Iterable[Fault]) -> None:
+        self.evaluation.report(faults, is_used=self.is_used, where=self.where)
+
+
+def _report_entries(project: Project, scope: Scope, evaluation: Evaluation) -> None:
+    """Report the entries of the project's environment that nothing can evaluate."""
+    for fault in _entry_faults(project, scope):
+        if all(fault.location != each.location for each in evaluation.errors):
+            evaluation.report([fault], is_used=False)
+
+
+def _entry_faults(project: Project, scope: Scope) -> Iterator[Fault]:
+    for name, _ in project.environment:
+        try:
+            scope.value(name)
+        except SpecError as error:
+            yield from (fault for fault in error.faults if not fault.details.get(DEPENDS_ON_VALUE))

@@ -1,0 +1,160 @@
+"""Check the SQL of evaluated definitions: by parsing it, and on request by letting Spark analyse it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.lake.lake import Lake
+from lakewright.mappings.mapping import Mapping
+from lakewright.mappings.sql import SqlMapping
+from lakewright.relations.view import ViewRelation
+from lakewright.spec.models.sql_text import SqlText, sql_texts
+from lakewright.spec.project import Project
+from lakewright.spec.suggestions import suggestion
+from lakewright.usecases.validate_definitions import Evaluated, Evaluation
+from lakewright.workspace.query import mapping_names
+from lakewright.workspace.sql_check import SqlChecker
+from lakewright.workspace.workspace import Workspace
+
+__all__ = ["SqlFaults", "analyse_with_spark", "sql_faults"]
+
+_THIS = "__this__"
+"""The table of a check's query, and of texts whose table has no name."""
+
+
+@dataclass(slots=True)
+class SqlFaults:
+    """The faults of SQL.
+
+    Attributes:
+        errors: Mappings that don't exist.
+        warnings: Texts that the parser rejects, and columns that the tables' declarations don't have. Spark
+            knows more than the parser, and a table may have more columns than are declared.
+    """
+
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+
+
+def sql_faults(evaluation: Evaluation, checker: SqlChecker) -> SqlFaults:
+    """Return the faults in the SQL of all evaluated definitions, each once."""
+    faults = SqlFaults()
+    for each in evaluation.evaluated:
+        if each.definition.category != "connection":
+            _check(each, checker, faults)
+    faults.errors = list(dict.fromkeys(faults.errors))
+    faults.warnings = list(dict.fromkeys(faults.warnings))
+    return faults
+
+
+def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
+    columns = _Columns(each.workspace, checker)
+    for mark, text, path in _texts(each):
+        location, subject = each.definition.at(*path), each.definition.subject
+        if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
+            faults.errors += _unknown_mappings(each, text, path)
+        own = _input_columns(each, mark, columns)
+        found = checker.analyse(
+            mark.as_query(text, _THIS),
+            lambda name, own=own: own if name == _THIS else columns.of(name),  # type: ignore[misc]
+        )
+        if found.unparsed is not None:
+            message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
+            faults.warnings.append(Fault(message, location, "`lakewright validate --spark` asks Spark."))
+        for name, remedy in found.unknown:
+            message = f"{subject}: no table of the query declares the column {name!r}"
+            faults.warnings.append(Fault(message, location, remedy))
+
+
+def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
+    yield from sql_texts(each.model)
+    if isinstance(each.model, SqlMapping | ViewRelation) and getattr(each.model, "file", None):
+        try:
+            if not isinstance(each.model, ViewRelation) or each.model.mapping is None:
+                yield SqlText.QUERY, each.model.query(each.workspace), ("file",)
+        except LakewrightError:
+            return  # the plan says that the file is missing
+
+
+def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    project = each.workspace.project
+    for name in mapping_names(text):
+        home, _, inner = name.partition("/")
+        known = project.imports[home].mappings if inner and home in project.imports else project.mappings
+        if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
+            message = f"{each.definition.subject}: there is no mapping {name!r}"
+            remedy = suggestion(name, known) or "Declare it in a module, below `mappings`."
+            yield Fault(message, each.definition.at(*path), remedy)
+
+
+def _input_columns(each: Evaluated, mark: SqlText, columns: _Columns) -> Sequence[str] | None:
+    """Return the columns over which an expression or a condition of a mapping is evaluated."""
+    source = getattr(each.model, "input", None)
+    is_plain = isinstance(each.model, Mapping) and each.model.filter is None and isinstance(source, str)
+    is_closed = (
+        is_plain and each.model.kind in ("filter", "select", "aggregate") and mark is not SqlText.QUERY
+    )
+    return columns.of(str(source)) if is_closed else None
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+class _Columns:
+    """The columns of mappings, as far as declarations say them."""
+
+    def __init__(self, workspace: Workspace, checker: SqlChecker) -> None:
+        self.workspace = workspace
+        self.checker = checker
+        self._known: dict[str, Sequence[str] | None] = {}
+
+    def of(self, name: str) -> Sequence[str] | None:
+        """Return the columns of a mapping, or None if they are not known."""
+        if name not in self._known:
+            self._known[name] = None  # what mappings in a cycle see
+            self._known[name] = self._declared(name)
+        return self._known[name]
+
+    def _declared(self, name: str) -> Sequence[str] | None:
+        try:
+            mapping = self.workspace.mapping(name)
+            if isinstance(mapping, SqlMapping):
+                return self.checker.analyse(mapping.query(self.workspace), self.of).columns
+            return mapping.declared_columns(self.workspace, self.of) if isinstance(mapping, Mapping) else None
+        except LakewrightError:
+            return None
+
+
+def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> tuple[int, list[Fault]]:
+    """Return how many mappings Spark analysed, over relations with their columns but no rows, and its faults.
+
+    Relations without declared columns are read, if they exist.
+    """
+    from pyspark.errors import PySparkException
+
+    faults: list[Fault] = []
+    analysed: set[str] = set()
+    outlines: dict[int, Workspace] = {}
+    for each in evaluation.evaluated:
+        if each.definition.category != "mapping" or each.definition.name in analysed:
+            continue
+        outline = outlines.setdefault(
+            id(each.workspace), Workspace(project, each.workspace.scope, lake, is_outline=True)
+        )
+        analysed.add(each.definition.name)
+        try:
+            _ = outline.frame(each.definition.name).schema
+        except SpecError as error:
+            faults += error.faults
+        except (PySparkException, LakewrightError) as error:
+            first = str(error).strip().partition("\n")[0]
+            faults.append(
+                Fault(f"{each.definition.subject}: Spark rejects it: {first}", each.definition.at())
+            )
+    for outline in outlines.values():
+        outline.close()
+    return len(analysed), faults

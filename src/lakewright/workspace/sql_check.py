@@ -1,0 +1,212 @@
+"""Faults of Spark's SQL that are found without Spark, by parsing it with `sqlglot`.
+
+Importing the parser takes longer than all the rest of `validate`, so the results are kept by the hash of
+what they depend on, and a text is parsed once: docs/decisions/012-tables-in-queries.md.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.spec.suggestions import nearest
+from lakewright.workspace.sql_tables import table_names
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.optimizer.scope import Scope
+
+__all__ = ["ColumnsOf", "SqlAnalysis", "SqlChecker"]
+
+ColumnsOf = Callable[[str], Sequence[str] | None]
+"""Returns the columns of a table with a name of one part, or None if they are not known."""
+
+MOST_KEPT = 2_000
+"""The number of results that are kept: more than the texts of a large project, and less than a megabyte."""
+
+_RULES = 1
+"""Raised when the checks here change, so that kept results are not used any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAnalysis:
+    """What is known of a query without Spark.
+
+    Attributes:
+        unparsed: Why the parser rejects it. Spark may still accept it.
+        unknown: Columns that its tables don't have, each with a remedy or None.
+        columns: The columns of the result, or None if they are not known.
+    """
+
+    unparsed: str | None = None
+    unknown: tuple[tuple[str, str | None], ...] = ()
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class SqlChecker:
+    """Analyses queries, and keeps the results in a file.
+
+    Attributes:
+        file: The file with kept results; it need not exist, and need not be writable.
+    """
+
+    file: Path
+    _kept: dict[str, Any] | None = None
+    _used: dict[str, Any] = field(default_factory=dict)
+    _is_changed: bool = False
+
+    def analyse(self, query: str, columns_of: ColumnsOf) -> SqlAnalysis:
+        """Return the analysis of a query over tables whose columns `columns_of` knows."""
+        names = sorted({parts[0] for parts in table_names(query) if len(parts) == 1})
+        tables = {name.lower(): columns for name in names if (columns := columns_of(name)) is not None}
+        key = sha256(
+            json.dumps([_RULES, version("sqlglot"), query, sorted(tables.items())]).encode()
+        ).hexdigest()
+        found = self._read().get(key)
+        if found is None:
+            found = asdict(_analyse(query, tables))
+            self._is_changed = True
+        self._used[key] = found
+        unknown = tuple((name, remedy) for name, remedy in found["unknown"])
+        columns = found["columns"]
+        return SqlAnalysis(found["unparsed"], unknown, None if columns is None else tuple(columns))
+
+    def save(self) -> None:
+        """Write new results to the file, if it can be written."""
+        if not self._is_changed:
+            return
+        kept = {**self._read(), **self._used}
+        newest = dict(list(kept.items())[-MOST_KEPT:])
+        with suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            # Another process may read the file meanwhile.
+            partial = self.file.with_name(f"{self.file.name}.{os.getpid()}")
+            partial.write_text(json.dumps(newest), "utf-8")
+            partial.replace(self.file)
+
+    def _read(self) -> dict[str, Any]:
+        if self._kept is None:
+            self._kept = {}
+            with suppress(OSError, ValueError):
+                found = json.loads(self.file.read_text("utf-8"))
+                self._kept = found if isinstance(found, dict) else {}
+        return self._kept
+
+
+def _analyse(query: str, tables: Mapping[str, Sequence[str]]) -> SqlAnalysis:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it logs what it treats as an opaque command
+    try:
+        parsed = sqlglot.parse(query, dialect="spark")
+    except SqlglotError as error:
+        return SqlAnalysis(unparsed=_reason(error))
+    except RecursionError:
+        return SqlAnalysis(unparsed="it is nested too deep")
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Query):
+        return SqlAnalysis(unparsed="it is not one query")
+    try:
+        return _resolved(parsed[0], tables)
+    except (SqlglotError, RecursionError):
+        return SqlAnalysis()
+
+
+def _reason(error: Any) -> str:
+    first = (getattr(error, "errors", None) or [{}])[0]
+    if not first.get("description"):
+        return str(error).partition("\n")[0]
+    rest = " ".join(f"{first['highlight']}{first['end_context'][:30]}".split())
+    why = first["description"] if "<class" not in first["description"] else "something is missing"
+    return f"{why.lower()} in line {first['line']}, at {rest!r}"
+
+
+def _resolved(query: exp.Query, tables: Mapping[str, Sequence[str]]) -> SqlAnalysis:
+    from sqlglot import exp
+    from sqlglot.optimizer.scope import traverse_scope
+
+    results: dict[int, tuple[str, ...] | None] = {}
+    unknown: dict[str, str | None] = {}
+    for scope in traverse_scope(query):
+        sources = {name.lower(): _columns(source, tables, results) for name, source in scope.sources.items()}
+        results[id(scope.expression)] = _result(scope, sources)
+        select = scope.expression
+        # Their columns are those of no table.
+        others = (exp.Lateral, exp.Unnest, exp.Pivot, exp.Lambda, exp.Values)
+        if isinstance(select, exp.Select) and not select.find(*others) and not scope.is_correlated_subquery:
+            unknown.update(_unknown(scope, select, sources))
+    return SqlAnalysis(unknown=tuple(unknown.items()), columns=results.get(id(query)))
+
+
+def _columns(
+    source: Any, tables: Mapping[str, Sequence[str]], results: Mapping[int, tuple[str, ...] | None]
+) -> Sequence[str] | None:
+    """Return the columns of a table or of a query inside the query, or None if they are not known."""
+    from sqlglot import exp
+
+    if isinstance(source, exp.Table):
+        is_plain = not source.db and not source.catalog and isinstance(source.this, exp.Identifier)
+        aliased = source.args.get("alias")
+        renames = aliased is not None and bool(aliased.columns)
+        return None if renames or not is_plain else tables.get(source.name.lower())
+    if source.expression.parent is not None and source.expression.parent.alias_column_names:
+        return tuple(source.expression.parent.alias_column_names)
+    return results.get(id(source.expression))
+
+
+def _result(scope: Scope, sources: Mapping[str, Sequence[str] | None]) -> tuple[str, ...] | None:
+    from sqlglot import exp
+
+    if not isinstance(scope.expression, exp.Select):
+        return None
+    found: list[str] = []
+    for item in scope.expression.selects:
+        if isinstance(item, exp.Star) and not item.args.get("except_") and not item.args.get("replace"):
+            of_sources = [sources.get(name.lower()) for name in scope.selected_sources]
+            if scope.expression.args.get("joins") or any(columns is None for columns in of_sources):
+                return None
+            found += [name for columns in of_sources for name in columns or ()]
+        elif item.output_name and not item.is_star:
+            found.append(item.output_name)
+        else:
+            return None
+    return tuple(found)
+
+
+def _unknown(
+    scope: Scope, query: exp.Select, sources: Mapping[str, Sequence[str] | None]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the columns that no table of a SELECT has, as far as the columns of its tables are known."""
+    known = {
+        name: {column.lower() for column in columns}
+        for name, columns in sources.items()
+        if columns is not None
+    }
+    own = {item.alias.lower() for item in query.selects if item.alias}
+    names = {column for columns in sources.values() for column in columns or ()}
+    anywhere = own.union(*known.values()) if len(known) == len(sources) > 0 else None
+    for column in scope.columns:
+        name, table = column.name, column.table.lower()
+        # A scope also lists the columns of its subqueries that may be its own.
+        if not name or name.lower() == "_metadata" or column.parent_select is not scope.expression:
+            continue
+        if table in known:
+            if name.lower() not in known[table]:
+                yield f"{column.table}.{name}", _hint(name, sources[table] or ())
+        elif not table and anywhere is not None and name.lower() not in anywhere:
+            yield name, _hint(name, names)
+
+
+def _hint(name: str, known: Sequence[str] | set[str]) -> str | None:
+    found = nearest(name, known)
+    return None if found is None else f"did you mean {found!r}?"

@@ -1,0 +1,155 @@
+"""B3: `validate` evaluates every expression as the jobs would, and parses every SQL text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from tests.projects import make_project
+
+from lakewright.app import App
+from lakewright.usecases.validate_project import Validation, validate_project
+
+MODEL = """
+environment:
+  - place=PLACE
+  - ENTRY
+connections:
+  c: {settings: {bronze_path: "${destination}", silver_path: "${destination}", bronze_format: csv}}
+entities:
+  people:
+    id: 1
+    connection: c
+    processtype: merge
+    columns:
+      - {name: id, fieldroles: [businesskey]}
+      - {name: x, expression: "COLUMN"}
+    SETTINGS
+relations:
+  orders:
+    kind: file
+    format: csv
+    location: LOCATION
+    schema: {kind: inline, fields: [{name: id, type: long}, {name: amount, type: double}]}
+  out: {kind: delta, location: gold/out}
+  UNUSED
+mappings:
+  orders: {kind: relation, relation: orders}
+  rows: {kind: sql, sql: "SQL"}
+  kept: {kind: filter, input: orders, condition: "CONDITION"}
+targets:
+  people: {kind: entity, entity: people}
+  out: {kind: relation, mapping: rows, relation: out, partition: {day: PARTITION}}
+  kept: {kind: relation, mapping: kept, relation: out}
+jobs:
+  daily:
+    parameters: [{name: day, type: date}, {name: word}, {name: n, type: integer, default: DEFAULT}]
+    environment:
+      - JOB
+    targets: [people, out, kept]
+"""
+RIGHT = {
+    "PLACE": "raw/$day",
+    "ENTRY": "e=1",
+    "COLUMN": "concat(id, '$word')",
+    "SETTINGS": "settings: {}",
+    "LOCATION": "$place",
+    "UNUSED": "unused: {kind: delta, location: gold/unused}",
+    "SQL": "SELECT id, sum(amount) AS total FROM orders WHERE id > ${sql(n)} GROUP BY id",
+    "CONDITION": "amount > $n",
+    "PARTITION": "$day",
+    "DEFAULT": "1",
+    "JOB": "month=${LocalDate.format($day, 'yyyy-MM')}",
+}
+
+
+def validation(folder: Path, **changes: str) -> Validation:
+    text = MODEL
+    for name, value in {**RIGHT, **changes}.items():
+        text = text.replace(name, value)
+    return validate_project(App(make_project(folder, text), {"XDG_STATE_HOME": str(folder / "state")}))
+
+
+def texts(folder: Path, **changes: str) -> tuple[list[str], list[str]]:
+    found = validation(folder, **changes)
+    return [str(fault) for fault in found.errors], [str(fault) for fault in found.warnings]
+
+
+def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None:
+    assert texts(tmp_path) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "message"),
+    [
+        (
+            "COLUMN",
+            "concat(id, '$wrod')",
+            "module.yml:14: entity 'people': unknown name 'wrod' in job",
+        ),
+        (
+            "SETTINGS",
+            "settings: {bronze_path: $dya}",
+            "bronze_path uses the unknown name 'dya' in job",
+        ),
+        (
+            "LOCATION",
+            "raw/$dya",
+            "relation 'orders': unknown name 'dya' in job 'daily' (did you",
+        ),
+        (
+            "SQL",
+            "SELECT id FROM orders WHERE x = '$dya'",
+            "mapping 'rows': unknown name 'dya' in job",
+        ),
+        ("SQL", "SELECT '${day.plusDay(1)}' AS x", "there is no plusDay of a date in expressions"),
+        ("SQL", "SELECT '$word' AS x FROM ordrs", "there is no mapping 'ordrs' (did you mean 'orders'?)"),
+        ("PARTITION", "$dya", "target 'out': unknown name 'dya' in job 'daily'"),
+        ("DEFAULT", "$m", "parameter 'n': unknown name 'm' in job 'daily'"),
+        ("JOB", "month=$mnth", "environment entry 'month': unknown name 'mnth' in job 'daily'"),
+        ("PLACE", "raw/$dya", "environment entry 'place': unknown name 'dya' in job 'daily'"),
+    ],
+)
+def test_a_wrong_expression_of_a_job_is_an_error(tmp_path: Path, place: str, text: str, message: str) -> None:
+    errors, _ = texts(tmp_path, **{place: text})
+    assert any(message in error for error in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "message"),
+    [
+        ("ENTRY", "e=${bucket}/x", "environment entry 'e': unknown name 'bucket'"),
+        ("UNUSED", "unused: {kind: delta, location: gold/$who}", "relation 'unused': unknown name 'who'"),
+        ("SQL", "selec 1 frm", "mapping 'rows': the SQL 'selec 1 frm' can't be parsed: invalid expression"),
+        ("SQL", "DROP TABLE orders", "can't be parsed: it is not one query"),
+        ("SQL", "SELECT amuont FROM orders", "declares the column 'amuont' (did you mean 'amount'?)"),
+        ("CONDITION", "amont > 1", "mapping 'kept': no table of the query declares the column 'amont'"),
+        ("CONDITION", "amount > 1 AND", "mapping 'kept': the SQL 'amount > 1 AND' can't be parsed"),
+        ("COLUMN", "concat(id", "entity 'people': the SQL 'concat(id' can't be parsed: expecting )"),
+    ],
+)
+def test_what_may_be_meant_so_or_only_spark_knows_is_a_warning(
+    tmp_path: Path, place: str, text: str, message: str
+) -> None:
+    errors, warnings = texts(tmp_path, **{"SQL": "SELECT 1 AS x", place: text})
+    assert not errors
+    assert len(warnings) == 1
+    assert message in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT '$LocalDate.parse($word)' AS x", "SELECT '${word.substring(9)}' AS x", "SELECT $n AS x"]
+)
+def test_what_depends_on_the_value_of_a_parameter_is_no_fault(tmp_path: Path, text: str) -> None:
+    assert texts(tmp_path, SQL=text) == ([], [])
+
+
+def test_a_text_that_was_parsed_is_not_parsed_again(tmp_path: Path) -> None:
+    """The second time, the parser, whose import is slow, isn't used; a changed text is parsed."""
+    first = texts(tmp_path, SQL="SELECT amuont FROM orders")
+    with mock.patch.dict(sys.modules, {"sqlglot": None}):
+        assert texts(tmp_path, SQL="SELECT amuont FROM orders") == first
+        with pytest.raises(ImportError):
+            texts(tmp_path, SQL="SELECT amount FROM orders")
