@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.plan.observation import Answer, Observation
+from lakewright.spec.suggestions import hint
 
 __all__ = [
     "BuildPolicy",
@@ -51,7 +52,7 @@ class BuildPolicy(StrEnum):
         for policy in cls:
             if policy.value.replace("_", "").lower() == wanted:
                 return policy
-        raise ValueError(f"no build policy {text!r}; there are {', '.join(cls)}")
+        raise ValueError(f"no build policy {text!r}; {hint(text, cls)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from lakewright.plan.observation import TableChange
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, MapOf, Struct
+from lakewright.spec.suggestions import hint
 from lakewright.transform.sql import name_sql, text_sql
 
 __all__ = [
@@ -157,7 +158,8 @@ def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T)
     try:
         return kind(config[key].strip().upper()) if key in config else default
     except ValueError as error:
-        raise SpecError.of(f"configuration {key}: choose one of {', '.join(kind)}") from error
+        message = f"configuration {key}: {config[key]!r} is unknown"
+        raise SpecError.of(message, remedy=hint(config[key], kind)) from error
 
 
 def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[MigrationStep, ...]:

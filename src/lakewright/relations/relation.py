@@ -18,6 +18,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.spec.suggestions import hint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,7 +55,7 @@ class OutputMode(StrEnum):
         for mode in cls:
             if mode.replace("_", "") == wanted:
                 return mode
-        raise ValueError(f"unknown output mode {text!r}; choose one of {', '.join(cls)}")
+        raise ValueError(f"no output mode {text!r}; {hint(text, cls)}")
 
 
 _OTHER_NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["nearest", "suggestion"]
+__all__ = ["hint", "nearest", "suggestion"]
 
 # The time to compare names grows with their length and number, and a hostile file may hold very many.
 LONGEST_COMPARED = 100
@@ -24,6 +24,19 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {other.lower(): other for other in list(known)[:MOST_COMPARED]}
     found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return the start of a list of valid words, after the word that is probably meant.
+
+    Example:
+        >>> hint("smrt", ["ALWAYS", "SMART"])
+        "did you mean 'SMART'? There are ALWAYS, SMART"
+    """
+    words = list(known)
+    found = nearest(name, words)
+    listed = ", ".join(words)
+    return f"there are {listed}" if found is None else f"did you mean {found!r}? There are {listed}"
 
 
 def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.relations.relation import OutputMode
+from lakewright.spec.suggestions import hint
 
 __all__ = ["TargetDefaults", "VerifyPolicy"]
 
@@ -34,7 +35,7 @@ class VerifyPolicy(StrEnum):
         for policy in cls:
             if policy.replace("_", "") == wanted:
                 return policy
-        raise ValueError(f"{text!r} is not a verify policy; choose one of {', '.join(cls)}")
+        raise ValueError(f"no verify policy {text!r}; {hint(text, cls)}")
 
 
 @dataclass(frozen=True, slots=True)

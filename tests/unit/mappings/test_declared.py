@@ -56,7 +56,7 @@ def test_declaring_needs_no_engine() -> None:
         ("relations: {a: {kind: delta}}", "needs either `location` or `table`"),
         ("relations: {a: {kind: view, view: v}}", "a view needs exactly one of `sql`, `file` and `mapping`"),
         ("relations: {a: {kind: empty, schema: {kind: json}}}", "needs either `file` or `spec`"),
-        ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "unknown output mode 'sometimes'"),
+        ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "no output mode 'sometimes'"),
         ("targets: {a: {kind: relation, relation: r, buildPolicy: x}}", "no build policy 'x'"),
         ("targets: {a: {kind: merge, relation: r, mapping: m, clauses: []}}", "clauses"),
         (

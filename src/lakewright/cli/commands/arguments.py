@@ -9,6 +9,7 @@ import click
 
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
+from lakewright.spec.suggestions import hint
 
 if TYPE_CHECKING:
     from lakewright.run.job import JobRequest
@@ -27,8 +28,8 @@ def phase_named(text: str) -> Phase:
     try:
         return Phase(text.upper())
     except ValueError:
-        known = ", ".join(phase.value.lower() for phase in Phase)
-        raise click.BadParameter(f"{text!r} is not a phase; the phases are {known}") from None
+        known = [phase.value.lower() for phase in Phase]
+        raise click.BadParameter(f"{text!r} is not a phase; {hint(text, known)}") from None
 
 
 def job_request(

@@ -64,7 +64,6 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
         message, path = f"{path[-1]!r} is missing", path[:-1]
     elif found["type"] == "unknown_key":
         path = path[:-1]
-    message = message.removeprefix("Value error, ")
     inside = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
     where = f"{subject}: {inside}: " if inside else f"{subject}: "
     return Fault(

@@ -14,6 +14,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Self, TypeAlias, TypeVar
 
+from lakewright.spec.suggestions import hint
+
 __all__ = [
     "Duration",
     "Value",
@@ -182,7 +184,7 @@ class ValueType(StrEnum):
         name = text.strip().lower().partition("(")[0]
         found = _TYPE_NAMES.get(name)
         if found is None:
-            raise ValueError(f"no value type {text!r}; the types are {', '.join(cls)}")
+            raise ValueError(f"no value type {text!r}; {hint(text, cls)}")
         return found
 
 

@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from lakewright.spec.models.messages import message_of
 from lakewright.spec.suggestions import suggestion
 
 __all__ = [
@@ -93,7 +94,7 @@ class SnakeModel(Model):
 def _with_suggestions(error: ValidationError, known: tuple[str, ...]) -> ValidationError:
     details = [
         InitErrorDetails(
-            type=_custom(fault["type"], fault["msg"], fault.get("ctx"), fault["loc"], known),
+            type=_custom(fault, known),
             loc=fault["loc"],
             input=fault["input"],
         )
@@ -102,22 +103,19 @@ def _with_suggestions(error: ValidationError, known: tuple[str, ...]) -> Validat
     return ValidationError.from_exception_data(error.title, details)
 
 
-def _custom(
-    kind: str,
-    message: str,
-    context: dict[str, Any] | None,
-    loc: tuple[int | str, ...],
-    known: tuple[str, ...],
-) -> PydanticCustomError:
-    remedy = (context or {}).get("remedy")
+def _custom(fault: Any, known: tuple[str, ...]) -> PydanticCustomError:
+    kind, context, loc = fault["type"], fault.get("ctx") or {}, fault["loc"]
+    if "text" in context:  # an inner model has written it
+        message, remedy = context["text"], context.get("remedy")
+    elif kind == "missing":
+        message, remedy = fault["msg"], None
+    else:
+        message, remedy = message_of(kind, fault["msg"], context, fault["input"])
+        remedy = context.get("remedy", remedy)
     if kind == "extra_forbidden" and len(loc) == 1:
         kind, message = "unknown_key", f"unknown key {loc[0]!r}"
         remedy = suggestion(str(loc[0]), known)
-    return PydanticCustomError(
-        kind,
-        "{text}",
-        {"text": message, "remedy": remedy},
-    )
+    return PydanticCustomError(kind, "{text}", {"text": message, "remedy": remedy})
 
 
 def inconsistent(message: str, *, remedy: str | None = None) -> PydanticCustomError:

@@ -35,6 +35,7 @@ from lakewright.spec.models.base import (
     lower,
     upper,
 )
+from lakewright.spec.suggestions import hint
 
 __all__ = ["Execution", "Job", "Metric", "MetricBoard", "MetricSelector", "Parameter", "StepSize"]
 
@@ -153,7 +154,7 @@ class Execution(Model):
     @classmethod
     def _known(cls, phase: str) -> str:
         if phase not in PHASES and not has_expression(phase):
-            raise ValueError(f"no phase {phase!r}; there are {', '.join(PHASES)}")
+            raise ValueError(f"no phase {phase!r}; {hint(phase, PHASES)}")
         return phase
 
     @field_validator("targets")

@@ -175,7 +175,7 @@ def test_an_error_of_a_definition_in_use_names_file_and_line(tmp_path: Path) -> 
         "model.yaml:8: relation 'raw': unknown name 'limit' (Declar",
     ]
     with pytest.raises(
-        SpecError, match=r"model.yaml:8: relation 'raw': limit: Input should be a valid integer"
+        SpecError, match=r"model.yaml:8: relation 'raw': limit: must be a whole number, not 'many'"
     ):
         project.relations["raw"].resolve(project.scope.child({"year": 1, "limit": "many"}))
 
@@ -228,7 +228,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
             "a.yml:3: relation 'one': unknown kind 'fle' of relation (did you mean 'file'?)",
             "a.yml:4: relation 'two': 'location' is missing",
             "a.yml:6: relation 'two': unknown key 'locaton' (did you mean 'location'?)",
-            "a.yml:7: relation 'two': header: Input should be a valid boolean, unable to interpret input",
+            "a.yml:7: relation 'two': header: must be true or false, not 'falsy'",
             "a.yml:8: relation 'three': 'kind' is missing (Give it a kind: file.)",
             "a.yml:10: relation 'four': kind 'kafka' of relation is not supported"
             " (Streams aren't read; use files.)",
@@ -257,7 +257,7 @@ def test_a_folder_without_project_says_so(tmp_path: Path) -> None:
     [
         ("", "'name' is missing"),
         ("name: x\n", "'modules' is missing"),
-        ("name: x\nmodules: []\n", "modules: Tuple should have at least 1 item"),
+        ("name: x\nmodules: []\n", "modules: must not be empty"),
         ("name: 'a/b'\nmodules: [m]\n", "name: "),
         ("- a\n", "'name' is missing"),
         ("name: [\n", "not YAML"),

@@ -197,7 +197,7 @@ def test_what_is_wrong_with_a_foundation_file_is_a_fault(
 
 
 WRONG = [
-    ({"processtype": "upsert"}, "processtype: Input should be 'full', 'merge', 'historic' or 'delta'"),
+    ({"processtype": "upsert"}, "processtype: must be 'full', 'merge', 'historic' or 'delta', not 'upsert'"),
     ({"processtype": "merge", "columns": []}, "the strategy merge needs a column with the role businesskey"),
     ({"processtype": "historic", "columns": []}, "the strategy historic needs a column"),
     ({"processtype": "merge", "watermark": []}, "delete_missing needs a watermark, or delete_scope: full"),
@@ -207,7 +207,7 @@ WRONG = [
     ({"columns": [{"name": "a", "datatype": "strin"}]}, "there is no type 'strin'"),
     (
         {"columns": [{"name": "a", "fieldroles": ["primary"]}]},
-        "fieldroles[0]: Input should be 'businesskey'",
+        "fieldroles[0]: must be 'businesskey'",
     ),
     (
         {"columns": [{"name": "a", "fieldroles": ["calculated"]}]},
@@ -354,8 +354,8 @@ def test_two_entities_with_one_table_are_a_fault(tmp_path: Path, change: dict[st
 
 BROKEN = [
     ({"colums": []}, ["unknown key 'colums'"]),
-    ({"processtype": "upsert"}, ["processtype: Input should be"]),
-    ({"settings": {"null_keys": "perhaps"}}, ["null_keys: Input should be"]),
+    ({"processtype": "upsert"}, ["processtype: must be"]),
+    ({"settings": {"null_keys": "perhaps"}}, ["null_keys: must be"]),
     ({"settings": {"null_keys": "perhaps", "silver_path": "elsewhere"}}, None),
     ({"enabled": "perhaps"}, None),
     ({"settings": ["silver_path"]}, None),
