@@ -152,5 +152,5 @@ def test_defaults_come_from_the_configuration() -> None:
     key = "lakewright.default.relation.migrationPolicy"
     assert default_policy({}) is RELAXED
     assert default_policy({key: "strict"}) is STRICT
-    with pytest.raises(SpecError, match="is unknown .*RELAXED, STRICT"):
+    with pytest.raises(SpecError, match=r"is unknown .*RELAXED, STRICT"):
         default_policy({key: "lax"})
