@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from lakewright.cli.page import Block, Branch, Line, Span, Table, line, plain
+from lakewright.cli.page import Block, Span, line, plain
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
-    from rich.tree import Tree
+    from rich.console import Console
 
 __all__ = ["Output", "is_colourful"]
 
@@ -110,11 +108,15 @@ class Output:
         console = self._drawing
         if console is None and is_colourful(stream, self.environ):
             console = _console(stream, self.environ)
-        for block in blocks:
-            if console is not None:
-                console.print(_Rich(self.redactor).of(block))
-            else:
-                stream.writelines(f"{self.redactor.text(text)}\n" for text in plain(block))
+        if console is None:
+            texts = (text for block in blocks for text in plain(block))
+            stream.writelines(f"{self.redactor.text(text)}\n" for text in texts)
+        else:
+            from lakewright.cli.terminal import Terminal
+
+            terminal = Terminal(console, self.redactor)
+            for block in blocks:
+                terminal.print(block)
         stream.flush()
 
 
@@ -139,41 +141,3 @@ def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
     return Console(
         file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False, no_color=no_color
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Rich:
-    """Converts pages to rich's objects."""
-
-    redactor: Redactor
-
-    def of(self, block: Block) -> RenderableType:
-        if isinstance(block, Branch):
-            return self.tree(block)
-        return self.table(block) if isinstance(block, Table) else self.text(block)
-
-    def text(self, content: Line) -> Text:
-        from rich.text import Text
-
-        return Text.assemble(*((self.redactor.text(span.text), span.style) for span in content.spans))
-
-    def tree(self, branch: Branch) -> Tree:
-        from rich.tree import Tree
-
-        tree = Tree(self.text(branch.line), guide_style="dim")
-        self._grow(tree, branch.children)
-        return tree
-
-    def _grow(self, tree: Tree, children: Iterable[Branch]) -> None:
-        for child in children:
-            self._grow(tree.add(self.text(child.line)), child.children)
-
-    def table(self, table: Table) -> RenderableType:
-        from rich.table import Table as RichTable
-
-        drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in table.columns:
-            drawn.add_column(column, overflow="fold")
-        for row in table.rows:
-            drawn.add_row(*(self.text(cell) for cell in row))
-        return drawn

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Block", "Branch", "Line", "Span", "Table", "line", "plain", "printable"]
+__all__ = ["GAP", "INDENT", "Block", "Branch", "Line", "Span", "Table", "line", "plain", "printable", "whole"]
 
 INDENT = "  "
 GAP = "  "
@@ -25,9 +25,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The spans of one line."""
+    """The spans of one line.
+
+    Attributes:
+        is_whole: Whether it is never wrapped, because it is to be copied.
+    """
 
     spans: tuple[Span, ...]
+    is_whole: bool = False
 
     def __str__(self) -> str:
         return "".join(span.text for span in self.spans)
@@ -43,7 +48,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; a row has as many cells as there are columns."""
+    """Rows under headings; a row has as many cells as there are columns.
+
+    The columns stand in the order of their importance: on a narrow terminal, the last ones move below a row.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Line, ...], ...]
@@ -61,6 +69,11 @@ def line(*parts: str | Span) -> Line:
     """
     spans = (Span(part) if isinstance(part, str) else part for part in parts)
     return Line(tuple(Span(printable(span.text), span.style) for span in spans))
+
+
+def whole(text: str) -> Line:
+    """Return a line that is never wrapped: a command to copy, or a line of a file format."""
+    return Line(line(text).spans, is_whole=True)
 
 
 def printable(text: str) -> str:

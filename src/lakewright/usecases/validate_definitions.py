@@ -6,7 +6,7 @@ A parameter without a default gets a value of its type. What fails only because 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,7 +79,7 @@ def evaluate_project(project: Project, lake: Lake) -> Evaluation:
         seen |= _evaluate_job(project, job, lake, evaluation)
     everything = [parameter for job in project.jobs.values() for parameter in job.parameters]
     environment = {name: text for job in project.jobs.values() for name, text in job.environment.items()}
-    rest = _Walk(project, lake, environment, everything, evaluation)
+    rest = _Walk(project, lake, evaluation, Job(environment=environment, parameters=_distinct(everything)))
     for category in _CATEGORIES:
         # An entity is processed without a job, too.
         rest.is_used = category == "entity"
@@ -92,7 +92,7 @@ def evaluate_project(project: Project, lake: Lake) -> Evaluation:
 
 def _evaluate_job(project: Project, job: Job, lake: Lake, evaluation: Evaluation) -> set[tuple[str, str]]:
     where = f" in job {job.name!r}"
-    walk = _Walk(project, lake, job.environment, job.parameters, evaluation, where=where)
+    walk = _Walk(project, lake, evaluation, job, where=where)
     for name, text in job.environment.items():
         walk.try_to(lambda name=name: walk.scope.value(name), text, f"environment entry {name!r}")
     for target in job.targets:
@@ -114,9 +114,8 @@ class _Walk:
         self,
         project: Project,
         lake: Lake,
-        environment: Mapping[str, str],
-        parameters: Iterable[Parameter],
         evaluation: Evaluation,
+        job: Job,
         *,
         where: str = "",
     ) -> None:
@@ -124,10 +123,10 @@ class _Walk:
         self.evaluation = evaluation
         self.is_used = bool(where)
         self.seen: set[tuple[str, str]] = set()
-        self.scope = project.scope.instance(environment)
-        values = {parameter.name: self._stand_in(parameter) for parameter in parameters}
+        self.scope = project.job_scope(job)
+        values = {parameter.name: self._stand_in(parameter) for parameter in job.parameters}
         self.stand_ins = frozenset(values)
-        self.scope = project.scope.instance(environment, values)
+        self.scope = project.job_scope(job, values)
         self.workspace = Workspace(project.within(self.scope), self.scope, lake)
 
     def _stand_in(self, parameter: Parameter) -> Any:
@@ -199,6 +198,10 @@ class _Walk:
 
     def _report(self, faults: Iterable[Fault]) -> None:
         self.evaluation.report(faults, is_used=self.is_used, where=self.where)
+
+
+def _distinct(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    return tuple({parameter.name: parameter for parameter in parameters}.values())
 
 
 def _report_entries(project: Project, scope: Scope, evaluation: Evaluation) -> None:

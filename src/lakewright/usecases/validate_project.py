@@ -15,18 +15,15 @@ from dataclasses import dataclass
 from lakewright.app import App
 from lakewright.errors import Fault, LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
-from lakewright.plan.arguments import expand_arguments, sample_arguments
-from lakewright.plan.graph import Node, find_cycle
+from lakewright.plan.graph import find_cycle
 from lakewright.plan.phase import Phase
 from lakewright.run.hooks.check import notification_faults
-from lakewright.run.planning import node_of
 from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
-from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
-from lakewright.targets.target import Target
+from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_sql import analyse_with_spark, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
@@ -80,7 +77,7 @@ def find_notification_faults(project: Project) -> Iterator[Fault]:
     """Yield a fault for each expression in the jobs' hooks and metrics that can't be evaluated."""
     for job in project.jobs.values():
         try:
-            scope = _scope(project, job)
+            scope = sample_scope(project, job)
             targets = [project.targets.get(name) for name in job.target_names(scope)]
         except LakewrightError:
             continue
@@ -97,7 +94,7 @@ def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:
     lake = _offline(project, session)
     for job in project.jobs.values():
         try:
-            workspace = _workspace(project, job, lake)
+            workspace = sample_workspace(project, job, lake)
             names = job.target_names(workspace.scope)
         except LakewrightError:
             continue
@@ -109,20 +106,9 @@ def _offline(project: Project, session: SessionSettings) -> Lake:
     return Lake(project.lake, session, sessions=NoSession(refused))
 
 
-def _workspace(project: Project, job: Job, lake: Lake) -> Workspace:
-    scope = _scope(project, job)
-    return Workspace(project.within(scope), scope, lake)
-
-
-def _scope(project: Project, job: Job) -> Scope:
-    """Return the names of an instance with sample values of the parameters without a default."""
-    instance = expand_arguments(job.parameters, sample_arguments(job.parameters), project.job_scope(job))[0]
-    return project.job_scope(job, instance)
-
-
 def _cycle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fault]:
     for phase in _PHASES:
-        nodes = list(_nodes(workspace, names, phase))
+        nodes = list(declared_nodes(workspace, names, phase))
         if cycle := find_cycle(nodes):
             chain = " -> ".join(cycle)
             yield Fault(
@@ -131,13 +117,3 @@ def _cycle(workspace: Workspace, job: Job, names: Sequence[str]) -> Iterator[Fau
                 "Have one of them read or write another place.",
             )
             return
-
-
-def _nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> Iterator[Node]:
-    for name in names:
-        try:
-            target = Target.named(workspace, name)
-            if target.enabled and phase in target.phases_in(workspace):
-                yield node_of(target, workspace, phase)
-        except LakewrightError:
-            continue

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+from unittest import mock
 
 import pytest
 from tests.unit.cli.surroundings import Screen
 
 from lakewright.cli.output import Output
-from lakewright.cli.page import Branch, Span, Table, line, plain, printable
+from lakewright.cli.page import Branch, Line, Span, Table, line, plain, printable, whole
 from lakewright.manifest.redact import Redactor
 
 TREE = Branch(
@@ -72,3 +75,48 @@ def test_secrets_are_taken_out_of_pages_and_documents() -> None:
     output.document({"url": ["jdbc:pg://me:pw@db", "s3cr3t-value"]})
     assert "s3cr3t-value" not in out.getvalue() + err.getvalue()
     assert "me:pw" not in out.getvalue()
+
+
+COMMAND = "lakewright manifest resolve file:///lake/bronze/people/2022-01-01.csv --reason 'sent again'"
+LONG = Branch(
+    line("FAILED"), (Branch(line("error: no"), (Branch(line("do: ", f"`{COMMAND}` makes it ready")),)),)
+)
+
+
+def drawn(width: int, *blocks: Branch | Line | Table) -> list[str]:
+    screen = Screen()
+    with mock.patch.dict(os.environ, {"COLUMNS": str(width), "TERM": "xterm"}):
+        Output(screen, Screen(), {"TERM": "xterm", "COLUMNS": str(width)}).page(blocks)
+    return re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()).splitlines()
+
+
+def test_a_command_is_never_broken_and_stands_alone_where_its_line_is_too_long() -> None:
+    """C1: what is to be copied is one line without the guides of the tree."""
+    shown = drawn(60, LONG)
+    assert shown[-1] == COMMAND
+    assert shown[-2] == "    └── do: `lakewright manifest resolve …` makes it ready"
+    assert drawn(160, LONG)[-1] == f"    └── do: `{COMMAND}` makes it ready"
+
+
+def test_lines_in_a_tree_are_wrapped_at_spaces_below_its_guides() -> None:
+    path = "/a/very/long/path/that/is/longer/than/the/terminal/is/wide"
+    tree = Branch(line("x"), (Branch(line(f"some words and {path} and more")), Branch(line("y"))))
+    assert drawn(40, tree) == ["x", "├── some words and", f"│   {path}", "│   and more", "└── y"]
+
+
+def test_a_table_that_is_too_wide_moves_its_last_columns_below_each_row() -> None:
+    """C1: neither words nor ids are split."""
+    rows = tuple((line("failed"), line("people"), line(f"id-{n}-of-a-long-item"), line("")) for n in (1, 2))
+    table = Table(("verdict", "entity", "item", "note"), rows)
+    assert drawn(60, table)[1] == "failed   people  id-1-of-a-long-item"
+    assert drawn(30, table) == [
+        "verdict  entity",
+        "failed   people",
+        "  item: id-1-of-a-long-item",
+        "failed   people",
+        "  item: id-2-of-a-long-item",
+    ]
+
+
+def test_a_whole_line_is_not_wrapped() -> None:
+    assert drawn(20, whole(COMMAND)) == [COMMAND]

@@ -218,3 +218,24 @@ def test_what_a_clean_up_would_take_from_other_jobs_is_named_before_anybody_is_a
     assert "also of jobs nightly, range" in asked.err
     assert (project / "prices" / "1.csv").is_file()
     assert "also" not in str(document(project, "plan", "daily", "verify"))
+
+
+def test_a_graph_without_a_phase_shows_all_targets_of_the_job_as_declared(project: Path) -> None:
+    """C4: neither a phase nor parameters are needed."""
+    with_parameter = MODEL.replace(', default: "2022-01-01"', "")
+    (project / "model.yml").write_text(with_parameter)
+    assert lakewright(project, "graph", "daily").out.splitlines() == [
+        "out (relation)",
+        "size (measure) after out",
+    ]
+    found = document(project, "graph", "daily", "day=2022-01-01", "--resources")
+    assert (found["phase"], [each["sources"] for each in found["targets"]]) == (None, [[], ["out"]])
+    assert all(each["requires"] for each in found["targets"])
+    assert lakewright(project, "graph", "daily", "day=yesterday").code == 2
+    assert lakewright(project, "graph", "daily", "bild").code == 2
+
+
+def test_a_description_of_several_lines_is_one_line_of_a_list(project: Path) -> None:
+    """B8: no escapes of tabs and line ends are shown."""
+    (project / "model.yml").write_text(MODEL.replace("What arrives", '"What\\tarrives\\nevery day"'))
+    assert "What arrives every day" in lakewright(project, "ls", "relations").out

@@ -16,7 +16,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_request
 from lakewright.cli.commands.job import run_watched
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Span, line
+from lakewright.cli.page import Block, Span, line, whole
 from lakewright.cli.render.run import failure_lines, run_page
 from lakewright.cli.render.words import counted, took
 from lakewright.plan.phase import Phase
@@ -95,7 +95,7 @@ def _next(folder: Path) -> Iterator[Block]:
         ("what ran", f"history {at}"),
     ):
         yield line(Span(f"  {what}", "dim"))
-        yield line(f"    {_program()} {typed}")
+        yield whole(f"{_program()} {typed}")
 
 
 def _program() -> str:

@@ -1,41 +1,44 @@
-"""`lakewright graph`: show the dependencies between the targets of a job in one phase."""
+"""`lakewright graph`: show the dependencies between the targets of a job."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.commands.arguments import job_arguments, job_request
+from lakewright.cli.commands.arguments import job_request, phase_named
 from lakewright.cli.group import command
-from lakewright.cli.page import Line, Span, line
-from lakewright.plan.phase import Phase
-from lakewright.plan.step import PhasePlan
+from lakewright.cli.page import Line, Span, line, whole
 
 if TYPE_CHECKING:
     from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
+    from lakewright.usecases.draw_graph import DrawnTarget
 
 __all__ = ["graph"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Drawing:
-    """The targets of a phase, with the resources they require and provide if requested."""
+    """Targets in order, with the resources they require and provide if requested."""
 
-    phase: PhasePlan
-    nodes: Mapping[str, Node] = field(default_factory=dict)
+    drawn: Sequence[DrawnTarget]
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """What each target requires and provides, if requested."""
+        return {each.name: each.node for each in self.drawn if each.node is not None}
 
     def targets(self) -> Iterator[tuple[str, str]]:
         """Yield the edges from a target to one that depends on it."""
-        for step in self.phase.steps:
-            for source in self.phase.steps:
-                if source.target in self.phase.sources.get(step.target, ()):
-                    yield source.target, step.target
+        for each in self.drawn:
+            for source in self.drawn:
+                if source.name in each.sources:
+                    yield source.name, each.name
 
     def resources(self) -> list[Resource]:
         """Return each resource once."""
@@ -58,37 +61,53 @@ class _Drawing:
 
 @command(
     examples=[
+        "lakewright graph monthly",
         "lakewright graph monthly build month=2022-01-01",
         "lakewright graph monthly build month=2022-01-01 --resources",
-        "lakewright graph monthly build month=2022-01-01 --format mermaid",
-        "lakewright graph monthly build month=2022-01-01 --format dot | dot -Tsvg > monthly.svg",
+        "lakewright graph monthly --format mermaid",
+        "lakewright graph monthly --format dot | dot -Tsvg > monthly.svg",
     ],
 )
-@job_arguments
+@click.argument("name", metavar="JOB")
+@click.argument("words", nargs=-1, metavar="[PHASE] [PARAM=VALUE]...")
 @click.option(
     "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
 )
 @click.option("--resources", is_flag=True, help="Show what each target requires and provides, too.")
 @click.pass_obj
-def graph(
-    call: Call, /, name: str, phase: Phase, parameters: tuple[str, ...], *, form: str, resources: bool
-) -> None:
-    """Show which targets of a job depend on which in one phase: a failure blocks those after it."""
-    request = job_request(name, phase, parameters, no_lifecycle=True)
-    from lakewright.usecases.plan_job import plan_job, target_nodes
+def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resources: bool) -> None:
+    """Show which targets of a job depend on which: a failure blocks those after it.
 
-    phases = [found for instance in plan_job(call.app, request).instances[:1] for found in instance.phases]
-    nodes = target_nodes(call.app, request) if resources else {}
-    drawn = _Drawing(phases[0] if phases else PhasePlan(phase, ()), nodes)
-    document = {"job": name, "phase": phase.value.lower(), "targets": list(_documents(drawn))}
-    call.output.result(document, {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawn))
+    Without PHASE, all targets of the job are shown with what connects them in any phase, and parameters
+    without a value get one of their type. With PHASE, the targets are those that a run would take.
+    """
+    from lakewright.usecases.draw_graph import declared_graph, phase_graph
+
+    has_phase = bool(words) and "=" not in words[0]
+    phase = phase_named(words[0]) if has_phase else None
+    if phase is None:
+        drawn = declared_graph(call.app, name, words, with_resources=resources)
+    else:
+        request = job_request(name, phase, words[1:], no_lifecycle=True)
+        drawn = phase_graph(call.app, request, with_resources=resources)
+    drawing = _Drawing(drawn)
+    document = {
+        "job": name,
+        "phase": None if phase is None else phase.value.lower(),
+        "targets": list(_documents(drawing)),
+    }
+    lines = {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawing)
+    call.output.result(document, lines if form == "text" else (whole(str(each)) for each in lines))
 
 
 def _documents(drawing: _Drawing) -> Iterator[dict[str, object]]:
-    for step in drawing.phase.steps:
-        sources = sorted(drawing.phase.sources.get(step.target, ()))
-        document: dict[str, object] = {"name": step.target, "kind": step.kind, "sources": sources}
-        node = drawing.nodes.get(step.target)
+    for each in drawing.drawn:
+        document: dict[str, object] = {
+            "name": each.name,
+            "kind": each.kind,
+            "sources": sorted(each.sources),
+        }
+        node = each.node
         if node is not None:
             document |= {
                 "requires": sorted(map(str, node.requires)),
@@ -99,22 +118,22 @@ def _documents(drawing: _Drawing) -> Iterator[dict[str, object]]:
 
 def _text(drawing: _Drawing) -> Iterator[Line]:
     edges = list(drawing.targets())
-    for step in drawing.phase.steps:
-        sources = [source for source, target in edges if target == step.target]
+    for each in drawing.drawn:
+        sources = [source for source, target in edges if target == each.name]
         after = f" after {', '.join(sources)}" if sources else ""
-        yield line(Span(step.target, "bold"), Span(f" ({step.kind})", "dim"), after)
-        node = drawing.nodes.get(step.target)
-        if node is not None:
-            yield from (line(Span("  needs ", "dim"), str(each)) for each in sorted(node.requires, key=str))
-            yield from (line(Span("  gives ", "dim"), str(each)) for each in sorted(node.provides, key=str))
+        yield line(Span(each.name, "bold"), Span(f" ({each.kind})", "dim"), after)
+        if each.node is not None:
+            requires, provides = sorted(each.node.requires, key=str), sorted(each.node.provides, key=str)
+            yield from (line(Span("  needs ", "dim"), str(resource)) for resource in requires)
+            yield from (line(Span("  gives ", "dim"), str(resource)) for resource in provides)
 
 
 def _mermaid(drawing: _Drawing) -> Iterator[Line]:
-    ids: dict[object, str] = {step.target: f"t{index}" for index, step in enumerate(drawing.phase.steps)}
+    ids: dict[object, str] = {each.name: f"t{index}" for index, each in enumerate(drawing.drawn)}
     ids |= {resource: f"r{index}" for index, resource in enumerate(drawing.resources())}
     yield line("flowchart LR")
-    for step in drawing.phase.steps:
-        yield line(f'  {ids[step.target]}["{_quoted(step.target)}"]')
+    for each in drawing.drawn:
+        yield line(f'  {ids[each.name]}["{_quoted(each.name)}"]')
     for resource in drawing.resources():
         yield line(f'  {ids[resource]}[("{_quoted(str(resource))}")]')
     for source, target in drawing.targets() if not drawing.nodes else ():
@@ -130,8 +149,8 @@ def _quoted(text: str) -> str:
 def _dot(drawing: _Drawing) -> Iterator[Line]:
     yield line("digraph {")
     yield line("  rankdir=LR; node [shape=box];")
-    for step in drawing.phase.steps:
-        yield line(f"  {json.dumps(step.target)};")
+    for each in drawing.drawn:
+        yield line(f"  {json.dumps(each.name)};")
     for resource in drawing.resources():
         yield line(f"  {json.dumps(str(resource))} [shape=cylinder];")
     for source, target in drawing.targets() if not drawing.nodes else ():

@@ -31,4 +31,4 @@ def ls(call: Call, /, section: str) -> None:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    return "" if value is None else " ".join(str(value).split())

@@ -38,7 +38,7 @@ MOST_SHOWN = 50
 def rows_page(rows: Sequence[Row], now: datetime) -> Iterator[Block]:
     """Yield a table of rows, and how many there are."""
     if rows:
-        columns = ("verdict", "entity", "slice", "rev", "since", "note", "item")
+        columns = ("verdict", "entity", "slice", "since", "rev", "item", "note")
         yield Table(columns, tuple(_row(row, now) for row in rows))
     yield line(Span(counted(len(rows), "item"), "dim"))
 
@@ -48,10 +48,10 @@ def _row(row: Row, now: datetime) -> tuple[Line, ...]:
         line(status(row.verdict.value)),
         line(row.entity or str(row.application)),
         line(row.slice),
-        line(str(row.item.revision)),
         line(ago(row.since, now) if row.since else ""),
-        line(_note(row)),
+        line(str(row.item.revision)),
         line(Span(row.item.item_id, "dim")),
+        line(_note(row)),
     )
 
 
