@@ -59,7 +59,8 @@ def texts_in(value: Any) -> Iterator[str]:
 def _fault(found: Any, subject: str, locate: Locate) -> Fault:
     path = tuple(found["loc"])
     context = found.get("ctx") or {}
-    message = str(found["msg"])
+    # Validators of a whole model run after those that write their own messages.
+    message = str(found["msg"]).removeprefix("Value error, ")
     if found["type"] == "missing" and path:
         message, path = f"{path[-1]!r} is missing", path[:-1]
     elif found["type"] == "unknown_key":
