@@ -39,6 +39,11 @@ class Output:
         return not self.is_quiet and self.err.isatty() and self.environ.get("TERM") != "dumb"
 
     @property
+    def is_one_screen(self) -> bool:
+        """Whether the page and the notes are written to the same terminal."""
+        return not self.is_json and self.out.isatty() and self.err.isatty()
+
+    @property
     def can_ask(self) -> bool:
         """Whether questions are shown to a user: stderr is a terminal."""
         return self.err.isatty()

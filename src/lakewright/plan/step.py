@@ -15,7 +15,15 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import is_secret_name
 
-__all__ = ["InstancePlan", "PhasePlan", "Plan", "Step", "StepKey", "parameters_text"]
+__all__ = [
+    "InstancePlan",
+    "PhasePlan",
+    "Plan",
+    "Step",
+    "StepKey",
+    "done_reasons",
+    "parameters_text",
+]
 
 StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
@@ -61,6 +69,35 @@ class Step:
             "error": self.hold.error.as_json() if self.hold else None,
             "warning": self.warning.as_json() if self.warning else None,
         }
+
+
+_DONE = {
+    Phase.CREATE: "created",
+    Phase.BUILD: "built",
+    Phase.TRUNCATE: "emptied",
+    Phase.DESTROY: "removed",
+}
+
+_WAS = {
+    "does not exist": "did not exist",
+    "is empty": "was empty",
+    "is filled": "was filled",
+    "exists": "existed",
+}
+"""Reasons that no longer hold once the step has run, and what to say then."""
+
+
+def done_reasons(step: Step) -> tuple[str, ...]:
+    """Return the reasons of a step that has run, in the past tense where it has changed them.
+
+    Example:
+        >>> done_reasons(Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, ("does not exist",)))
+        ('created: did not exist',)
+    """
+    done = _DONE.get(step.phase)
+    if done is None:
+        return step.reasons
+    return tuple(f"{done}: {_WAS[reason]}" if reason in _WAS else reason for reason in step.reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from lakewright.errors import Fault, LakewrightError, OperatorError
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
-from lakewright.plan.step import Plan, Step
+from lakewright.plan.step import Plan, Step, done_reasons
 from lakewright.run.progress import Progress, ScheduledStep
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.scheduler import ParallelSchedule, Schedule, SequentialSchedule, Workers
@@ -224,7 +224,7 @@ def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
         kind=step.kind,
         phase=step.phase,
         status=outcome.status,
-        reasons=(*step.reasons, *outcome.reasons),
+        reasons=(*(done_reasons(step) if outcome.status.is_success else step.reasons), *outcome.reasons),
         seconds=seconds,
         metrics=outcome.metrics,
         error=outcome.error,

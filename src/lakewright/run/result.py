@@ -138,9 +138,9 @@ class RunResult:
 
     @property
     def status(self) -> Status:
-        """The overall status of all targets; an interrupted run with steps left has failed."""
+        """The overall status of all targets; ABORTED for an interrupted run with steps left."""
         if self.interrupted_by is not None and any(t.is_undone for t in self.targets()):
-            return Status.FAILED
+            return Status.ABORTED
         return overall(target.status for target in self.targets())
 
     @property

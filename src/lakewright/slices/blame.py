@@ -8,6 +8,7 @@ Source: `processing-manifest.md`, "State" (Failed); the distinction is Lakewrigh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
@@ -20,7 +21,6 @@ from lakewright.errors import (
     NotInstalled,
     OperatorError,
     RetryableError,
-    SchemaDriftError,
     SparkUnavailable,
     SpecError,
     UsageError,
@@ -45,11 +45,19 @@ _NOT_OF_SLICE = (
 )
 
 
-def is_slice_at_fault(context: ProcessingContext, entity: Entity, error: LakewrightError) -> bool:
+def is_slice_at_fault(
+    context: ProcessingContext, entity: Entity, error: LakewrightError, *, earlier: Iterable[str] = ()
+) -> bool:
     """Return whether a slice of an entity fails because of its content or its order.
 
     A slice without a column that no slice had before is not at fault: the column is declared wrongly, or too
     early.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        error: The error with which the slice's processing ended.
+        earlier: Columns of slices before it that are not processed yet.
     """
     if isinstance(error, CommitTooLate | LateSliceError):
         return True
@@ -57,8 +65,8 @@ def is_slice_at_fault(context: ProcessingContext, entity: Entity, error: Lakewri
         return False
     if isinstance(error, DataLossError):
         return bool(error.details.get("of_slice"))
-    if isinstance(error, SchemaDriftError) and error.details.get("lacks"):
+    if error.details.get("lacks"):
         state = observe_table(context.lake, entity.places(context.lake.settings).silver)
-        known = {name.lower() for name in state.names}
+        known = {name.lower() for name in (*state.names, *earlier)}
         return any(entity.silver_name(name).lower() in known for name in error.details["lacks"])
     return True

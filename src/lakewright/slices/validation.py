@@ -147,7 +147,8 @@ class _Validator:
             ours = translate_error(error, self.entity, slice_.name)
             if isinstance(ours, NotInstalled | SpecError):
                 raise ours from error
-            return ours if is_slice_at_fault(self.context, self.entity, ours) else None
+            earlier = self.first.prepared.frame.columns if self.first is not None else ()
+            return ours if is_slice_at_fault(self.context, self.entity, ours, earlier=earlier) else None
         if not fit.state.exists:
             self.first = fit
         if columns:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError, SpecError, TargetError
+from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
 from lakewright.spec.models.types import Chars, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.hash import hash_sql
@@ -20,6 +20,7 @@ from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField
 
@@ -284,10 +285,8 @@ def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFram
     try:
         return _with(frame, {column: expression})
     except PySparkException as error:
-        # Spark rejects it before it reads any row.
-        raise SpecError.of(
-            _not_computed(column, expression, error), remedy="Correct the expression in the entity."
-        ) from error
+        message = _not_computed(column, expression, error)
+        raise _rejected(message, "Correct the expression in the entity.", error) from error
 
 
 def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
@@ -296,10 +295,20 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     try:
         return frame.selectExpr(*expressions)
     except PySparkException as error:
-        raise SpecError.of(
-            f"the transformation {list(expressions)!r} can't be computed: {_first_line(error)}",
-            remedy="Correct the entity's `transformations`.",
-        ) from error
+        message = f"the transformation {list(expressions)!r} can't be computed: {_first_line(error)}"
+        raise _rejected(message, "Correct the entity's `transformations`.", error) from error
+
+
+def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightError:
+    """Return the error for what Spark rejects before it reads any row.
+
+    It is a fault of the declaration, unless a column is unknown that the slice may lack.
+    """
+    parameters = error.getMessageParameters() or {}
+    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") and "objectName" in parameters:
+        lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
+        return TargetError(message, remedy=remedy, details={"lacks": [lacks]})
+    return SpecError.of(message, remedy=remedy)
 
 
 def _first_line(error: BaseException) -> str:

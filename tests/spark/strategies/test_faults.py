@@ -157,7 +157,6 @@ def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake) -> None:
     ("expression", "told", "verdict"),
     [
         ("no_such_function(id)", "no_such_function", Verdict.READY),
-        ("no_such_column + 1", "no_such_column", Verdict.READY),
         ("100 / (id - 2)", "DIVIDE_BY_ZERO", Verdict.FAILED),
         ("cast(v as int)", "CAST_INVALID_INPUT", Verdict.FAILED),
     ],
@@ -173,11 +172,25 @@ def test_a_failing_expression_is_named_with_its_column_and_fails_the_slice_for_i
     error = lake.fail(crm, "s1", ROWS)
 
     assert isinstance(error, TargetError if verdict is Verdict.FAILED else SpecError)
+    assert lake.version_or_none(crm) is None
     assert [item.verdict(lake.bench(crm).application) for item in lake.items()] == [verdict]
     assert "'calc'" in error.message
     assert expression in error.message
     assert told in error.message
     assert lake.version_or_none(crm) is None
+
+
+def test_an_expression_over_a_column_fails_the_slice_only_if_earlier_ones_had_it_b2(lake: SmallLake) -> None:
+    keyed = {"name": "id", "fieldroles": ["businesskey"]}
+    mistyped = entity(columns=[keyed, {"name": "calc", "expression": "no_such_column + 1"}])
+    error = lake.fail(mistyped, "s1", ROWS)
+    assert "no_such_column" in error.message
+    assert [item.failed for item in lake.items()] == [None]
+
+    right = entity(columns=[keyed, {"name": "calc", "expression": "concat(v, 'x')"}])
+    assert lake.process(right).slices[0].summary.inserted == 2
+    lake.fail(right, "s2", [{"id": 1, "w": "a"}])
+    assert [item.failed is not None for item in lake.items()] == [False, True]
 
 
 def test_a_configured_cast_that_fails_names_column_and_value(lake: SmallLake) -> None:

@@ -93,8 +93,7 @@ def test_records_are_printed_as_they_come_those_that_are_asked_for(
 def test_a_line_says_when_what_of_which_by_whom_and_why() -> None:
     answered = watched(*DEEDS, options=("--state", "failed"))
     assert answered.out == (
-        f"{answered.out[:27]} FAILED {ITEM}a for lakewright/shop/orders:orders "
-        "by lakewright, run run-1: column x is gone\n"
+        f"{answered.out[:27]} FAILED {ITEM}a for lakewright/shop/orders:orders, run run-1: column x is gone\n"
     )
     assert "Ctrl-C ends it" in answered.err
 

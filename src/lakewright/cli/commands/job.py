@@ -68,7 +68,7 @@ def job(
         return DECLINED
     result = run_watched(call, request)
     call.output.result(result.as_json(), run_page(result))
-    call.output.note(*failure_lines(result))
+    call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
     call.output.last(result.summary)
     return result.exit_code
 

@@ -87,9 +87,15 @@ def item_page(found: ItemHistory, at: str) -> Iterator[Block]:
 
 def _record(record: Record) -> Line:
     run = f" run {record.run_id}" if record.run_id else ""
-    by = f" by {record.author.agent.name}"
+    by = _by(record)
     at = format_instant(record.timestamp)
     return line(f"{record.sequence} ", status(record.state.value), f" {at}{run}", Span(by, "dim"))
+
+
+def _by(record: Record) -> str:
+    """Return who wrote a record; nothing if that is the run that it names."""
+    is_of_run = record.run_id is not None and record.author.agent.name == "lakewright"
+    return "" if is_of_run else f" by {record.author.agent.name}"
 
 
 def _content(record: Record) -> Iterator[Branch]:
@@ -116,7 +122,7 @@ def record_line(record: Record) -> Line:
         Span(f"{format_instant(record.timestamp)} ", "dim"),
         status(record.state.value),
         f" {record.item_id} for {record.application}",
-        Span(f" by {record.author.agent.name}{run}", "dim"),
+        Span(f"{_by(record)}{run}", "dim"),
         f": {first}" if first else "",
     )
 

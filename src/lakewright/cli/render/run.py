@@ -13,6 +13,9 @@ from lakewright.run.result import InstanceResult, PhaseResult, RunResult, Target
 
 __all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_line"]
 
+SHORT_TREE = 12
+"""The largest number of steps whose tree leaves its failures on the screen."""
+
 # Metrics of a slice that are shown unless they are zero, with their words.
 COUNTS = {
     "inserted": "inserted",
@@ -35,8 +38,15 @@ def run_page(result: RunResult) -> Iterator[Block]:
         yield _instance(instance)
 
 
-def failure_lines(result: RunResult) -> Iterator[Branch]:
-    """Yield each failure again in full: after a long tree, these are the lines still on the screen."""
+def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Branch]:
+    """Yield each failure again in full: after a long tree, these are the lines still on the screen.
+
+    Args:
+        result: The result.
+        is_one_screen: Whether the tree was written to the same screen; a short one is not repeated there.
+    """
+    if is_one_screen and sum(1 for _ in result.targets()) <= SHORT_TREE:
+        return
     for instance in result.instances:
         for target in (target for phase in instance.phases for target in phase.targets):
             if target.error is not None:
@@ -104,7 +114,9 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
         ", ".join(target.name for target in targets) if len(targets) > 1 else f"{first.name} ({first.kind})"
     )
     time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
-    reasons = f": {'; '.join(first.reasons)}" if first.reasons else ""
+    # The error stands below.
+    said = [reason for reason in first.reasons if first.error is None or reason != first.error.message]
+    reasons = f": {'; '.join(said)}" if said else ""
     return Branch(
         line(status(first.status.value), f" {names}", time, reasons),
         tuple(details(first.metrics, first.error.as_json() if first.error else None)),
