@@ -100,7 +100,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
 
     # A slice with a key that is there twice fails; the session lives on, and nothing is printed.
     capfd.readouterr()
-    orders.land(users.sql("SELECT 1 AS id, 2.0 AS ratio, 'b' AS name FROM mine"), "2")
+    orders.land(users.sql("SELECT 1 AS id, 2 AS ratio, 'b' AS name FROM mine"), "2")
     failed = shop.run("daily", "build", targets="orders")
     assert not failed.is_success
     assert failed.run_id != first.run_id
@@ -117,6 +117,20 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
     ]
     assert first.run_id in runs._repr_html_()
     assert "orders" in failed._repr_html_()
+    assert (repr(failed), repr(status)) == (
+        f"<RunResult daily build FAILED, run {failed.run_id}>",
+        "<ProjectStatus failed=1 undone=1>",
+    )
+
+    # Delivered again and resolved, it is processed.
+    orders.land(users.sql("SELECT id, 3 AS ratio, 'c' AS name FROM mine"), "2", replace=True)
+    orders.resolve("2", reason="delivered again")
+    shop.run("daily", "build", targets="orders").check()
+    with pytest.raises(UsageError, match="processed"):
+        orders.requeue("1")
+    assert [each.rpartition("/")[2] for each in orders.requeue("1", cascade=True)] == ["2"]
+    orders.skip("1")
+    assert [done.name for done in orders.process().slices] == ["2"]
 
     frame = orders.read(current=True)
     assert frame.sparkSession is users

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from lakewright.api.opened import Opened
 from lakewright.api.watching import Watcher, watched
 from lakewright.errors import UsageError
+from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models import entity as spec
+from lakewright.stores.process import user_name
 from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
+from lakewright.usecases.operate_items import requeue_items, resolve_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Entity", "Processing"]
+
+NO_REASON = "none given"
 
 _PROCESSING_TIME = "processing.time"
 
@@ -90,6 +95,53 @@ class Entity:
             ItemLocked: A run is processing the slice that would be replaced.
         """
         return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
+
+    def resolve(self, slice_name: str, *, reason: str = NO_REASON) -> None:
+        """Let a failed slice be processed again, with its present content.
+
+        Raises:
+            UsageError: The manifest has no such slice, or it has not failed.
+        """
+        resolve_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+
+    def skip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
+        """Leave a slice out, so that those after it are processed; resolve a failed one before.
+
+        Raises:
+            UsageError: The manifest has no such slice.
+        """
+        skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+
+    def requeue(
+        self, slice_name: str, *, cascade: bool = False, late: bool = False, reason: str = NO_REASON
+    ) -> tuple[str, ...]:
+        """Let a processed slice be processed again, with its present content.
+
+        Args:
+            slice_name: Its name.
+            cascade: Process the slices after it again, too.
+            late: Process it although slices after it are processed.
+            reason: Why; kept in the record.
+
+        Returns:
+            Ids of later items that were processed: requeued with `cascade`, otherwise perhaps wrong now.
+
+        Raises:
+            UsageError: The manifest has no such slice, or slices after it are processed and neither `cascade`
+                nor `late` is given.
+        """
+        done = requeue_items(
+            self._opened.app,
+            [self._item(slice_name)],
+            cascade=cascade,
+            late=late,
+            author=user_name(),
+            reason=reason,
+        )
+        return done.later
+
+    def _item(self, slice_name: str) -> str:
+        return item_id(f"{self.bronze}/{slice_name}")
 
     def process(self) -> ProcessResult:
         """Process all pending slices in order; failures are in the result."""

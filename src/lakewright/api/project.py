@@ -240,7 +240,7 @@ class Project:
         )
         self.app.begin_run()
         instances = map(self.app.journal.hide_secrets, instance_parameters(self.app, request))
-        watcher = Watcher(self.app.run_id, tuple(instances), on_event)
+        watcher = Watcher(self.app.run_id, tuple(instances), on_event, self.app.redactor.text)
         with watched(self.app, watcher):
             result = run_job(self.app, request, listener=watcher, interruption=watcher)
         log.info("%s %s: %s", job, phase, result.summary, extra={"run_id": result.run_id, "job": job})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lakewright.app import App
+from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.result import SliceReport
@@ -17,6 +18,13 @@ from lakewright.slices.result import SliceReport
 __all__ = ["RunEvent", "Watcher", "quiet_pyspark", "watched"]
 
 log = logging.getLogger("lakewright.run")
+
+_LEVELS = {
+    Status.FAILED: logging.ERROR,
+    Status.BLOCKED: logging.WARNING,
+    Status.ABORTED: logging.WARNING,
+    Status.SUCCESS_WITH_ERRORS: logging.WARNING,
+}
 
 _PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -56,8 +64,10 @@ class Watcher:
         run_id: str,
         instances: Sequence[Mapping[str, str]] = (),
         on_event: Callable[[RunEvent], None] | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.run_id = run_id
+        self.redact = redact
         self.instances = instances
         self.on_event = on_event
         self._lock = threading.Lock()
@@ -71,7 +81,9 @@ class Watcher:
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Pass on the result of a step."""
-        self._log(instance, step, f"ended: {result.status.value} in {result.seconds:.1f} s")
+        why = "" if result.error is None else f": {result.error}"
+        what = f"ended: {result.status.value} in {result.seconds:.1f} s{why}"
+        self._log(instance, step, what, _LEVELS.get(result.status, logging.INFO))
         event = RunEvent(
             "finished", self.run_id, instance, self._of(instance), step.phase.value, step.target, result
         )
@@ -84,10 +96,11 @@ class Watcher:
     def _of(self, instance: int) -> Mapping[str, str]:
         return self.instances[instance] if instance < len(self.instances) else {}
 
-    def _log(self, instance: int, step: Step, what: str) -> None:
+    def _log(self, instance: int, step: Step, what: str, level: int = logging.INFO) -> None:
         named = " ".join(f"{name}={value}" for name, value in self._of(instance).items())
         extra = {"run_id": self.run_id, "target": step.target, "phase": step.phase.value}
-        log.info("%s", " ".join(filter(None, (named, step.phase.value, step.target, what))), extra=extra)
+        text = " ".join(filter(None, (named, step.phase.value, step.target, what)))
+        log.log(level, "%s", self.redact(text), extra=extra)
 
     def _send(self, event: RunEvent) -> None:
         if self.on_event is None:

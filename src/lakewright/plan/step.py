@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -136,7 +137,7 @@ class InstancePlan:
         return _most({phase.status for phase in self.phases})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What a run of a job up to a phase would do. `plan` prints it, `job` executes it."""
 
@@ -161,6 +162,11 @@ class Plan:
         """Whether any step other than a check would run, for `--detailed-exitcode`."""
         checks = (Phase.VALIDATE, Phase.VERIFY)
         return any(s.status is Planned.WOULD_RUN and s.phase not in checks for s in self.steps())
+
+    def __repr__(self) -> str:
+        counts = Counter(step.status for step in self.steps())
+        numbers = " ".join(f"{status.value}={counts[status]}" for status in Planned)
+        return f"<Plan {self.job} {self.phase.value.lower()}, {len(self.instances)} instances: {numbers}>"
 
     def _repr_html_(self) -> str:
         rows = (

@@ -117,7 +117,7 @@ class InstanceResult:
         return _status([target for phase in self.phases for target in phase.targets])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """The result of a run of a job."""
 
@@ -166,6 +166,9 @@ class RunResult:
             remedy=None if error is None else error.remedy,
             details={"run_id": self.run_id, "status": self.status.value, "undone": len(undone)},
         )
+
+    def __repr__(self) -> str:
+        return f"<RunResult {self.job} {self.phase.value.lower()} {self.status.value}, run {self.run_id}>"
 
     def _repr_html_(self) -> str:
         rows = (

@@ -75,7 +75,9 @@ def check_slice_name(name: str) -> None:
         >>> check_slice_name("2024-05-01.json")
     """
     problem = None
-    if not name.strip() or name != name.strip():
+    if not isinstance(name, str):
+        problem = f"is of the type {type(name).__name__}, not text"
+    elif not name.strip() or name != name.strip():
         problem = "is empty, or begins or ends with a space"
     elif name.startswith(("_", ".")):
         problem = f"begins with {name[0]}, which hides it"

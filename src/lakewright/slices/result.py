@@ -71,7 +71,7 @@ class SliceReport:
         return f"{subject} {done}: {named or 'no records'}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProcessResult:
     """The slices that were processed, and why no more were.
 
@@ -99,6 +99,10 @@ class ProcessResult:
     def warning(self) -> Fault | None:
         """What an operator should look at although no slice failed, or None."""
         return None if self.deviations is None or self.errors else self.deviations.fault
+
+    def __repr__(self) -> str:
+        parts = ("slices", "failed", "errors", "waiting")
+        return f"<ProcessResult {' '.join(f'{part}={len(getattr(self, part))}' for part in parts)}>"
 
     def _repr_html_(self) -> str:
         processed = (

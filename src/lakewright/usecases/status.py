@@ -51,7 +51,7 @@ class Warned:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProjectStatus:
     """The status of a project's manifest and history.
 
@@ -88,6 +88,11 @@ class ProjectStatus:
             or self.undone
             or self.warned
         )
+
+    def __repr__(self) -> str:
+        parts = ("running", "locked", "stale", "failed", "waiting", "undone", "warned")
+        counts = " ".join(f"{part}={len(getattr(self, part))}" for part in parts if getattr(self, part))
+        return f"<ProjectStatus {counts or 'nothing is running, waiting or failed'}>"
 
     def _repr_html_(self) -> str:
         items = {

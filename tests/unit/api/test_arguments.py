@@ -82,3 +82,13 @@ def test_a_range_has_one_end() -> None:
 
 def test_texts_come_first_and_unknown_names_are_left_to_the_job() -> None:
     assert job_arguments([], ["a=1"], {"b": 2}) == ("a=1", "b=2")
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b", '"a"', '"a", b', "\\,", 'a\\"b', '\\"a', "a\\", "a\\,b", ",", "plain"]
+)
+def test_a_text_arrives_as_it_is(text: str) -> None:
+    parameter = Parameter(name="p", type=ValueType.STRING)
+    for value, expected in ((text, [text]), ([text, "other"], [text, "other"])):
+        given = job_arguments([parameter], [], {"p": value})
+        assert [each["p"] for each in expand_arguments([parameter], given, Scope())] == expected

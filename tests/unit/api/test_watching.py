@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -30,13 +32,16 @@ def result(*targets: TargetResult, **parameters: str) -> RunResult:
 
 def test_events_name_instance_phase_target_and_result(caplog: pytest.LogCaptureFixture) -> None:
     events: list[RunEvent] = []
-    watcher = Watcher("r1", [{"day": "2024-05-01"}], events.append)
+    redact = partial(re.sub, "secret1", "***")
+    watcher = Watcher("r1", [{"day": "2024-05-01"}], events.append, redact)
     with caplog.at_level(logging.INFO, "lakewright"):
         watcher.step_started(0, STEP)
         watcher.step_finished(0, STEP, DONE)
+        watcher.step_finished(0, STEP, replace(DONE, status=Status.FAILED, error=Fault("no secret1")))
         watcher.slice_ended(SliceReport("orders", "s1", "file:///s1"))
     assert [(event.kind, event.instance, dict(event.parameters), event.target) for event in events] == [
         ("started", 0, {"day": "2024-05-01"}, "orders"),
+        ("finished", 0, {"day": "2024-05-01"}, "orders"),
         ("finished", 0, {"day": "2024-05-01"}, "orders"),
         ("slice", None, {}, "orders"),
     ]
@@ -44,7 +49,9 @@ def test_events_name_instance_phase_target_and_result(caplog: pytest.LogCaptureF
     assert [record.getMessage() for record in caplog.records] == [
         "day=2024-05-01 BUILD orders started",
         "day=2024-05-01 BUILD orders ended: SUCCESS in 1.2 s",
+        "day=2024-05-01 BUILD orders ended: FAILED in 1.2 s: no ***",
     ]
+    assert [record.levelname for record in caplog.records] == ["INFO", "INFO", "ERROR"]
     assert vars(caplog.records[0])["target"] == "orders"
 
 
