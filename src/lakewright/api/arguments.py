@@ -110,7 +110,7 @@ def _is_scalar(value: object) -> bool:
 
 def _quoted(text: str) -> str:
     """Return the text of one value in a comma-separated list."""
-    if "," not in text and not text.startswith(('"', '\\"')):
+    if not text.startswith('"') and "," not in text and "\\" not in text:
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

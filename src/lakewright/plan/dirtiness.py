@@ -162,8 +162,8 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if not observation.pending:
-        taken = "every slice that it takes" if observation.others else "every slice"
-        return Dirtiness.no(observation.idle or f"{taken} has been processed", *observation.notes)
+        own = "every slice that it takes has been processed" if observation.others else observation.idle
+        return Dirtiness.no(own or "every slice has been processed", *observation.notes)
     reason = _slices(observation.pending, "to process")
     late = observation.overtaken
     if not late:
