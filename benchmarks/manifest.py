@@ -235,17 +235,13 @@ def _fill(place: Path, items: int) -> None:
     copies = f"WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {last})"
     renamed = f"replace({{}}, 'seed-', '{mark}-' || n || '-')"
     added = {
-        "items": f"{renamed.format('item_id')}, sequence, state, {renamed.format('fold')}",
+        "items": f"{renamed.format('item_id')}, sequence, state, {renamed.format('fold')}, standing, arrival",
         "records": f"{renamed.format('item_id')}, sequence, record_id || '-{mark}-' || n, state, "
         "application, "
         "application_version, instance_id, author, author_version, manifest_version, run_id, "
         "previous_record_id, timestamp, payload",
-        "verdicts": f"application, verdict, {renamed.format('item_id')}",
     }
-    number = (
-        "SELECT count(*) FROM lakewright_verdicts AS v "
-        "WHERE v.application = lakewright_tallies.application AND v.verdict = lakewright_tallies.verdict"
-    )
+    number = "SELECT count(*) FROM lakewright_items AS i WHERE i.standing = lakewright_standings.standing"
     with closing(sqlite3.connect(place)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA cache_size = -2000000")
@@ -257,7 +253,7 @@ def _fill(place: Path, items: int) -> None:
                 connection.execute(
                     f"INSERT INTO lakewright_{table} {copies}, {seeds} SELECT {columns} FROM copies, seeds"
                 )
-            connection.execute(f"UPDATE lakewright_tallies SET number = ({number})")
+            connection.execute(f"UPDATE lakewright_standings SET number = ({number})")
 
 
 def _processed(item_id: str) -> Write:

@@ -134,7 +134,7 @@ class TestOpening:
             newer = DeltaStore(delta["location"])
             assert [record.record_id for record in newer.records(ITEM)] == ["new"]
             assert list(fsck(newer)) == []
-        with pytest.raises(NotInstalled, match="schema version 2, this Lakewright knows versions up to 1"):
+        with pytest.raises(NotInstalled, match="schema version 3, this Lakewright knows versions up to 2"):
             DeltaStore(delta["location"])
 
 

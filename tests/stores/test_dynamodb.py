@@ -341,7 +341,7 @@ class TestOpening:
             manifest.migrate(store._table)
             manifest.migrate(store._table)
         assert store._table.get([("x", "=")])
-        with pytest.raises(NotInstalled, match="schema version 2, this Lakewright knows versions up to 1"):
+        with pytest.raises(NotInstalled, match="schema version 3, this Lakewright knows versions up to 2"):
             DynamoDbStore.open(**{name: dynamodb[name] for name in ("table", "region", "endpoint_url")})
 
 

@@ -136,8 +136,8 @@ def test_an_unreadable_record_is_left_out_of_an_export_and_said_when_shown(
     [
         "UPDATE lakewright_items SET sequence = 9, state = 'NEW', fold = replace(fold, 'PROCESSED', 'NEW')",
         "DELETE FROM lakewright_items",
-        "DELETE FROM lakewright_verdicts",
-        "UPDATE lakewright_tallies SET number = number + 5",
+        "UPDATE lakewright_items SET standing = NULL",
+        "UPDATE lakewright_standings SET number = number + 5",
         "UPDATE lakewright_items SET fold = '{}'",
         "UPDATE lakewright_items SET fold = 'x'",
     ],
@@ -161,7 +161,7 @@ def test_answers_edited_by_hand_are_made_anew_from_the_records(
 
 
 def test_tables_that_are_gone_are_told(ledger: Ledger, edit: Edit) -> None:
-    edit("DROP TABLE lakewright_verdicts")
-    with pytest.raises((ManifestCorrupt, StoreUnavailable), match="lakewright_verdicts"):
+    edit("DROP TABLE lakewright_standings")
+    with pytest.raises((ManifestCorrupt, StoreUnavailable), match="lakewright_standings"):
         claim(ledger, OTHER)
     assert len(ledger.store.records(OTHER)) == 1

@@ -28,6 +28,7 @@ from tests.stores.dynamodb_local import empty_table
 from lakewright.errors import LakewrightError
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.readiness import Done, Readiness
 from lakewright.manifest.record import ANYONE, Application, State
 from lakewright.manifest.replay import replay
 from lakewright.manifest.store import Append, Put, Query, Store, Write, Written
@@ -149,6 +150,27 @@ class LikeMemory(RuleBasedStateMachine):
         assert list(self.real.select(query)) == list(self.model.select(query))
 
     @rule(
+        application=WHO,
+        after=st.lists(WHO, max_size=2),
+        blocked=st.frozensets(st.sampled_from([Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID])),
+        has_waiting=st.booleans(),
+        prefix=st.sampled_from(["", "file:///a", "x"]),
+    )
+    def ask_who_is_next(
+        self,
+        application: Application,
+        after: list[Application],
+        blocked: frozenset[Verdict],
+        has_waiting: bool,
+        prefix: str,
+    ) -> None:
+        for queue in (
+            Readiness(application, tuple(after), blocked, has_waiting, prefix),
+            Done(application, prefix),
+        ):
+            assert list(self.real.queue(queue)) == list(self.model.queue(queue))
+
+    @rule(
         prefix=st.sampled_from(["", "k", "k/"]),
         is_newest_first=st.booleans(),
         limit=st.none() | st.integers(0, 3),
@@ -174,6 +196,7 @@ class LikeMemory(RuleBasedStateMachine):
         assert list(self.real.history()) == list(self.model.history())
         assert list(self.real.select(Query())) == list(self.model.select(Query()))
         assert self.real.counts() == self.model.counts()
+        assert self.real.standings() == self.model.standings()
         for kind in ("note", "lease"):
             assert list(self.real.documents(kind)) == list(self.model.documents(kind))
 

@@ -17,9 +17,11 @@ from sqlalchemy import Connection, event, text
 from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, numbered, put_down
 
 from lakewright.errors import ItemLocked, LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
+from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
+from lakewright.stores.registry import read_store
 from lakewright.stores.sql import schema
 from lakewright.stores.sqlite.store import SqliteStore
 
@@ -200,8 +202,36 @@ def test_an_older_schema_is_brought_forward_with_all_it_holds(
     with closing(SqliteStore(path)) as store:
         assert claim(ledger_of(store, ids=numbered("later"))).token == 1
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version FROM lakewright_schema").fetchone() == (2,)
+        (version,) = connection.execute("SELECT version FROM lakewright_schema").fetchone()
+        assert version == len(schema.MIGRATIONS)
         assert connection.execute("SELECT note FROM lakewright_documents").fetchall()
+
+
+FIRST_SCHEMA = """
+DROP TABLE lakewright_items; DROP TABLE lakewright_standings; DELETE FROM lakewright_suspects;
+CREATE TABLE lakewright_items (item_id TEXT PRIMARY KEY, sequence INTEGER, state TEXT, fold TEXT);
+CREATE INDEX lakewright_items_by_state ON lakewright_items (state, item_id);
+CREATE TABLE lakewright_verdicts (application TEXT, verdict TEXT, item_id TEXT);
+CREATE TABLE lakewright_tallies (application TEXT, verdict TEXT, number BIGINT);
+UPDATE lakewright_schema SET version = 1
+"""
+
+
+def test_a_manifest_that_listed_items_by_verdict_lists_them_by_standing(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        ledger = ledger_of(store)
+        ledger.discover([found("1"), found("2")])
+        ledger.processed(claim(ledger, found("1").item_id), {})
+        before = list(store.select(Query())), store.standings()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FIRST_SCHEMA)
+    assert read_store({"path": str(path)}, lambda old: (list(old.select(Query())), old.standings())) == before
+    with closing(SqliteStore(path)) as store:
+        assert (list(store.select(Query())), store.standings()) == before
+        assert list(fsck(store)) == []
+    with closing(sqlite3.connect(path)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    assert not {"lakewright_verdicts", "lakewright_tallies"} & tables
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
@@ -254,7 +284,7 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
                 plans += [(row[3], statement) for row in rows]
     scans = {plan for plan, _ in plans if plan.startswith("SCAN") and "CONSTANT ROW" not in plan}
-    assert {scan.split()[1] for scan in scans} == {"lakewright_tallies"}
+    assert {scan.split()[1] for scan in scans} == {"lakewright_standings"}
     assert len(plans) > 15
 
 

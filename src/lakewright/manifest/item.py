@@ -12,30 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from lakewright.errors import IllegalTransition
 from lakewright.manifest.record import ANYONE, Application, Record, State, format_instant, parse_instant
+from lakewright.manifest.verdict import Verdict, decide_verdict
 
 __all__ = ["Item", "Mark", "Verdict"]
-
-
-class Verdict(StrEnum):
-    """What an application may do with an item."""
-
-    UNKNOWN = "unknown"
-    READY = "ready"
-    LOCKED = "locked"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    PROCESSED = "processed"
-    INVALID = "invalid"
-
-    @property
-    def is_blocking(self) -> bool:
-        """Whether an item with this verdict holds back later items."""
-        return self in (Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +40,8 @@ class Mark:
     @classmethod
     def of(cls, record: Record, *keys: str) -> Mark:
         """Return the mark of a record, with the given entries of its payload's data as note."""
-        note = {key: record.content[key] for key in keys if key in record.content}
+        content = {} if record.is_foreign else record.content
+        note = {key: content[key] for key in keys if key in content}
         return cls(
             record.record_id, record.application, record.run_id, record.timestamp, record.sequence, note
         )
@@ -79,7 +63,8 @@ class Item:
         processed: The PROCESSED records of this revision, one for each application that processed it.
         skipped: The SKIPPED records of this revision, by application.
         tokens: The number of the data commit for each application, the same for every attempt at a revision.
-        applications: Every application that has had a record other than SKIPPED here, except `*`.
+        applications: Every application that has had a record other than SKIPPED here, except `*`. The NEW of
+            another program only announces the item: it doesn't count.
         problem: Why the history is illegal; such an item is never processed.
     """
 
@@ -125,15 +110,26 @@ class Item:
         """Return what `application` may do with the item; a lock or failure applies to every application."""
         if self.sequence == 0:
             return Verdict.UNKNOWN
+        return decide_verdict(
+            application,
+            blocked=self.blocked,
+            skipped=(mark.application for mark in self.skipped),
+            processed=(mark.application for mark in self.processed),
+        )
+
+    @property
+    def blocked(self) -> Verdict | None:
+        """The verdict that the item has for every application: invalid, locked or failed; else None."""
         if self.problem is not None:
             return Verdict.INVALID
         if self.processing is not None:
             return Verdict.LOCKED
-        if self.failed is not None:
-            return Verdict.FAILED
-        if self.is_skipped_for(application):
-            return Verdict.SKIPPED
-        return Verdict.PROCESSED if self.is_processed_by(application) else Verdict.READY
+        return None if self.failed is None else Verdict.FAILED
+
+    @property
+    def arrival(self) -> str:
+        """The time of this revision's NEW as text that sorts; empty for an item that never had one."""
+        return "" if self.new is None else format_instant(self.new.since)
 
     def is_skipped_for(self, application: Application) -> bool:
         """Return whether this revision is skipped for `application`."""
@@ -184,7 +180,10 @@ class Item:
 
     def _seen(self, record: Record) -> Item:
         known = self.applications
-        is_named = record.application.name != ANYONE.name and record.state is not State.SKIPPED
+        is_announced = record.state is State.NEW and record.is_foreign
+        is_named = (
+            record.application.name != ANYONE.name and record.state is not State.SKIPPED and not is_announced
+        )
         if is_named and all(a.key != record.application.key for a in known):
             known = (*known, record.application)
         is_next = record.state is State.NEW or self.revision == 0

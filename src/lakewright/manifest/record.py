@@ -12,10 +12,26 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["ANYONE", "MANIFEST_VERSION", "Agent", "Application", "Author", "Draft", "Record", "State"]
+__all__ = [
+    "ANYONE",
+    "FOREIGN",
+    "MANIFEST_VERSION",
+    "Agent",
+    "Application",
+    "Author",
+    "Draft",
+    "Record",
+    "State",
+    "format_instant",
+    "parse_instant",
+]
 
 MANIFEST_VERSION = "1"
 """The version of the rules by which records are written; each record's author holds it."""
+
+
+FOREIGN = ("application/", "iglu:")
+"""How the schema names of other programs' payloads start; `iglu:` is Snowplow's."""
 
 
 class State(StrEnum):
@@ -152,6 +168,12 @@ class Record:
     payload: Mapping[str, Any] | None
     timestamp: datetime
     sequence: int
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the payload is another program's, so that its keys have no meaning here."""
+        schema = (self.payload or {}).get("schema")
+        return isinstance(schema, str) and schema.startswith(FOREIGN)
 
     @property
     def content(self) -> Mapping[str, Any]:

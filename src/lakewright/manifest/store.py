@@ -9,6 +9,7 @@ recovery, history) is logic over these methods, the same for every back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +17,9 @@ from typing import Any
 
 from lakewright.errors import LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Draft, Record, State
+from lakewright.manifest.readiness import Queue
+from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
+from lakewright.manifest.standing import Standing, standing_of
 
 __all__ = [
     "Append",
@@ -122,30 +125,23 @@ class Query:
         """Return whether `item` matches the query."""
         if not item.item_id.startswith(self.prefix) or (self.states and item.state not in self.states):
             return False
-        asked = self._asked(item)
-        return bool(asked) and (not self.verdicts or any(item.verdict(a) in self.verdicts for a in asked))
+        standing = standing_of(item)
+        return standing is not None and self.admits(standing)
 
-    def concerns(self, application: Application, verdict: Verdict) -> bool:
-        """Return whether items listed under that application and verdict may match the query."""
-        wanted = self.application
-        if wanted is not None and wanted.name != application.name:
-            return False
-        if wanted is not None and wanted.instance_id is not None:
-            if application.instance_id is None:
-                return True  # the verdict of the wanted instance may differ from that of all together
-            if application.instance_id != wanted.instance_id:
-                return False
-        return not self.verdicts or verdict in self.verdicts
+    def admits(self, standing: Standing) -> bool:
+        """Return whether items with this standing match, apart from their state and id."""
+        asked = self._asked(standing.concerned)
+        return bool(asked) and (not self.verdicts or any(standing.verdict(a) in self.verdicts for a in asked))
 
-    def _asked(self, item: Item) -> Sequence[Application]:
+    def _asked(self, concerned: tuple[Application, ...]) -> Sequence[Application]:
         """Return the applications whose verdicts count; one without an instance concerns every instance."""
         wanted = self.application
         if wanted is None:
-            return tuple(item.verdicts())
+            return concerned or (ANYONE,)
         if wanted.instance_id is None:
-            return [known for known in item.concerned if known.name == wanted.name]
+            return [known for known in concerned if known.name == wanted.name]
         names = {(wanted.name, None), wanted.key}
-        return [wanted] if any(known.key in names for known in item.concerned) else []
+        return [wanted] if any(known.key in names for known in concerned) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +162,8 @@ class Damage:
 class Store(ABC):
     """A back end of the manifest.
 
-    Six methods read and write: `look_up`, `write_many`, `select`, `counts`, `history` and `documents`. Three
-    concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
+    Seven methods read and write: `look_up`, `write_many`, `select`, `queue`, `standings`, `history` and
+    `documents`. Three concern the back end itself: `now`, `rebuild` and `close`. The rest follow from these.
 
     Every method may raise `StoreUnavailable`; then no write is half done.
     """
@@ -196,8 +192,15 @@ class Store(ABC):
         """Yield the items that match the query, by item id, without holding all of them in memory."""
 
     @abstractmethod
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
-        """Return how many items each application has in each verdict."""
+    def queue(self, queue: Queue) -> Iterator[Item]:
+        """Yield the items of a queue in the order of their NEW, without holding all of them in memory.
+
+        What it costs grows with the items that are yielded, not with the others.
+        """
+
+    @abstractmethod
+    def standings(self) -> Mapping[Standing, int]:
+        """Return how many items have each standing."""
 
     @abstractmethod
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
@@ -238,6 +241,20 @@ class Store(ABC):
     def read(self, item_ids: Sequence[str]) -> Mapping[str, Item]:
         """Return these items by id; an item without records is left out."""
         return self.look_up(item_ids).items
+
+    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+        """Return how many items each application has in each verdict."""
+        counted: Counter[tuple[Application, Verdict]] = Counter()
+        for standing, number in self.standings().items():
+            for application in standing.concerned or (ANYONE,):
+                counted[application, standing.verdict(application)] += number
+        return dict(counted)
+
+    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
+        """Return the records at these pairs of item id and sequence; those that do not exist are left out."""
+        found = (record for item_id in {item_id for item_id, _ in places} for record in self.history(item_id))
+        listed = {(record.item_id, record.sequence or 0): record for record in found}
+        return {place: listed[place] for place in places if place in listed}
 
     def document(self, kind: str, key: str) -> Document | None:
         """Return one document, or None."""

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from threading import Lock
 
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Queue
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
@@ -70,8 +72,14 @@ class DeferredStore(Store):
     def select(self, query: Query) -> Iterator[Item]:
         return self._readable().select(query)
 
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
-        return self._readable().counts()
+    def queue(self, queue: Queue) -> Iterator[Item]:
+        return self._readable().queue(queue)
+
+    def standings(self) -> Mapping[Standing, int]:
+        return self._readable().standings()
+
+    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
+        return self._readable().find_records(places)
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         return self._readable().history(item_id)

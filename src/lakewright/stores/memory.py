@@ -10,8 +10,10 @@ from threading import Lock
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, duplicate_record
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import (
     Damage,
     Document,
@@ -75,13 +77,13 @@ class MemoryStore(Store):
     def select(self, query: Query) -> Iterator[Item]:
         return (item for _, item in sorted(self._items.items()) if query.matches(item))
 
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
-        counted = Counter(
-            (Application.named(*application.key), verdict)
-            for item in list(self._items.values())
-            for application, verdict in item.verdicts().items()
-        )
-        return dict(counted)
+    def queue(self, queue: Queue) -> Iterator[Item]:
+        found = (item for item in list(self._items.values()) if belongs(item, queue))
+        return iter(sorted(found, key=lambda item: (item.arrival, item.item_id)))
+
+    def standings(self) -> Mapping[Standing, int]:
+        found = map(standing_of, list(self._items.values()))
+        return Counter(standing for standing in found if standing is not None)
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         if item_id is not None:

@@ -228,7 +228,7 @@ def test_an_invalid_item_is_told_by_its_record_and_keeps_its_names(app: FakeApp,
 
 
 def test_answers_that_do_not_follow_from_the_records_are_folded_anew(app: FakeApp) -> None:
-    edit(app, "UPDATE lakewright_tallies SET number = 7")
+    edit(app, "UPDATE lakewright_standings SET number = 7")
     code, proposed = fsck(app, "--repair")
     assert code == 1
     assert [each["item_id"] for each in proposed["repairs"]] == ["*"]

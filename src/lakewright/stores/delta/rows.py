@@ -17,6 +17,7 @@ from lakewright.errors import ManifestCorrupt
 from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
+from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
 
 __all__ = [
@@ -42,7 +43,7 @@ class Line(NamedTuple):
         number: The sequence of a record or item, the version of a document or of the layout.
         at: The version of the table that wrote the row.
         state: The state of an item.
-        verdicts: The verdicts of an item, as JSON: a list of application, instance and verdict.
+        verdicts: The standing of an item as text, and after a tab the time of its arrival.
         value: JSON; None in a row that deletes.
     """
 
@@ -101,10 +102,10 @@ def batch_lines(batch: Batch, at: int) -> list[Line]:
 
 def item_line(item: Item, at: int) -> Line:
     """Return the line of an item."""
-    of_each = ([*a.key, v] for a, v in item.verdicts().items()) if item.sequence else ()
-    verdicts = json.dumps(sorted(of_each, key=str))
+    standing = standing_of(item)
+    listed = None if standing is None else f"{standing.text}\t{item.arrival}"
     state = item.state.value if item.state else None
-    return Line("item", "", item.item_id, item.sequence, at, state, verdicts, json.dumps(item.as_json()))
+    return Line("item", "", item.item_id, item.sequence, at, state, listed, json.dumps(item.as_json()))
 
 
 def _document_line(key: DocumentKey, document: Document | None, at: int) -> Line:

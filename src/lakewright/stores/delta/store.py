@@ -7,17 +7,17 @@ but writers wait for each other, and each write costs the object storage several
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
 from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.delta.rows import (
     Line,
@@ -35,12 +35,21 @@ BATCH = 500
 """Maximum number of writes in one version, and of names in one query."""
 
 
+_STANDING, _ARRIVAL = (f"split_part(verdicts, chr(9), {part})" for part in (1, 2))
+"""The parts of the column by which items are listed."""
+
+
 def _keep(lines: Iterable[Line]) -> Iterable[Line]:
     """Return the lines unchanged: the first layout."""
     return lines
 
 
-MIGRATIONS: Sequence[Callable[[Iterable[Line]], Iterable[Line]]] = (_keep,)
+def _list_by_standing(lines: Iterable[Line]) -> Iterable[Line]:
+    """Return the lines with each item listed by its standing instead of by its verdicts."""
+    return (item_line(item_of(line), line.at) if line.sort == "item" else line for line in lines)
+
+
+MIGRATIONS: Sequence[Callable[[Iterable[Line]], Iterable[Line]]] = (_keep, _list_by_standing)
 """Each step takes the lines from one version of the layout to the next."""
 
 
@@ -145,22 +154,49 @@ class DeltaStore(Store):
             return
         self._table.refresh()
         having = [among("state", query.states)] if query.states else []
-        if query.verdicts:
-            # A verdict is the last value of its list, and quotes within names are escaped.
-            having.append(" OR ".join(f"verdicts LIKE '%\"{verdict}\"]%'" for verdict in query.verdicts))
+        if query.application is not None or query.verdicts:
+            having.append(self._admitted(query))
         found = self._table.newest(
             f"sort = 'item' AND {_starts_with(query.prefix)}",
             having=" AND ".join(f"({condition})" for condition in having) or "true",
         )
         yield from (item for item in map(item_of, found) if query.matches(item))
 
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+    def queue(self, queue: Queue) -> Iterator[Item]:
+        if not is_storable(queue.prefix):
+            return
         self._table.refresh()
-        counted: Counter[tuple[Application, Verdict]] = Counter()
-        for verdicts, number in self._table.rows("verdicts, count(*)", "sort = 'item'", group="verdicts"):
-            for name, instance_id, verdict in json.loads(verdicts):
-                counted[Application.named(name, instance_id), Verdict(verdict)] += number
-        return dict(counted)
+        found = self._table.newest(
+            f"sort = 'item' AND {_starts_with(queue.prefix)}",
+            having=self._admitted(queue),
+            order=f"{_ARRIVAL}, name",
+        )
+        yield from (item for item in map(item_of, found) if belongs(item, queue))
+
+    def _admitted(self, chosen: Query | Queue) -> str:
+        """Return the condition for items whose standing is chosen, in the table as last refreshed."""
+        return among(_STANDING, (each.text for each in self._standings() if chosen.admits(each)))
+
+    def standings(self) -> Mapping[Standing, int]:
+        self._table.refresh()
+        return self._standings()
+
+    def _standings(self) -> Mapping[Standing, int]:
+        listed = self._table.rows(
+            f"{_STANDING} AS standing, count(*)", "sort = 'item' AND verdicts IS NOT NULL", group=_STANDING
+        )
+        return {Standing.parse(standing): number for standing, number in listed}
+
+    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
+        self._table.refresh()
+        wanted = set(places)
+        found: dict[tuple[str, int], Record | Damage] = {}
+        for start in range(0, len(places), BATCH):
+            names = among("name", sorted({item_id for item_id, _ in places[start : start + BATCH]}))
+            for line in self._table.newest(f"sort = 'record' AND {names}"):
+                if (line.name, line.number) in wanted:
+                    found[line.name, line.number] = record_of(line)
+        return found
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         if item_id is not None and not is_storable(item_id):

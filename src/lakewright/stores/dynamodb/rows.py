@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from lakewright.errors import ManifestCorrupt, UsageError
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document
 from lakewright.stores.dynamodb.keys import record_sort_key, shard, sort_key
 
@@ -18,8 +18,9 @@ __all__ = [
     "LARGEST_ROW",
     "Key",
     "Row",
-    "application_of",
+    "arrival_row",
     "checked",
+    "count_key",
     "document_key",
     "document_of",
     "document_row",
@@ -27,15 +28,16 @@ __all__ = [
     "item_of",
     "item_row",
     "key_of",
+    "listing_rows",
     "marker_row",
     "number",
+    "record_key",
     "record_of",
     "record_row",
     "size_of",
-    "tally_key",
+    "standing_in",
+    "standing_row",
     "text",
-    "verdict_row",
-    "verdicts_of",
 ]
 
 Row = Mapping[str, Any]
@@ -101,11 +103,17 @@ def item_of(row: Row) -> Item:
         ) from error
 
 
+def record_key(item_id: str, sequence: int) -> Key:
+    """Return the key of a record's row."""
+    return f"record/{shard(item_id)}", record_sort_key(item_id, sequence)
+
+
 def record_row(record: Record) -> Row:
     """Return the row of a record."""
+    pk, sk = record_key(record.item_id, record.sequence)
     return {
-        "pk": text(f"record/{shard(record.item_id)}"),
-        "sk": text(record_sort_key(record.item_id, record.sequence)),
+        "pk": text(pk),
+        "sk": text(sk),
         "item": text(record.item_id),
         "sequence": number(record.sequence),
         "state": text(record.state),
@@ -130,28 +138,44 @@ def marker_row(record: Record) -> Row:
     return {"pk": text(f"id/{record.record_id}"), "sk": text("="), "item": text(record.item_id)}
 
 
-def verdicts_of(item: Item | None) -> set[tuple[Application, Verdict]]:
-    """Return the applications, without versions, and verdicts under which an item is listed."""
-    if item is None or item.sequence == 0:
-        return set()
-    return {(Application.named(*a.key), verdict) for a, verdict in item.verdicts().items()}
+def standing_row(standing: Standing, item_id: str) -> Row:
+    """Return the row that lists an item under its standing, by item id."""
+    return {
+        "pk": text(f"standing/{standing.key}"),
+        "sk": text(sort_key(item_id)),
+        "item": text(item_id),
+    }
 
 
-def verdict_row(application: Application, verdict: Verdict, item_id: str) -> Row:
-    """Return the row that lists an item under a verdict."""
-    pk = f"verdict/{_application_key(application)}/{verdict}"
-    return {"pk": text(pk), "sk": text(sort_key(item_id)), "item": text(item_id)}
+def arrival_row(standing: Standing, arrival: str, item_id: str) -> Row:
+    """Return the row that lists an item under its standing, by the time of its arrival."""
+    return {
+        "pk": text(f"arrival/{standing.key}"),
+        "sk": text(f"{arrival}{sort_key(item_id)}"),
+        "item": text(item_id),
+        "arrival": text(arrival),
+    }
 
 
-def tally_key(application: Application, verdict: Verdict, slot: int) -> Key:
-    """Return the key of one part of the count of an application's items with a verdict."""
-    return "tally", f"{_application_key(application)}/{verdict}/{slot}"
+def listing_rows(item: Item | None) -> list[Row]:
+    """Return the rows that list an item."""
+    standing = None if item is None else standing_of(item)
+    if item is None or standing is None:
+        return []
+    return [
+        standing_row(standing, item.item_id),
+        arrival_row(standing, item.arrival, item.item_id),
+    ]
 
 
-def application_of(row: Row) -> Application:
-    """Return the application of a count's row."""
-    name, instance_id = json.loads(row["application"]["S"])
-    return Application.named(name, instance_id)
+def count_key(standing: Standing, slot: int) -> Key:
+    """Return the key of one part of the count of items with a standing."""
+    return "standings", f"{standing.key}/{slot}"
+
+
+def standing_in(row: Row) -> Standing:
+    """Return the standing of a count's row."""
+    return Standing.parse(row["standing"]["S"])
 
 
 def document_key(kind: str, key: str) -> Key:
@@ -202,11 +226,6 @@ def size_of(row: Row) -> int:
 
 def _length(value: str | bytes) -> int:
     return len(value if isinstance(value, bytes) else value.encode())
-
-
-def _application_key(application: Application) -> str:
-    """Return a digest of an application, whose name may be too long for a key."""
-    return hashlib.sha256(json.dumps(application.key).encode()).hexdigest()[:32]
 
 
 def _blob(value: Any) -> dict[str, Any]:

@@ -11,30 +11,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
+from heapq import merge
 from itertools import groupby, islice
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.manifest.batch import is_storable
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.dynamodb.errors import code_of, translate
 from lakewright.stores.dynamodb.keys import SHARDS, in_order, merged, record_sort_key, shard, sort_key_prefix
 from lakewright.stores.dynamodb.large_write import PENDING, finish, finish_all
-from lakewright.stores.dynamodb.rebuild import all_records, rebuild
+from lakewright.stores.dynamodb.rebuild import all_records, list_by_standing, rebuild
 from lakewright.stores.dynamodb.rows import (
     Key,
-    application_of,
     document_key,
     document_of,
     item_key,
     item_of,
     number,
+    record_key,
     record_of,
+    standing_in,
     text,
-    verdict_row,
 )
 from lakewright.stores.dynamodb.table import BY_STATE, Change, Refused, Table, if_absent, if_equal
 from lakewright.stores.dynamodb.writer import Cache, Writer
@@ -49,7 +52,7 @@ def _keep_empty(_table: Table) -> None:
     """Leave a new table empty: the first layout."""
 
 
-MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty,)
+MIGRATIONS: Sequence[Callable[[Table], None]] = (_keep_empty, list_by_standing)
 """Each step takes the rows from one version of the layout to the next, and may be repeated."""
 
 
@@ -204,9 +207,9 @@ class DynamoDbStore(Store):
         prefix = sort_key_prefix(query.prefix)
         if query.application is not None or query.verdicts:
             sources = [
-                self._table.query(verdict_row(application, verdict, "")["pk"]["S"], prefix)
-                for application, verdict in self.counts()
-                if query.concerns(application, verdict)
+                self._table.query(f"standing/{standing.key}", prefix)
+                for standing in self.standings()
+                if query.admits(standing)
             ]
         elif query.states:
             sources = [
@@ -219,12 +222,34 @@ class DynamoDbStore(Store):
         named = (in_order((row["item"]["S"], None) for row in source) for source in sources)
         return (item_id for item_id, _ in groupby(item_id for item_id, _ in merged(named)))
 
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+    def queue(self, queue: Queue) -> Iterator[Item]:
+        found = self._queued(queue)
+        while page := list(islice(found, PAGE)):
+            present = self.read(page)
+            yield from (present[i] for i in page if i in present and belongs(present[i], queue))
+
+    def _queued(self, queue: Queue) -> Iterator[str]:
+        """Yield the ids of a queue's items by arrival."""
+        lists = [self._arrived(standing) for standing in self.standings() if queue.admits(standing)]
+        return (item_id for _, item_id in merge(*lists) if item_id.startswith(queue.prefix))
+
+    def _arrived(self, standing: Standing) -> Iterator[tuple[str, str]]:
+        rows = self._table.query(f"arrival/{standing.key}")
+        for arrival, of_then in groupby(rows, key=lambda row: row["arrival"]["S"]):
+            in_turn = in_order((row["item"]["S"], None) for row in of_then)
+            yield from ((arrival, item_id) for item_id, _ in in_turn)
+
+    def standings(self) -> Mapping[Standing, int]:
         finish_all(self._table)
-        counted: Counter[tuple[Application, Verdict]] = Counter()
-        for row in self._table.query("tally"):
-            counted[application_of(row), Verdict(row["verdict"]["S"])] += int(row["number"]["N"])
-        return {pair: number for pair, number in counted.items() if number > 0}
+        counted: Counter[Standing] = Counter()
+        for row in self._table.query("standings"):
+            counted[standing_in(row)] += int(row["number"]["N"])
+        return {standing: number for standing, number in counted.items() if number > 0}
+
+    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
+        finish_all(self._table)
+        keys = {record_key(*place): place for place in places}
+        return {keys[key]: record_of(row) for key, row in self._table.get(keys).items()}
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         if item_id is not None and not is_storable(item_id):

@@ -1,12 +1,11 @@
 """Saving writes, each computed from what was read and repeated if that is no longer current.
 
-Items and documents change only if they have not changed since they were read. The lists by verdict and their
+Items and documents change only if they have not changed since they were read. The lists by standing and their
 counts, which are derived from them, change in the same transaction.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,30 +15,30 @@ from threading import Lock
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, item_ids
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Document, DocumentKey, Outcome, Seen, Write, Written
 from lakewright.stores.dynamodb.large_write import MOST_BYTES, MOST_CHANGES, write_large
 from lakewright.stores.dynamodb.rows import (
     Key,
     Row,
     checked,
+    count_key,
     document_key,
     document_row,
     item_row,
     key_of,
+    listing_rows,
     marker_row,
     number,
     record_row,
     size_of,
-    tally_key,
     text,
-    verdict_row,
-    verdicts_of,
 )
 from lakewright.stores.dynamodb.table import Change, Refused, Table, if_absent, if_equal
 
-__all__ = ["MARKER", "Cache", "Writer", "changes_of", "tally_changes"]
+__all__ = ["MARKER", "Cache", "Writer", "changes_of", "count_changes"]
 
 LARGEST = 512
 """Maximum number of items, and of documents, that are cached."""
@@ -88,7 +87,7 @@ class Cache:
 
 
 ROWS_OF_COUNTS = 12
-"""Rows of a bundle's transaction that are reserved for counts of items by verdict."""
+"""Rows of a bundle's transaction that are reserved for counts of items by standing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +190,10 @@ def _bundles(writes: Iterable[Write]) -> Iterator[list[Write]]:
     bundle: list[Write] = []
     rows = 0
     for write in writes:
-        # A record takes three rows: the record, its reserved id and an entry in a list by verdict.
-        needed = len(write.puts) + sum(1 + 3 * len(append.drafts) for append in write.appends)
+        # A record takes two rows, itself and its reserved id; an item its own and up to four of its lists.
+        needed = len(write.puts) + sum(
+            (5 if append.expected else 3) + 2 * len(append.drafts) for append in write.appends
+        )
         if bundle and rows + needed > MOST_CHANGES - ROWS_OF_COUNTS:
             yield bundle
             bundle, rows = [], 0
@@ -215,28 +216,28 @@ def changes_of(batch: Batch, seen: Seen) -> list[Change]:
     Raises:
         UsageError: A row would be too large.
     """
-    listed: Counter[tuple[Application, Verdict]] = Counter()
+    counted: Counter[Standing] = Counter()
     changes: list[Change] = []
     for item in batch.items.values():
         before = seen.items.get(item.item_id)
         changes.append(_put(item_row(item), if_equal("sequence", before.sequence) if before else if_absent()))
-        old, new = verdicts_of(before), verdicts_of(item)
-        changes += _listing(item.item_id, old, new)
-        listed.update(new - old)
-        listed.subtract(old - new)
+        changes += _listing(before, item)
+        if (new := standing_of(item)) is not None:
+            counted[new] += 1
+        if before is not None and (old := standing_of(before)) is not None:
+            counted[old] -= 1
     changes += _records(batch.records)
     changes += _documents(batch.documents, seen.documents)
-    changes += tally_changes(listed)
+    changes += count_changes(counted)
     return changes
 
 
-def _listing(
-    item_id: str, old: set[tuple[Application, Verdict]], new: set[tuple[Application, Verdict]]
-) -> Iterator[Change]:
-    for application, verdict in old - new:
-        yield _delete(key_of(verdict_row(application, verdict, item_id)))
-    for application, verdict in new - old:
-        yield _put(verdict_row(application, verdict, item_id))
+def _listing(before: Item | None, after: Item) -> Iterator[Change]:
+    """Yield the changes to the lists that an item is in."""
+    old = {key_of(row) for row in listing_rows(before)}
+    new = {key_of(row): row for row in listing_rows(after)}
+    yield from (_delete(key) for key in sorted(old - new.keys()))
+    yield from (_put(row) for key, row in new.items() if key not in old)
 
 
 def _records(records: Sequence[Record]) -> Iterator[Change]:
@@ -257,26 +258,22 @@ def _documents(
             yield _delete(document_key(*key), condition)
 
 
-def tally_changes(listed: Mapping[tuple[Application, Verdict], int]) -> Iterable[Change]:
-    """Yield the changes that add to the counts of applications' items by verdict."""
-    for (application, verdict), change in listed.items():
+def count_changes(counted: Mapping[Standing, int]) -> Iterable[Change]:
+    """Yield the changes that add to the counts of items by standing."""
+    for standing, change in counted.items():
         if change == 0:
             continue
-        key = tally_key(application, verdict, randbelow(SLOTS))
+        key = count_key(standing, randbelow(SLOTS))
         yield Change(
             key,
             "Update",
             {
                 "Key": {"pk": text(key[0]), "sk": text(key[1])},
-                "UpdateExpression": "SET #a = :a, #v = :v ADD #n :n",
-                "ExpressionAttributeNames": {"#a": "application", "#v": "verdict", "#n": "number"},
-                "ExpressionAttributeValues": {
-                    ":a": text(json.dumps(application.key)),
-                    ":v": text(verdict),
-                    ":n": number(change),
-                },
+                "UpdateExpression": "SET #s = :s ADD #n :n",
+                "ExpressionAttributeNames": {"#s": "standing", "#n": "number"},
+                "ExpressionAttributeValues": {":s": text(standing.text), ":n": number(change)},
             },
-            size=500,
+            size=500 + len(standing.text),
         )
 
 

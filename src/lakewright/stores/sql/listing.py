@@ -7,14 +7,14 @@ from heapq import merge
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, select
+from sqlalchemy import Column, Row, Select, select, tuple_
 
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.readiness import Queue
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Query
-from lakewright.stores.sql.rows import application_of
-from lakewright.stores.sql.schema import items, tallies, verdicts
+from lakewright.stores.sql.schema import items, standings
 
-__all__ = ["PAGE", "Ask", "candidates", "paged"]
+__all__ = ["PAGE", "Ask", "candidates", "paged", "queued"]
 
 PAGE = 500
 """Rows of one page."""
@@ -47,32 +47,40 @@ def paged(
 def candidates(query: Query, ask: Ask) -> Iterator[str]:
     """Yield item ids, sorted and distinct, that include every item the query asks for.
 
-    They come from the narrowest index: by application and verdict, otherwise by state, otherwise all items.
+    They come from the narrowest index: by standing, otherwise by state, otherwise all items.
     """
     if query.application is not None or query.verdicts:
-        sources = [
-            paged(ask, _with_verdict(application, verdict), verdicts.c.item_id, query.prefix)
-            for application, verdict in _pairs(query, ask)
-        ]
+        selections = [_of_standing(key) for key in _admitted(query, ask)]
     elif query.states:
-        of_state = (select(items.c.item_id).where(items.c.state == state.value) for state in query.states)
-        sources = [paged(ask, selected, items.c.item_id, query.prefix) for selected in of_state]
+        selections = [select(items.c.item_id).where(items.c.state == state.value) for state in query.states]
     else:
-        sources = [paged(ask, select(items.c.item_id), items.c.item_id, query.prefix)]
+        selections = [select(items.c.item_id)]
+    sources = [paged(ask, selected, items.c.item_id, query.prefix) for selected in selections]
     ids = ((row.item_id for row in source) for source in sources)
     return (item_id for item_id, _ in groupby(merge(*ids)))
 
 
-def _with_verdict(application: str, verdict: str) -> Select[tuple[str]]:
-    of_both = (verdicts.c.application == application, verdicts.c.verdict == verdict)
-    return select(verdicts.c.item_id).where(*of_both)
+def queued(queue: Queue, ask: Ask) -> Iterator[str]:
+    """Yield the ids of a queue's items by arrival."""
+    places = merge(*(_by_arrival(ask, key) for key in _admitted(queue, ask)))
+    return (item_id for _, item_id in places if item_id.startswith(queue.prefix))
 
 
-def _pairs(query: Query, ask: Ask) -> list[tuple[str, str]]:
-    """Return the pairs of application and verdict, as stored, under which the query's items may be listed."""
-    present = ask(select(tallies.c.application, tallies.c.verdict).where(tallies.c.number > 0))
-    return [
-        (row.application, row.verdict)
-        for row in present
-        if query.concerns(application_of(row.application), Verdict(row.verdict))
-    ]
+def _by_arrival(ask: Ask, key: str) -> Iterator[tuple[str, str]]:
+    place = tuple_(items.c.arrival, items.c.item_id)
+    selected = select(items.c.arrival, items.c.item_id).where(items.c.standing == key)
+    selected = selected.order_by(items.c.arrival, items.c.item_id)
+    page = ask(selected.limit(PAGE))
+    while page:
+        yield from ((row.arrival, row.item_id) for row in page)
+        page = ask(selected.where(place > (page[-1].arrival, page[-1].item_id)).limit(PAGE))
+
+
+def _of_standing(key: str) -> Select[tuple[str]]:
+    return select(items.c.item_id).where(items.c.standing == key)
+
+
+def _admitted(chosen: Query | Queue, ask: Ask) -> list[str]:
+    """Return the keys of the standings whose items may be chosen."""
+    present = ask(select(standings.c.standing, standings.c.described).where(standings.c.number > 0))
+    return [row.standing for row in present if chosen.admits(Standing.parse(row.described))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -19,18 +18,16 @@ from lakewright.manifest.record import (
     format_instant,
     parse_instant,
 )
+from lakewright.manifest.standing import standing_of
 from lakewright.manifest.store import Damage, Document
 
 __all__ = [
-    "application_key",
-    "application_of",
     "document_of",
     "document_row",
     "item_of",
     "item_row",
     "record_of",
     "record_row",
-    "verdict_rows",
 ]
 
 
@@ -84,45 +81,20 @@ def _payload(stored: str | None) -> Mapping[str, Any] | None:
 
 def item_row(item: Item) -> dict[str, Any]:
     """Return the row of an item."""
+    standing = standing_of(item)
     return {
         "item_id": item.item_id,
         "sequence": item.sequence,
         "state": item.state.value if item.state else None,
         "fold": json.dumps(item.as_json()),
+        "standing": None if standing is None else standing.key,
+        "arrival": item.arrival,
     }
 
 
 def item_of(fold: str) -> Item:
     """Return the item whose fold a row holds."""
     return Item.from_json(json.loads(fold))
-
-
-def verdict_rows(item: Item) -> set[tuple[str, str]]:
-    """Return the application and verdict of each of an item's rows in the table of verdicts."""
-    if item.sequence == 0:
-        return set()
-    return {(application_key(a), verdict.value) for a, verdict in item.verdicts().items()}
-
-
-def application_key(application: Application) -> str:
-    """Return an application as text, without its version: versions are never compared.
-
-    Example:
-        >>> application_key(Application.named("loader", "db1", version="2"))
-        '["loader", "db1"]'
-    """
-    return _key_text(application.key)
-
-
-@lru_cache(maxsize=1024)
-def _key_text(key: tuple[str, str | None]) -> str:
-    return json.dumps(key, ensure_ascii=False)
-
-
-def application_of(key: str) -> Application:
-    """Return the application of a text that `application_key` returned."""
-    name, instance_id = json.loads(key)
-    return Application.named(name, instance_id)
 
 
 def document_row(document: Document) -> dict[str, Any]:

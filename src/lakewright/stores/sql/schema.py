@@ -33,8 +33,7 @@ __all__ = [
     "items",
     "migrate",
     "records",
-    "tallies",
-    "verdicts",
+    "standings",
 ]
 
 metadata = MetaData()
@@ -68,23 +67,18 @@ items = Table(
     Column("sequence", Integer, nullable=False),
     Column("state", KEY),
     Column("fold", Text, nullable=False),
+    Column("standing", KEY),
+    Column("arrival", KEY),
 )
 Index("lakewright_items_by_state", items.c.state, items.c.item_id)
+Index("lakewright_items_by_standing", items.c.standing, items.c.item_id)
+Index("lakewright_items_by_arrival", items.c.standing, items.c.arrival, items.c.item_id)
 
-verdicts = Table(
-    "lakewright_verdicts",
+standings = Table(
+    "lakewright_standings",
     metadata,
-    Column("application", KEY, primary_key=True),
-    Column("verdict", KEY, primary_key=True),
-    Column("item_id", KEY, primary_key=True),
-    sqlite_with_rowid=False,
-)
-
-tallies = Table(
-    "lakewright_tallies",
-    metadata,
-    Column("application", KEY, primary_key=True),
-    Column("verdict", KEY, primary_key=True),
+    Column("standing", KEY, primary_key=True),
+    Column("described", Text, nullable=False),
     Column("number", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -148,7 +142,22 @@ def _create(connection: Connection) -> None:
         connection.execute(text(statement))
 
 
-MIGRATIONS: Sequence[Callable[[Connection], None]] = (_create,)
+def _list_by_standing(connection: Connection) -> None:
+    """List items by their standing instead of by each application's verdict.
+
+    The items are folded again from their records, as after an edit.
+    """
+    columns = {column["name"] for column in inspect(connection).get_columns(items.name)}
+    if items.c.standing.name in columns:
+        return  # created just now
+    for name in ("lakewright_verdicts", "lakewright_tallies", items.name):
+        connection.execute(text(f"DROP TABLE {name}"))
+    metadata.create_all(connection, tables=[items, standings])
+    seen = select(records.c.item_id).distinct().where(records.c.item_id.not_in(select(edited.c.item_id)))
+    connection.execute(edited.insert().from_select(["item_id"], seen))
+
+
+MIGRATIONS: Sequence[Callable[[Connection], None]] = (_create, _list_by_standing)
 """Each step takes a database from one version of the schema to the next; the first step creates it."""
 
 

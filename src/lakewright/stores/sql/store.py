@@ -12,14 +12,16 @@ from sqlalchemy import Connection, Row, Select, select
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.record import Application, Record
+from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.record import Record
+from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.sql import tables
 from lakewright.stores.sql.database import Collision, Database
-from lakewright.stores.sql.listing import candidates, paged
-from lakewright.stores.sql.rows import application_of, document_of
-from lakewright.stores.sql.schema import documents, is_current, migrate, tallies
+from lakewright.stores.sql.listing import candidates, paged, queued
+from lakewright.stores.sql.rows import document_of
+from lakewright.stores.sql.schema import documents, is_current, migrate, standings
 
 __all__ = ["SqlStore"]
 
@@ -99,7 +101,7 @@ class SqlStore(Store):
         tables.save_items(connection, items, batch.items.values())
         tables.save_records(connection, batch.records)
         tables.save_documents(connection, present, batch.documents)
-        tables.save_verdicts(connection, [(items.get(i.item_id), i) for i in batch.items.values()])
+        tables.save_standings(connection, [(items.get(i.item_id), i) for i in batch.items.values()])
         return outcomes
 
     def select(self, query: Query) -> Iterator[Item]:
@@ -109,10 +111,25 @@ class SqlStore(Store):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and query.matches(present[i]))
 
-    def counts(self) -> Mapping[tuple[Application, Verdict], int]:
+    def queue(self, queue: Queue) -> Iterator[Item]:
         self._refold_edited()
-        rows = self._ask(select(tallies).where(tallies.c.number > 0))
-        return {(application_of(row.application), Verdict(row.verdict)): row.number for row in rows}
+        found = queued(queue, self._ask)
+        while page := list(islice(found, BATCH)):
+            present = self.read(page)
+            yield from (present[i] for i in page if i in present and belongs(present[i], queue))
+
+    def standings(self) -> Mapping[Standing, int]:
+        self._refold_edited()
+        rows = self._ask(select(standings).where(standings.c.number > 0))
+        return {Standing.parse(row.described): row.number for row in rows}
+
+    def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
+        wanted = set(places)
+        found: dict[tuple[str, int], Record | Damage] = {}
+        for start in range(0, len(places), BATCH):
+            page = partial(tables.find_records, places=places[start : start + BATCH])
+            found |= {(record.item_id, record.sequence or 0): record for record in self._database.read(page)}
+        return {place: found[place] for place in found.keys() & wanted}
 
     def history(self, item_id: str | None = None) -> Iterator[Record | Damage]:
         if item_id is None:

@@ -19,14 +19,16 @@ from lakewright.errors import ManifestCorrupt
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
+from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Damage, Document, DocumentKey
 from lakewright.stores.sql.listing import PAGE, Ask
-from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row, verdict_rows
-from lakewright.stores.sql.schema import documents, edited, items, records, tallies, verdicts
+from lakewright.stores.sql.rows import document_row, item_of, item_row, record_of, record_row
+from lakewright.stores.sql.schema import documents, edited, items, records, standings
 
 __all__ = [
     "Statement",
     "all_records",
+    "find_records",
     "has_edited",
     "load_documents",
     "load_items",
@@ -36,7 +38,7 @@ __all__ = [
     "save_documents",
     "save_items",
     "save_records",
-    "save_verdicts",
+    "save_standings",
 ]
 
 
@@ -155,6 +157,14 @@ def load_records(connection: Connection, item_id: str) -> list[Record | Damage]:
     return [record_of(row) for row in connection.execute(query)]
 
 
+def find_records(connection: Connection, places: Sequence[tuple[str, int]]) -> list[Record | Damage]:
+    """Return the records at pairs of item id and sequence; those that do not exist are left out."""
+    # The items are named first: for a list of pairs SQLite would read the whole table.
+    of_items = records.c.item_id.in_({item_id for item_id, _ in places})
+    wanted = of_items & records.c.sequence.in_({sequence for _, sequence in places})
+    return [record_of(row) for row in connection.execute(select(records).where(wanted))]
+
+
 def all_records(ask: Ask) -> Iterator[Record | Damage]:
     """Yield every record by item id and sequence, page by page."""
     place = tuple_(records.c.item_id, records.c.sequence)
@@ -198,35 +208,24 @@ def save_documents(
     _DELETE_DOCUMENT.run(connection, [{"of_kind": kind, "of_key": key} for kind, key in gone])
 
 
-def save_verdicts(connection: Connection, changes: Iterable[tuple[Item | None, Item]]) -> None:
-    """Save the verdicts of items, and the counts of items by verdict.
+def save_standings(connection: Connection, changes: Iterable[tuple[Item | None, Item]]) -> None:
+    """Save the counts of items by standing, last of all and in sorted order: so nothing can deadlock.
 
     Args:
         connection: In a transaction in which the items are locked.
         changes: Each item before (None if it did not exist) and after.
     """
-    gone, added = [], []
+    counted: Counter[Standing] = Counter()
     for before, after in changes:
-        old, new = verdict_rows(before) if before else set(), verdict_rows(after)
-        gone += [(*row, after.item_id) for row in old - new]
-        added += [(*row, after.item_id) for row in new - old]
-    named = [{"of_application": a, "of_verdict": v, "of_item": i} for a, v, i in gone]
-    _DELETE_VERDICT.run(connection, named)
-    _INSERT_VERDICT.run(connection, [{"application": a, "verdict": v, "item_id": i} for a, v, i in added])
-    counted = Counter((a, v) for a, v, _ in added)
-    counted.subtract((a, v) for a, v, _ in gone)
-    _save_tallies(connection, counted)
-
-
-def _save_tallies(connection: Connection, counted: Mapping[tuple[str, str], int]) -> None:
-    """Add to the counts, last of all and in sorted order, so that transactions cannot deadlock."""
-    for (application, verdict), change in sorted(counted.items()):
-        if change == 0:
-            continue
-        of_both = {"of_application": application, "of_verdict": verdict, "change": change}
-        if _UPDATE_TALLY.run(connection, [of_both]) == 0:
-            row = {"application": application, "verdict": verdict, "number": change}
-            _INSERT_TALLY.run(connection, [row])
+        old, new = standing_of(before) if before else None, standing_of(after)
+        if new is not None:
+            counted[new] += 1
+        if old is not None:
+            counted[old] -= 1
+    for standing, change in sorted(counted.items(), key=lambda each: each[0].key):
+        if change and _UPDATE_STANDING.run(connection, [{"of": standing.key, "change": change}]) == 0:
+            row = {"standing": standing.key, "described": standing.text, "number": change}
+            _INSERT_STANDING.run(connection, [row])
 
 
 def has_edited(connection: Connection) -> bool:
@@ -243,19 +242,19 @@ def refold_edited(connection: Connection) -> None:
         before = load_items(connection, ids, is_locking=True)
         after = [replay(item_id, load_records(connection, item_id))[0] for item_id in ids]
         save_items(connection, before, after)
-        save_verdicts(connection, [(before.get(item.item_id), item) for item in after])
+        save_standings(connection, [(before.get(item.item_id), item) for item in after])
         connection.execute(delete(edited).where(edited.c.item_id.in_(ids)))
 
 
 def rebuild(connection: Connection) -> None:
     """Recompute everything that is derived from the records."""
-    for table in (items, verdicts, tallies, edited):
+    for table in (items, standings, edited):
         connection.execute(delete(table))
     found = all_records(lambda query: connection.execute(query).all())
     folded = (replay(item_id, of_item)[0] for item_id, of_item in groupby(found, key=lambda r: r.item_id))
     while page := list(islice(folded, PAGE)):
         save_items(connection, {}, page)
-        save_verdicts(connection, [(None, item) for item in page])
+        save_standings(connection, [(None, item) for item in page])
 
 
 _ITEM_QUERY = select(items.c.item_id, items.c.fold).where(items.c.item_id == bindparam("of"))
@@ -270,14 +269,14 @@ _DOCUMENT, _LOCKED_DOCUMENT = Statement(_DOCUMENT_QUERY), Statement(_DOCUMENT_QU
 
 _FIRST_EDITED = Statement(select(func.min(edited.c.item_id)))
 
-_INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT, _INSERT_VERDICT, _INSERT_TALLY = (
-    Statement(insert(table)) for table in (records, items, documents, verdicts, tallies)
+_INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT, _INSERT_STANDING = (
+    Statement(insert(table)) for table in (records, items, documents, standings)
 )
 
 _UPDATE_ITEM = Statement(
     update(items)
     .where(items.c.item_id == bindparam("of"))
-    .values({column: bindparam(column) for column in ("sequence", "state", "fold")})
+    .values({column: bindparam(column) for column in ("sequence", "state", "fold", "standing", "arrival")})
 )
 
 _UPDATE_DOCUMENT = Statement(
@@ -290,16 +289,8 @@ _DELETE_DOCUMENT = Statement(
     delete(documents).where(documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key"))
 )
 
-_DELETE_VERDICT = Statement(
-    delete(verdicts).where(
-        verdicts.c.application == bindparam("of_application"),
-        verdicts.c.verdict == bindparam("of_verdict"),
-        verdicts.c.item_id == bindparam("of_item"),
-    )
-)
-
-_UPDATE_TALLY = Statement(
-    update(tallies)
-    .where(tallies.c.application == bindparam("of_application"), tallies.c.verdict == bindparam("of_verdict"))
-    .values(number=tallies.c.number + bindparam("change", type_=BigInteger))
+_UPDATE_STANDING = Statement(
+    update(standings)
+    .where(standings.c.standing == bindparam("of"))
+    .values(number=standings.c.number + bindparam("change", type_=BigInteger))
 )

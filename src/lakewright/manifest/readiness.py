@@ -1,0 +1,76 @@
+"""Queues: the items that an application may process, or has processed, in the order in which they arrived.
+
+Source: `processing-manifest.md`, "Use cases" (pipeline bus); rules of the manifest, "The bus".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Application
+from lakewright.manifest.standing import Standing, standing_of
+from lakewright.manifest.verdict import Verdict
+
+__all__ = ["Done", "Queue", "Readiness", "belongs"]
+
+
+class Queue(Protocol):
+    """A choice of items by their standing alone."""
+
+    @property
+    def prefix(self) -> str:
+        """The text that the ids of its items start with."""
+        ...
+
+    def admits(self, standing: Standing) -> bool:
+        """Return whether items with this standing are in the queue."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The items that an application has neither processed nor skips, and that nothing keeps from it.
+
+    Attributes:
+        after: The applications that must have processed an item first.
+        blocked: Items that are blocked in one of these ways are included.
+        has_waiting: Whether items are included that an application in `after` has not processed.
+    """
+
+    application: Application
+    after: tuple[Application, ...] = ()
+    blocked: frozenset[Verdict] = frozenset()
+    has_waiting: bool = False
+    prefix: str = ""
+
+    def admits(self, standing: Standing) -> bool:
+        """Return whether items with this standing are in the queue."""
+        if not standing.is_open_for(self.application):
+            return False
+        if standing.blocked is not None and standing.blocked not in self.blocked:
+            return False
+        return self.has_waiting or not self.waits_for(standing)
+
+    def waits_for(self, standing: Standing) -> tuple[Application, ...]:
+        """Return the applications in `after` that have not processed items with this standing."""
+        return tuple(each for each in self.after if not standing.has_processed(each))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The items whose present revision an application has processed."""
+
+    application: Application
+    prefix: str = ""
+
+    def admits(self, standing: Standing) -> bool:
+        """Return whether items with this standing are in the queue."""
+        return standing.has_processed(self.application)
+
+
+def belongs(item: Item, queue: Queue) -> bool:
+    """Return whether an item is in a queue."""
+    standing = standing_of(item)
+    return standing is not None and item.item_id.startswith(queue.prefix) and queue.admits(standing)

@@ -1,0 +1,121 @@
+"""Standings: what decides an item's verdict for every application, and the index of all back ends.
+
+Items with the same standing are ready for the same applications. There are as many standings as there are
+steps that items go through, however many items there are. A back end lists each item under its standing, so
+it finds the items that are ready for an application without looking at any other item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lakewright.manifest.item import Item
+from lakewright.manifest.record import Application
+from lakewright.manifest.verdict import Verdict, decide_verdict
+
+__all__ = ["Standing", "standing_of"]
+
+ApplicationKey = tuple[str, str | None]
+"""The name and instance of an application."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an item's records say about each application; applications are sorted and have no version.
+
+    Attributes:
+        blocked: The verdict that the item has for every application: invalid, locked or failed; else None.
+        concerned: The applications that the item concerns.
+        processed: The applications that have processed its revision.
+        skipped: The applications for which it is skipped; `*` is everyone.
+    """
+
+    blocked: Verdict | None = None
+    concerned: tuple[Application, ...] = ()
+    processed: tuple[Application, ...] = ()
+    skipped: tuple[Application, ...] = ()
+
+    def verdict(self, application: Application) -> Verdict:
+        """Return the verdict of the items with this standing for an application."""
+        return decide_verdict(
+            application, blocked=self.blocked, skipped=self.skipped, processed=self.processed
+        )
+
+    def is_open_for(self, application: Application) -> bool:
+        """Return whether an application has neither processed nor skipped the items, even if they block."""
+        found = decide_verdict(application, blocked=None, skipped=self.skipped, processed=self.processed)
+        return found is Verdict.READY
+
+    def has_processed(self, application: Application) -> bool:
+        """Return whether an application has processed the items."""
+        return any(each.covers(application) for each in self.processed)
+
+    @property
+    def text(self) -> str:
+        """The standing as text, from which `parse` makes it again."""
+        return _text(self)
+
+    @property
+    def key(self) -> str:
+        """A short name of the standing, different for different standings."""
+        return _key(self)
+
+    @classmethod
+    def parse(cls, text: str) -> Standing:
+        """Return the standing of a text that `text` returned.
+
+        Raises:
+            KeyError, TypeError, ValueError: The text is of no standing.
+        """
+        return _parse(text)
+
+
+def standing_of(item: Item) -> Standing | None:
+    """Return the standing of an item; None if it has no records."""
+    if item.sequence == 0:
+        return None
+    return Standing(
+        item.blocked,
+        _named(application.key for application in item.concerned),
+        _named(mark.application.key for mark in item.processed),
+        _named(mark.application.key for mark in item.skipped),
+    )
+
+
+def _named(keys: Iterable[ApplicationKey]) -> tuple[Application, ...]:
+    return _applications(tuple(dict.fromkeys(keys)))
+
+
+@lru_cache(maxsize=4096)
+def _applications(keys: tuple[ApplicationKey, ...]) -> tuple[Application, ...]:
+    return tuple(Application.named(*key) for key in sorted(keys, key=_order))
+
+
+def _order(key: ApplicationKey) -> tuple[str, bool, str]:
+    name, instance_id = key
+    return (name, instance_id is not None, instance_id or "")
+
+
+@lru_cache(maxsize=4096)
+def _text(standing: Standing) -> str:
+    lists = (standing.concerned, standing.processed, standing.skipped)
+    keys = ([list(each.key) for each in applications] for applications in lists)
+    return json.dumps([standing.blocked, *keys], separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)
+def _key(standing: Standing) -> str:
+    return hashlib.sha256(_text(standing).encode()).hexdigest()[:24]
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Standing:
+    blocked, *lists = json.loads(text)
+    concerned, processed, skipped = (
+        tuple(Application.named(name, instance_id) for name, instance_id in keys) for keys in lists
+    )
+    return Standing(Verdict(blocked) if blocked else None, concerned, processed, skipped)
