@@ -7,6 +7,7 @@ LakewrightError
 ├── OperatorError                     operator: blocked until another run ends or an operator acts
 │   ├── ItemLocked                    another run is processing the item
 │   ├── ItemFailed                    an attempt at the item failed and waits for `resolve`
+│   ├── ItemWaits                     another application must process the item first
 │   ├── LeaseHeld                     another run is writing to the same place
 │   └── LakeMoved                     slices were processed under another location
 ├── TargetError                       a target or a slice failed; other targets are unaffected
@@ -20,6 +21,7 @@ LakewrightError
 │   ├── DataLossError                 the step would lose rows or columns and may not
 │   ├── MigrationError                the existing table cannot become the declared one
 │   ├── VerificationError             a check of the target's output failed
+│   ├── CommandFailed                 the command of `manifest run` failed
 │   ├── TargetTimeout                 the target ran longer than its `timeout`
 │   └── MetricError                   the counts of a slice do not add up
 ├── RetryableError                    nobody: a retry may succeed
@@ -48,6 +50,7 @@ from typing import Any, ClassVar
 
 __all__ = [
     "BackdatedError",
+    "CommandFailed",
     "CommitConflict",
     "CommitTooLate",
     "DataLossError",
@@ -58,6 +61,7 @@ __all__ = [
     "IllegalTransition",
     "ItemFailed",
     "ItemLocked",
+    "ItemWaits",
     "LakeMoved",
     "LakewrightError",
     "LateSliceError",
@@ -226,6 +230,16 @@ class ItemFailed(OperatorError):
     code = "item_failed"
 
 
+class ItemWaits(OperatorError):
+    """Another application must process the item first.
+
+    Attributes:
+        details: The `item_id`, and in `waits_for` the applications.
+    """
+
+    code = "item_waits"
+
+
 class LeaseHeld(OperatorError):
     """Another run is writing to the same place.
 
@@ -313,6 +327,16 @@ class VerificationError(TargetError):
     """A check of the target's output failed."""
 
     code = "verification"
+
+
+class CommandFailed(TargetError):
+    """The command of `manifest run` failed.
+
+    Attributes:
+        details: Its `exit_code`, or the `signal` that ended it.
+    """
+
+    code = "command_failed"
 
 
 class TargetTimeout(TargetError):

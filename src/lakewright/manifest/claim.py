@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakewright.errors import LeaseLost, SequenceConflict
+from lakewright.errors import ItemWaits, LeaseLost, SequenceConflict
 from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import Lease
@@ -22,7 +23,7 @@ class Claim:
     Attributes:
         item: The item as the claim left it.
         token: The number of the data commit. The revision gets it when it is first claimed; every further
-            attempt has the same number, unless the table can never accept it.
+            attempt has the same number, unless the table can never accept it. 0 if there is no such commit.
         record_id: The id of the PROCESSING record.
         processed_id: The id of the PROCESSED record that may end the claim; fixed, so that a repeated write
             is recognised.
@@ -48,10 +49,25 @@ class Claim:
         return self.lease.holder.run_id
 
 
-def check_ready(item: Item, lock: Lock | None, application: Application, *, may_take_over: bool) -> None:
+def check_ready(
+    item: Item,
+    lock: Lock | None,
+    application: Application,
+    *,
+    may_take_over: bool,
+    after: Sequence[Application] = (),
+) -> None:
     """Raise an error unless the item is ready for `application`, if need be by taking over a stale lock.
 
+    Args:
+        item: The item.
+        lock: Its lock, if it has one.
+        application: The application that claims the item.
+        may_take_over: Whether a stale lock may be taken over.
+        after: Applications that must have processed the item first.
+
     Raises:
+        ItemWaits: An application in `after` has not processed the item.
         ManifestCorrupt: The item's records are invalid.
         ItemLocked: Another run holds the item, or its lock is stale and may not be taken over.
         ItemFailed: The item has an unresolved failure.
@@ -69,6 +85,12 @@ def check_ready(item: Item, lock: Lock | None, application: Application, *, may_
             f"{item.item_id} isn't ready for {application}: it is {verdict}",
             details={"item_id": item.item_id, "verdict": verdict.value},
         )
+    if waits_for := [str(each) for each in after if not item.is_processed_by(each)]:
+        raise ItemWaits(
+            f"{item.item_id} waits for {', '.join(waits_for)}",
+            remedy="It is ready once they have processed it.",
+            details={"item_id": item.item_id, "waits_for": waits_for},
+        )
 
 
 def claim_drafts(
@@ -79,17 +101,18 @@ def claim_drafts(
     application: Application,
     *,
     record_id: str,
-    token: int,
+    token: int | None,
     counter: Put | None,
 ) -> tuple[Draft, ...]:
     """Return the records of a claim: PROCESSING, preceded by RESOLVED if a stale lock is taken over."""
     resolved = () if lock is None else (_takeover(drafter, lock, lease),)
     mark = item.resolved or item.new
+    numbered = {} if token is None else {"token": token}
     processing = drafter.draft(
         item.item_id,
         State.PROCESSING,
         application,
-        content={"token": token, **({} if counter is None else {"counter": counter.key})},
+        content={**numbered, **({} if counter is None else {"counter": counter.key})},
         run_id=lease.holder.run_id,
         previous=resolved[0].record_id if resolved else (mark.record_id if mark else None),
         record_id=record_id,

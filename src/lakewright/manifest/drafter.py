@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakewright.manifest.foreign_payload import foreign_payload
 from lakewright.manifest.payload import KEPT_WHOLE, payload
 from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
@@ -38,6 +39,37 @@ class RecordDrafter:
         record_id: str | None = None,
     ) -> Draft:
         """Return the draft of a record; secrets are removed from its content, and its size is bounded."""
+        own = payload(state, {name: self._redacted(name, value) for name, value in content.items()})
+        return self._draft(item_id, state, application, own, (run_id, previous, record_id))
+
+    def foreign(
+        self,
+        item_id: str,
+        state: State,
+        application: Application,
+        *,
+        content: Mapping[str, Any] | None,
+        run_id: str | None = None,
+        previous: str | None = None,
+        record_id: str | None = None,
+    ) -> Draft:
+        """Return the draft of a record with another program's payload; secrets are removed from it.
+
+        Raises:
+            UsageError: The payload is not JSON, or too large.
+        """
+        theirs = foreign_payload(content or {}, self.redactor)
+        return self._draft(item_id, state, application, theirs, (run_id, previous, record_id))
+
+    def _draft(
+        self,
+        item_id: str,
+        state: State,
+        application: Application,
+        content: Mapping[str, Any],
+        ids: tuple[str | None, str | None, str | None],
+    ) -> Draft:
+        run_id, previous, record_id = ids
         return Draft(
             record_id=record_id or self.ids(),
             item_id=item_id,
@@ -46,7 +78,7 @@ class RecordDrafter:
             author=self.author,
             run_id=run_id,
             previous_record_id=previous,
-            payload=payload(state, {name: self._redacted(name, value) for name, value in content.items()}),
+            payload=content,
         )
 
     def _redacted(self, name: str, value: Any) -> Any:

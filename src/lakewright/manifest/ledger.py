@@ -20,7 +20,7 @@ from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
 from lakewright.manifest.operator_actions import OperatorActions
-from lakewright.manifest.record import Application, State
+from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.store import Append, Put, Write, Written
 
 __all__ = ["Ledger", "Takeover"]
@@ -47,10 +47,11 @@ class Ledger(OperatorActions):
         holder: Holder,
         *,
         duration: timedelta,
-        token_counter: str,
+        token_counter: str | None,
         token_floor: int = 0,
         refused: int | None = None,
         takeover: Takeover | str = Takeover.AUTO,
+        after: Sequence[Application] = (),
     ) -> Claim:
         """Return the claim on an item that is ready, or whose stale lock may be taken over.
 
@@ -59,31 +60,37 @@ class Ledger(OperatorActions):
             application: The application on whose behalf the item is claimed.
             holder: This process and its run.
             duration: How long the lease lasts without a heartbeat.
-            token_counter: Key of the counter that numbers the data commits of the table written to.
+            token_counter: Key of the counter that numbers the data commits of the table written to; None if
+                what is written takes no numbers.
             token_floor: The number that the table already holds; a new number is greater.
             refused: A number that the table can never accept; an item that has it gets a new one.
             takeover: Who may take over a stale lock; this call does so if it is `auto`.
+            after: Applications that must have processed the item first.
 
         Raises:
             ItemLocked: Another run holds the item, or a stale lock waits for an operator.
             ItemFailed: A failure waits for an operator.
+            ItemWaits: An application in `after` has not processed the item.
             ManifestCorrupt: The item's records are invalid.
             SequenceConflict: The item is no longer ready: it is unknown, or was skipped or processed
                 meanwhile; `details` has the `verdict`.
         """
         record_id, lease_token = self._ids(), self._ids()
         may_take_over = takeover == Takeover.AUTO
+        counters = [] if token_counter is None else [(COUNTER, token_counter)]
         for _ in range(MOST_RACES):
-            seen = self.store.look_up([item_id], [(LEASE, item_id), (COUNTER, token_counter)])
+            seen = self.store.look_up([item_id], [(LEASE, item_id), *counters])
             item = seen.items.get(item_id) or Item(item_id)
             now = self.store.now()
             lock = self._lock_of(item, seen.documents.get((LEASE, item_id)), now)
-            check_ready(item, lock, application, may_take_over=may_take_over)
+            check_ready(item, lock, application, may_take_over=may_take_over, after=after)
             lease = Lease(item_id, holder, lease_token, now, now + duration)
-            last = seen.documents.get((COUNTER, token_counter))
-            token, counter = choose_token(
-                item, application, token_counter, last, floor=token_floor, refused=refused
-            )
+            token, counter = None, None
+            if token_counter is not None:
+                last = seen.documents.get((COUNTER, token_counter))
+                token, counter = choose_token(
+                    item, application, token_counter, last, floor=token_floor, refused=refused
+                )
             drafts = claim_drafts(
                 self._drafter,
                 item,
@@ -131,7 +138,34 @@ class Ledger(OperatorActions):
             recorded = content.get("watermarks") or {}
             return (*self.watermarks.puts_for_item(claim.application, claim.item_id, recorded), *puts)
 
-        return self._finish(claim, State.PROCESSED, claim.processed_id, content, all_puts)
+        draft = self._drafter.draft(
+            claim.item_id,
+            State.PROCESSED,
+            claim.application,
+            content=content,
+            run_id=claim.run_id,
+            previous=claim.record_id,
+            record_id=claim.processed_id,
+        )
+        return self._finish(claim, draft, all_puts)
+
+    def processed_by_other(self, claim: Claim, content: Mapping[str, Any] | None) -> Item:
+        """End another program's claim with PROCESSED and its payload, and release the lease in one write.
+
+        Raises:
+            LeaseLost: The claim is no longer held; nothing was written.
+            UsageError: The payload is not JSON, or too large; nothing was written.
+        """
+        draft = self._drafter.foreign(
+            claim.item_id,
+            State.PROCESSED,
+            claim.application,
+            content=content,
+            run_id=claim.run_id,
+            previous=claim.record_id,
+            record_id=claim.processed_id,
+        )
+        return self._finish(claim, draft)
 
     def failed(self, claim: Claim, content: Mapping[str, Any], *, holds_back: bool = True) -> Item:
         """End a claim with FAILED and release the lease in one write.
@@ -146,25 +180,24 @@ class Ledger(OperatorActions):
             LeaseLost: The claim is no longer held; nothing was written.
         """
         content = {**content, "holds_back": holds_back}
-        return self._finish(claim, State.FAILED, claim.failed_id, content, lambda: ())
-
-    def _finish(
-        self,
-        claim: Claim,
-        state: State,
-        record_id: str,
-        content: Mapping[str, Any],
-        puts: Callable[[], tuple[Put, ...]],
-    ) -> Item:
         draft = self._drafter.draft(
             claim.item_id,
-            state,
+            State.FAILED,
             claim.application,
             content=content,
             run_id=claim.run_id,
             previous=claim.record_id,
-            record_id=record_id,
+            record_id=claim.failed_id,
         )
+        return self._finish(claim, draft)
+
+    def give_back(self, claim: Claim, reason: str) -> None:
+        """Make a claimed item ready again, unless the claim is no longer held."""
+        held = self.item(claim.item_id).processing
+        if held is not None and held.record_id == claim.record_id:
+            self.release(claim.item_id, reason, is_forced=True)
+
+    def _finish(self, claim: Claim, draft: Draft, puts: Callable[[], tuple[Put, ...]] = lambda: ()) -> Item:
         item = claim.item
         for _ in range(MOST_RACES):
             append = Append(item.item_id, (draft,), item.sequence)
@@ -172,7 +205,7 @@ class Ledger(OperatorActions):
                 return self.store.write(Write((append,), (Put(LEASE, claim.item_id, None), *puts()))).items[0]
             except SequenceConflict:
                 item = self.item(claim.item_id)
-                if item.has(record_id):
+                if item.has(draft.record_id):
                     return item
                 if item.processing is None or item.processing.record_id != claim.record_id:
                     raise lost_claim_error(claim, self.lock(item)) from None

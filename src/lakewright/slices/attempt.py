@@ -150,9 +150,7 @@ class SliceProcessor:
     def _release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
         """Make the item ready again, unless another claim holds it by now."""
         heartbeat.drop(claim.lease)
-        held = self.context.ledger.item(claim.item_id).processing
-        if held is not None and held.record_id == claim.record_id:
-            self.context.ledger.release(claim.item_id, reason, is_forced=True)
+        self.context.ledger.give_back(claim, reason)
 
     def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
         """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""

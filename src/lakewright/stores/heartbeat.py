@@ -97,20 +97,34 @@ class Heartbeat:
             LeaseLost: The lease is lost, or this process was suspended for so long that it may be.
             StoreUnavailable: The store cannot be read.
         """
+        kept = self._kept_for(lease)
+        if kept.lost is not None:
+            raise kept.lost
+        confirm(self._store, kept.lease)
+        if (lost := self._overdue(kept)) is not None:
+            raise lost
+
+    def loss(self, lease: Lease) -> LeaseLost | None:
+        """Return why a lease counts as lost, as far as this process knows without asking the store."""
+        kept = self._kept_for(lease)
+        return kept.lost or self._overdue(kept)
+
+    def _kept_for(self, lease: Lease) -> _RenewedLease:
         with self._lock:
             kept = self._kept.get(lease.key)
         if kept is None:
             raise LeaseLost(f"the lease on {lease.key} isn't being renewed", details={"key": lease.key})
-        if kept.lost is not None:
-            raise kept.lost
-        confirm(self._store, kept.lease)
+        return kept
+
+    def _overdue(self, kept: _RenewedLease) -> LeaseLost | None:
         idle = self._clock() - kept.renewed
-        if idle >= self._duration.total_seconds():
-            raise LeaseLost(
-                f"the lease on {lease.key} has not been renewed for {idle:.0f} s",
-                remedy="Run again; the next run repeats what was not committed.",
-                details={"key": lease.key},
-            )
+        if idle < self._duration.total_seconds():
+            return None
+        return LeaseLost(
+            f"the lease on {kept.lease.key} has not been renewed for {idle:.0f} s",
+            remedy="Run again; the next run repeats what was not committed.",
+            details={"key": kept.lease.key},
+        )
 
     def beat(self) -> None:
         """Renew every lease once."""
