@@ -2,7 +2,7 @@
 
 These modules are public. A change to what they offer has a line in `CHANGELOG.md`:
 
-- `lakewright`: `Project`, `Entity`, `Job`, `Mapping`, `Processing`, `Range`, `Relation`; the results
+- `lakewright`: `Project`, `Entity`, `Job`, `Manifest`, `Mapping`, `Processing`, `Range`, `Relation`; the results
   `LandedSlice`, `Plan`, `ProcessResult`, `ProjectStatus`, `RunEvent`, `RunResult`, `Runs`
 - `lakewright.errors`: every error that Lakewright raises, `Fault`, `Location`
 - `lakewright.testing`: `MemoryStore`
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
         RunResult,
         Runs,
     )
+    from lakewright.bus.manifest import Manifest
 
 __all__ = [
     "Entity",
     "Job",
     "LandedSlice",
+    "Manifest",
     "Mapping",
     "Plan",
     "ProcessResult",
@@ -57,8 +59,10 @@ __all__ = [
 # Otherwise Python prints warnings of a program that has not set up logging.
 logging.getLogger("lakewright").addHandler(logging.NullHandler())
 
+_PLACES = {"Manifest": "lakewright.bus.manifest"}
+
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("lakewright.api"), name)
+        return getattr(import_module(_PLACES.get(name, "lakewright.api")), name)
     raise AttributeError(f"module 'lakewright' has no attribute {name!r}")

@@ -74,6 +74,7 @@ def test_each_error_has_a_code_and_a_docstring_of_its_own() -> None:
 def test_codes_stay_the_same_between_versions() -> None:
     assert {name: error.code for name, error in declared().items()} == {
         "BackdatedError": "backdated",
+        "CommandFailed": "command_failed",
         "CommitConflict": "commit_conflict",
         "CommitTooLate": "commit_too_late",
         "DataLossError": "data_loss",
@@ -83,6 +84,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "IllegalTransition": "illegal_transition",
         "ItemFailed": "item_failed",
         "ItemLocked": "item_locked",
+        "ItemWaits": "item_waits",
         "LakeMoved": "lake_moved",
         "LakewrightError": "error",
         "LateSliceError": "late_slice",

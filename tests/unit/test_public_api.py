@@ -23,6 +23,7 @@ PUBLIC = {
         "Entity",
         "Job",
         "LandedSlice",
+        "Manifest",
         "Mapping",
         "Plan",
         "ProcessResult",

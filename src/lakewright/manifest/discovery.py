@@ -5,7 +5,7 @@ Source: `processing-manifest.md`, "State" (New).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.store import Append, Store, Write
 
-__all__ = ["DiscoveredSlice", "Discovery", "discover"]
+__all__ = ["DiscoveredSlice", "Discovery", "discover", "record_unknown"]
 
 BATCH = 500
 """Number of items read or written in one round trip."""
@@ -45,7 +45,7 @@ class DiscoveredSlice:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The items of discovered slices: those recorded by this call, and those already known."""
+    """Items that were found: those recorded by this call, and those already known."""
 
     new: tuple[Item, ...]
     known: tuple[Item, ...]
@@ -55,18 +55,23 @@ def discover(
     store: Store, drafter: RecordDrafter, found: Iterable[DiscoveredSlice], *, run_id: str | None
 ) -> Discovery:
     """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
+    slices = {slice_.item_id: slice_ for slice_ in found}
+    return record_unknown(store, slices, lambda item_id: _draft(drafter, slices[item_id], run_id))
+
+
+def record_unknown(store: Store, item_ids: Iterable[str], draft: Callable[[str], Draft]) -> Discovery:
+    """Record items that the manifest does not know, each with its draft; known ones are left unchanged."""
     new: list[Item] = []
     known: list[Item] = []
-    for batch in _batched({slice_.item_id: slice_ for slice_ in found}.values(), BATCH):
-        present = store.read([slice_.item_id for slice_ in batch])
+    for batch in _batched(dict.fromkeys(item_ids), BATCH):
+        present = store.read(batch)
         known += present.values()
-        unknown = [slice_ for slice_ in batch if slice_.item_id not in present]
-        drafts = [_draft(drafter, slice_, run_id) for slice_ in unknown]
-        for slice_, item in zip(unknown, _record(store, drafts), strict=True):
+        drafts = [draft(item_id) for item_id in batch if item_id not in present]
+        for one, item in zip(drafts, _record(store, drafts), strict=True):
             if item is not None:
                 new.append(item)
             else:
-                known.append(store.read([slice_.item_id]).get(slice_.item_id) or Item(slice_.item_id))
+                known.append(store.read([one.item_id]).get(one.item_id) or Item(one.item_id))
     return Discovery(tuple(new), tuple(known))
 
 
@@ -76,7 +81,7 @@ def _draft(drafter: RecordDrafter, found: DiscoveredSlice, run_id: str | None) -
 
 
 def _record(store: Store, drafts: Sequence[Draft]) -> Iterator[Item | None]:
-    """Yield the item of each NEW record, or None if another process discovered the slice first."""
+    """Yield the item of each NEW record, or None if another process recorded the item first."""
     writes = (Write((Append(draft.item_id, (draft,), 0),)) for draft in drafts)
     for outcome in store.write_many(writes):
         if isinstance(outcome, SequenceConflict):

@@ -16,7 +16,7 @@ from typing import Any
 from lakewright.errors import SequenceConflict
 from lakewright.manifest.claim import Claim, check_ready, claim_drafts, claim_puts, lost_claim_error
 from lakewright.manifest.commit_counter import COUNTER, choose_token
-from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover
+from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover, record_unknown
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
 from lakewright.manifest.operator_actions import OperatorActions
@@ -39,6 +39,25 @@ class Ledger(OperatorActions):
     def discover(self, found: Iterable[DiscoveredSlice], *, run_id: str | None = None) -> Discovery:
         """Record slices that the manifest does not know as NEW; known ones are left unchanged."""
         return discover(self.store, self._drafter, found, run_id=run_id)
+
+    def announce(
+        self,
+        item_ids: Iterable[str],
+        application: Application,
+        content: Mapping[str, Any] | None,
+        *,
+        run_id: str | None = None,
+    ) -> Discovery:
+        """Record items that another program announces as NEW; known ones are left unchanged.
+
+        Raises:
+            UsageError: The payload is not JSON, or too large.
+        """
+
+        def draft(item_id: str) -> Draft:
+            return self._drafter.foreign(item_id, State.NEW, application, content=content, run_id=run_id)
+
+        return record_unknown(self.store, item_ids, draft)
 
     def acquire(
         self,
@@ -106,7 +125,7 @@ class Ledger(OperatorActions):
                 written = self.store.write(Write((Append(item_id, drafts, item.sequence),), puts))
             except SequenceConflict:
                 continue
-            return self._claim(application, written, record_id=record_id, token=token)
+            return self._claim(application, written, record_id=record_id, token=token or 0)
         raise _race_error(item_id)
 
     def _claim(self, application: Application, written: Written, *, record_id: str, token: int) -> Claim:
