@@ -25,7 +25,7 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from lakewright.bus.additions import add_items
@@ -45,6 +45,9 @@ from lakewright.manifest.store import Query, Store
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.stores.process import is_dead, this_process
 from lakewright.stores.registry import open_lazily
+
+if TYPE_CHECKING:
+    from lakewright.app import App
 
 __all__ = ["HeldItem", "Manifest", "Outcome", "ProcessedItem"]
 
@@ -163,7 +166,11 @@ class Manifest:
             return cls(open_lazily(where), redactor=redactor, lease=lease_duration(where))
         from lakewright.app import App
 
-        app = App.open(Path(where), profiles=profiles)
+        return cls.of(App.open(Path(where), profiles=profiles))
+
+    @classmethod
+    def of(cls, app: App) -> Manifest:
+        """Return the manifest of an open project."""
         return cls(app.store, redactor=app.redactor, lease=lease_duration(app.project.manifest))
 
     def add(
@@ -199,13 +206,13 @@ class Manifest:
             match: Only items whose id matches this pattern, with `*`, `?` and `[…]`.
             limit: The largest number of items.
         """
-        demand = self._demand(application, after, match=match)
+        demand = self.demand(application, after, match=match)
         found = self.store.queue(demand.queue())
         return islice((item for item in found if demand.match.includes(item)), limit)
 
     def backlog(self, application: str, after: Iterable[str] = ()) -> Backlog:
         """Return how many items an application has before it, and what keeps them from it."""
-        return backlog_of(self.ledger, self._demand(application, after))
+        return backlog_of(self.ledger, self.demand(application, after))
 
     def items(self, application: str | None = None) -> Iterator[Item]:
         """Yield all items by id, or those that concern an application."""
@@ -278,7 +285,7 @@ class Manifest:
             SequenceConflict: It is processed or skipped already, or unknown; `details` has the `verdict`.
             LeaseLost: The item was lost before the block ended; its end was not recorded.
         """
-        demand = self._demand(own_application(application), after, is_idempotent=is_idempotent)
+        demand = self.demand(own_application(application), after, is_idempotent=is_idempotent)
         item_id = item if isinstance(item, str) else item.item_id
         with self.working(demand.acquire(self.ledger, item_id, self.holder, self.lease)) as held:
             yield held
@@ -331,7 +338,7 @@ class Manifest:
             ItemLocked, ItemFailed, ItemWaits: With `is_in_order`, the next item is not ready.
             LeaseLost: An item was lost while it was processed.
         """
-        demand = self._demand(
+        demand = self.demand(
             own_application(application),
             after,
             match=match,
@@ -368,9 +375,13 @@ class Manifest:
 
     def close(self) -> None:
         """Stop the heartbeat, and close the back end."""
+        self.stop_heartbeat()
+        self.store.close()
+
+    def stop_heartbeat(self) -> None:
+        """Stop the heartbeat, if it was started."""
         if "heartbeat" in self.__dict__:
             self.__dict__.pop("heartbeat").__exit__(None, None, None)
-        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -380,7 +391,7 @@ class Manifest:
     ) -> None:
         self.close()
 
-    def _demand(
+    def demand(
         self,
         application: str | Application,
         after: Iterable[str],
@@ -390,6 +401,7 @@ class Manifest:
         is_in_order: bool = False,
         is_idempotent: bool = False,
     ) -> Demand:
+        """Return what an application wants to process; see `process_all`."""
         if isinstance(after, str):
             after = [after]
         return Demand(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stopper", "listening"]
+__all__ = ["HANG_UP", "Stopper", "listening"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+HANG_UP = (signal.SIGHUP,)
+
+AFTER_COMMIT = "Stopping after the current commit; a second signal stops at once."
 
 
 class Stopper:
@@ -20,9 +25,10 @@ class Stopper:
         signal: The number of the signal, or None.
     """
 
-    def __init__(self, announce: Callable[[str], None]) -> None:
+    def __init__(self, announce: Callable[[str], None], message: str = AFTER_COMMIT) -> None:
         self.signal: int | None = None
         self._announce = announce
+        self._message = message
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
         """Handle a signal: remember the first one, stop immediately on the second.
@@ -33,17 +39,28 @@ class Stopper:
         if self.signal is not None:
             raise KeyboardInterrupt(self.signal)
         self.signal = number
-        self._announce("Stopping after the current commit; a second signal stops at once.")
+        self._announce(self._message)
 
 
 @contextmanager
-def listening(announce: Callable[[str], None]) -> Iterator[Stopper]:
-    """Yield a stopper that receives signals in the `with` block; earlier handlers are restored after it."""
-    stopper = Stopper(announce)
+def listening(
+    announce: Callable[[str], None],
+    *,
+    extra: Sequence[signal.Signals] = (),
+    message: str = AFTER_COMMIT,
+) -> Iterator[Stopper]:
+    """Yield a stopper that receives signals in the `with` block; earlier handlers are restored after it.
+
+    Args:
+        announce: Receives the message when the first signal comes.
+        extra: Signals to receive besides Ctrl-C and SIGTERM.
+        message: What is announced.
+    """
+    stopper = Stopper(announce, message)
     if threading.current_thread() is not threading.main_thread():
         yield stopper
         return
-    before = {number: signal.signal(number, stopper.receive) for number in SIGNALS}
+    before = {number: signal.signal(number, stopper.receive) for number in (*SIGNALS, *extra)}
     try:
         yield stopper
     finally:

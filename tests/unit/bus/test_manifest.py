@@ -250,7 +250,8 @@ class TestOpening:
             assert ids(again, LOADER) == ["a"]
 
     def test_takes_the_folder_of_a_project(self, tmp_path: Path) -> None:
-        (tmp_path / "project.yml").write_text("name: shop\nmodules: []\nmanifest: {path: state.db}\n")
+        (tmp_path / "m").mkdir()
+        (tmp_path / "project.yml").write_text("name: shop\nmodules: [m]\nmanifest: {path: state.db}\n")
         with Manifest.open(tmp_path) as manifest:
             manifest.add("a", application=LANDING)
         assert (tmp_path / "state.db").exists()

@@ -1,0 +1,165 @@
+"""Claims that outlive a process: one command acquires them, others renew and end them, with JSON between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from lakewright.bus.manifest import Manifest
+from lakewright.bus.worklist import Demand
+from lakewright.errors import CommandFailed, UsageError
+from lakewright.manifest.claim import Claim, lost_claim_error
+from lakewright.manifest.item import Item
+from lakewright.manifest.lease import Lease, find_lease, renew
+from lakewright.manifest.payload import failure
+from lakewright.manifest.record import Application, format_instant
+
+__all__ = ["WrittenClaim", "acquire", "fail", "finish", "renew_claim"]
+
+KEYS = ("item_id", "application", "instance", "record_id", "run_id", "token", "processed_id", "failed_id")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenClaim:
+    """A claim as a program keeps it between two commands.
+
+    Attributes:
+        token: Identifies this acquisition of the lease.
+        lease_seconds: How long the lease lasts after each renewal.
+        expires: When the lease expires, by the store's clock.
+    """
+
+    item_id: str
+    application: str
+    instance: str | None
+    record_id: str
+    run_id: str
+    token: str
+    processed_id: str
+    failed_id: str
+    lease_seconds: float
+    expires: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `manifest acquire` prints."""
+        return {**{key: getattr(self, key) for key in KEYS}, **self._times()}
+
+    def _times(self) -> dict[str, Any]:
+        return {"lease_seconds": self.lease_seconds, "expires": self.expires}
+
+    @classmethod
+    def of(cls, claim: Claim, duration: timedelta) -> WrittenClaim:
+        """Return a claim in the form in which it is kept."""
+        return cls(
+            item_id=claim.item_id,
+            application=claim.application.name,
+            instance=claim.application.instance_id,
+            record_id=claim.record_id,
+            run_id=claim.run_id,
+            token=claim.lease.token,
+            processed_id=claim.processed_id,
+            failed_id=claim.failed_id,
+            lease_seconds=duration.total_seconds(),
+            expires=format_instant(claim.lease.expires),
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> WrittenClaim:
+        """Return the claim of a text that `manifest acquire` printed.
+
+        Raises:
+            UsageError: The text is no claim.
+        """
+        try:
+            values = json.loads(text)
+            optional = {"instance": values.pop("instance")}
+            texts = {key: values[key] for key in (*KEYS, "expires") if key != "instance"}
+            if not all(isinstance(value, str) for value in texts.values()):
+                raise TypeError("a value isn't text")
+            return cls(**texts, **optional, lease_seconds=float(values["lease_seconds"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"the claim can't be read: {error}",
+                remedy="Give what `lakewright manifest acquire` printed, as text, as @FILE, or - for stdin.",
+            ) from error
+
+
+def acquire(manifest: Manifest, demand: Demand, item_id: str, duration: timedelta) -> WrittenClaim:
+    """Return the claim on an item; it is held until it is ended, or its lease expires.
+
+    Raises:
+        ItemLocked, ItemFailed, ItemWaits, SequenceConflict: See `Ledger.acquire`.
+    """
+    # The process ends at once, which must not make the lease stale.
+    holder = replace(manifest.holder, started="")
+    return WrittenClaim.of(demand.acquire(manifest.ledger, item_id, holder, duration), duration)
+
+
+def renew_claim(manifest: Manifest, written: WrittenClaim) -> WrittenClaim:
+    """Return a claim whose lease lasts as long again from now.
+
+    Raises:
+        LeaseLost: Another holder has the item, or it was released.
+    """
+    claim = _claim(manifest, written)
+    duration = timedelta(seconds=written.lease_seconds)
+    renewed = renew(manifest.store, claim.lease, duration)
+    return WrittenClaim.of(replace(claim, lease=renewed), duration)
+
+
+def finish(manifest: Manifest, written: WrittenClaim, payload: Mapping[str, Any] | None) -> Item:
+    """End a claim with PROCESSED; repeating the call changes nothing.
+
+    Raises:
+        LeaseLost: Another holder has the item, or it was released.
+        UsageError: The payload is not JSON, or too large.
+    """
+    item = manifest.item(written.item_id)
+    if item.has(written.processed_id):
+        return item
+    return manifest.ledger.processed_by_other(_claim(manifest, written), payload)
+
+
+def fail(manifest: Manifest, written: WrittenClaim, message: str) -> Item:
+    """End a claim with FAILED; repeating the call changes nothing.
+
+    Raises:
+        LeaseLost: Another holder has the item, or it was released.
+    """
+    item = manifest.item(written.item_id)
+    if item.has(written.failed_id):
+        return item
+    return manifest.ledger.failed(_claim(manifest, written), failure(CommandFailed(message)))
+
+
+def _claim(manifest: Manifest, written: WrittenClaim) -> Claim:
+    """Return a claim if it is still held.
+
+    Raises:
+        LeaseLost: Another holder has the item, or it was released.
+    """
+    item = manifest.item(written.item_id)
+    lease = find_lease(manifest.store, written.item_id)
+    application = Application.named(written.application, written.instance)
+    held = Claim(
+        item=item,
+        application=application,
+        lease=lease or _no_lease(manifest, written),
+        token=0,
+        record_id=written.record_id,
+        processed_id=written.processed_id,
+        failed_id=written.failed_id,
+    )
+    is_held = item.processing is not None and item.processing.record_id == written.record_id
+    if lease is None or lease.token != written.token or not is_held:
+        raise lost_claim_error(held, manifest.ledger.lock(item))
+    return held
+
+
+def _no_lease(manifest: Manifest, written: WrittenClaim) -> Lease:
+    now = manifest.store.now()
+    holder = replace(manifest.holder, run_id=written.run_id)
+    return Lease(written.item_id, holder, written.token, now, now)

@@ -1,0 +1,311 @@
+"""`lakewright manifest add`, `run` and `state`: any program's part of the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.faults import FAILED, HELD, fault_branch
+from lakewright.cli.group import command
+from lakewright.cli.page import line
+from lakewright.cli.render.words import counted, status, took
+from lakewright.cli.signals import HANG_UP, listening
+from lakewright.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakewright.bus.manifest import Manifest, ProcessedItem
+    from lakewright.bus.run_commands import CommandRun, Worked
+    from lakewright.bus.worklist import Backlog, Demand
+
+__all__ = ["add", "after_option", "as_option", "opened", "payload_option", "read_text", "run", "state"]
+
+
+def as_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names the application on whose behalf the command acts."""
+    return click.option(
+        "--as",
+        "application",
+        metavar="APP[:INSTANCE]",
+        required=True,
+        help="The application, and one of its destinations.",
+    )(function)
+
+
+def after_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names the applications to wait for."""
+    return click.option(
+        "--after",
+        multiple=True,
+        metavar="APP[:INSTANCE]",
+        help="Only items that this application has processed; may be repeated.",
+    )(function)
+
+
+def payload_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that gives a payload."""
+    return click.option(
+        "--payload", metavar="JSON|@FILE", help="A JSON object to record; @- reads it from stdin."
+    )(function)
+
+
+@contextmanager
+def opened(call: Call) -> Iterator[Manifest]:
+    """Yield the project's manifest."""
+    from lakewright.bus.manifest import Manifest
+
+    manifest = Manifest.of(call.app)
+    try:
+        yield manifest
+    finally:
+        manifest.stop_heartbeat()
+
+
+def read_text(call: Call, text: str) -> str:
+    """Return a text given as it is, as `@FILE`, or as `@-` for stdin.
+
+    Raises:
+        UsageError: The file can't be read.
+    """
+    if not text.startswith("@"):
+        return text
+    if text == "@-":
+        return call.ask.read()
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(
+            f"{text[1:]} can't be read: {reason}", remedy="Name a file of UTF-8 text."
+        ) from error
+
+
+def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
+    """Warn of applications to wait for that have no record yet, naming those that have."""
+    from lakewright.bus.names import known_names, unknown_warnings
+    from lakewright.usecases.items import project_applications
+
+    known = known_names(manifest.store.standings(), project_applications(call.app)) if demand.after else []
+    for warning in unknown_warnings(demand.after, known):
+        call.output.note(f"warning: {warning}")
+
+
+@command(
+    name="add",
+    examples=[
+        "lakewright manifest add lake/bronze/people/2022-03-01.csv --as acme/landing",
+        "lakewright manifest add 'table orders' --as acme/landing --payload '{\"rows\": 3}'",
+    ],
+)
+@click.argument("items", nargs=-1, required=True, metavar="ITEM...")
+@as_option
+@payload_option
+@click.pass_obj
+def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str | None) -> None:
+    """Record items as NEW, so that applications process them; known items are left unchanged.
+
+    An ITEM that is a file or a folder gets the id of that place, as slices have it. Any other text is the id.
+    """
+    from lakewright.bus.additions import id_of
+    from lakewright.manifest.foreign_payload import parse_payload
+
+    content = None if payload is None else parse_payload(read_text(call, payload))
+    named = [Path(text) if _is_place(text) else text for text in items]
+    with opened(call) as manifest:
+        new = set(manifest.add(*named, application=application, payload=content))
+    listed = [{"item_id": each, "is_new": each in new} for each in dict.fromkeys(map(id_of, named))]
+    call.output.result(
+        listed, [line(status("NEW") if one["is_new"] else "known", f" {one['item_id']}") for one in listed]
+    )
+
+
+def _is_place(text: str) -> bool:
+    try:
+        return "://" not in text and Path(text).exists()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
+@command(
+    name="run",
+    examples=[
+        "lakewright manifest run --as acme/scanner -- ./scan.sh {item}",
+        "lakewright manifest run --as acme/loader:north --after acme/scanner -j 4 -k -- ./load.sh",
+    ],
+)
+@click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@as_option
+@after_option
+@click.option("--item", metavar="ITEM", help="Only this item.")
+@click.option("--match", metavar="GLOB", help="Only items whose id matches; *, ? and [...] are wildcards.")
+@click.option("--limit", type=click.IntRange(min=1), help="The largest number of items.")
+@click.option("--in-order", is_flag=True, help="Let each item wait for all that arrived before it.")
+@click.option("--idempotent", is_flag=True, help="Take over stale locks: repeating the command does no harm.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, help="Run this many commands at once.")
+@click.option("-k", "--keep-going", is_flag=True, help="Process other items after one has failed.")
+@click.pass_obj
+def run(call: Call, /, *, arguments: tuple[str, ...], jobs: int, keep_going: bool, **options: Any) -> int:
+    """Run a command for each ready item: lock it, run, and record how the command ended.
+
+    {item} in COMMAND is replaced by the item's id; no shell is involved. The command finds LAKEWRIGHT_ITEM,
+    LAKEWRIGHT_RECORD and LAKEWRIGHT_RUN in its environment, and may write a JSON object to the file that
+    LAKEWRIGHT_PAYLOAD names. Exit code 0 means processed, any other one failed.
+    """
+    from lakewright.bus.run_commands import run_commands
+    from lakewright.bus.worklist import backlog_of
+
+    begin = call.clock()
+    with (
+        opened(call) as manifest,
+        listening(call.output.note, extra=HANG_UP, message=_STOPPING) as stopper,
+    ):
+        demand = _demand(call, manifest, jobs=jobs, **options)
+        warn_of_unknown(call, manifest, demand)
+        done = run_commands(
+            manifest,
+            demand,
+            arguments,
+            environ=call.environ,
+            redactor=call.app.redactor,
+            stops=stopper,
+            forward=lambda text: _forward(call, text),
+            report=lambda worked: _report(call, worked),
+            jobs=jobs,
+            keeps_going=keep_going,
+        )
+        left = backlog_of(manifest.ledger, demand)
+    _tell(call, str(demand.application), done, left)
+    call.output.last(
+        f"Done. PROCESSED={done.count('processed')} FAILED={done.count('failed')} "
+        f"RELEASED={done.count('released')} LOST={done.count('lost') + done.count('unrecorded')} "
+        f"in {took(begin, call.clock())}"
+    )
+    if done.error is not None:
+        raise done.error
+    return 128 + stopper.signal if stopper.signal is not None else _exit_code(done, left)
+
+
+_STOPPING = "Stopping: the running commands get the signal, too; a second signal kills them."
+
+
+def _demand(
+    call: Call,
+    manifest: Manifest,
+    *,
+    application: str,
+    after: tuple[str, ...],
+    item: str | None,
+    match: str | None,
+    limit: int | None,
+    in_order: bool,
+    idempotent: bool,
+    jobs: int,
+) -> Demand:
+    from dataclasses import replace
+
+    from lakewright.bus.names import Match, own_application
+    from lakewright.usecases.items import find_item
+
+    if item is not None and match is not None:
+        raise UsageError("--item and --match are both given", remedy="Give one of the two.")
+    if in_order and jobs > 1:
+        raise UsageError("--in-order processes one item after the other", remedy="Leave out -j.")
+    demand = manifest.demand(
+        own_application(application),
+        after,
+        match=match,
+        limit=limit,
+        is_in_order=in_order,
+        is_idempotent=idempotent,
+    )
+    if item is None:
+        return demand
+    # In order, a single item that isn't ready says why.
+    found = find_item(call.app, item).item_id
+    return replace(demand, match=Match(item=found), is_in_order=True)
+
+
+def _forward(call: Call, text: str) -> None:
+    call.output.err.write(text)
+    call.output.err.flush()
+
+
+def _report(call: Call, worked: Worked) -> None:
+    note = f": {worked.note}" if worked.note else ""
+    if not call.output.is_quiet:
+        call.output.note(line(status(worked.status), f" {worked.item_id} ({worked.seconds:.1f} s){note}"))
+
+
+def _tell(call: Call, application: str, done: CommandRun, left: Backlog) -> None:
+    if call.output.is_json:
+        call.output.document(
+            {
+                "application": application,
+                "items": [worked.as_json() for worked in done.worked],
+                "left": left.as_json(),
+                "obstacle": done.obstacle.as_fault().as_json() if done.obstacle is not None else None,
+            }
+        )
+    if done.obstacle is not None:
+        call.output.note(fault_branch(done.obstacle.as_fault()))
+    for text in _left(left):
+        call.output.note(f"left: {text}")
+
+
+def _left(left: Backlog) -> Iterator[str]:
+    if left.ready:
+        yield f"{counted(left.ready, 'item')} ready"
+    for named, number in sorted(left.waiting.items()):
+        yield f"{counted(number, 'item')} waiting for {named}"
+    for verdict, number in sorted(left.blocked.items()):
+        yield f"{counted(number, 'item')} {verdict}: `lakewright manifest ls --state {verdict}`"
+
+
+def _exit_code(done: CommandRun, left: Backlog) -> int:
+    if any(done.count(name) for name in ("failed", "lost", "unrecorded")):
+        return FAILED
+    is_held = any(number and verdict != "locked" for verdict, number in left.blocked.items())
+    return HELD if done.obstacle is not None or is_held else 0
+
+
+@command(
+    name="state",
+    examples=[
+        "lakewright manifest state --as acme/loader",
+        "lakewright manifest state --as acme/loader:north | jq .payload.rows",
+    ],
+)
+@as_option
+@click.pass_obj
+def state(call: Call, /, *, application: str) -> None:
+    """Print what an application has recorded of the items that it has processed: one line of JSON each.
+
+    They come in the order in which the items arrived. Only present revisions count. With `-o json` it is a
+    list.
+    """
+    import json
+
+    with opened(call) as manifest:
+        found: Iterable[ProcessedItem] = manifest.state(application)
+        if call.output.is_json:
+            call.output.document([_state(each) for each in found])
+            return
+        for each in found:
+            call.output.out.write(json.dumps(call.output.redacted(_state(each)), ensure_ascii=False) + "\n")
+
+
+def _state(each: ProcessedItem) -> dict[str, Any]:
+    from lakewright.manifest.record import format_instant
+
+    return {
+        "item_id": each.item_id,
+        "application": each.application,
+        "revision": each.revision,
+        "processed": format_instant(each.processed),
+        "run_id": each.run_id,
+        "payload": dict(each.payload),
+    }
