@@ -331,8 +331,8 @@ class Manifest:
             limit: The largest number of items.
             is_in_order: Whether an item waits for all that arrived before it.
             is_idempotent: See `claim`.
-            keep_going: Whether other items are processed after one has failed; otherwise its exception is
-                raised.
+            keep_going: Whether other items are processed after one has failed; otherwise, and always with
+                `is_in_order`, its exception is raised.
 
         Raises:
             ItemLocked, ItemFailed, ItemWaits: With `is_in_order`, the next item is not ready.
@@ -355,7 +355,7 @@ class Manifest:
             except (LeaseLost, StoreUnavailable):
                 raise
             except Exception as error:
-                if not keep_going:
+                if not keep_going or is_in_order:
                     raise
                 outcome.failed[claim.item_id] = error
             else:

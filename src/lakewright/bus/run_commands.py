@@ -228,7 +228,8 @@ def run_commands(
         forward,
         report,
         redactor,
-        keeps_going=keeps_going,
+        # In order, a failed item holds back all that arrived after it.
+        keeps_going=keeps_going and not demand.is_in_order,
     )
     with ThreadPoolExecutor(jobs, thread_name_prefix="lakewright-run") as pool:
         working = [pool.submit(crew.work) for _ in range(jobs)]

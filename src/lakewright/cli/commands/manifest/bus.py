@@ -125,7 +125,7 @@ def add(call: Call, /, *, items: tuple[str, ...], application: str, payload: str
 
 def _is_place(text: str) -> bool:
     try:
-        return "://" not in text and Path(text).exists()
+        return bool(text.strip()) and "://" not in text and Path(text).exists()
     except (OSError, ValueError):  # too long for a path, or with a NUL
         return False
 
