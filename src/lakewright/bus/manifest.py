@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from lakewright.bus.additions import add_items
-from lakewright.bus.names import Match, named_application, own_application
+from lakewright.bus.names import Match, own_application
 from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of
 from lakewright.errors import LeaseLost, StoreUnavailable
+from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item

@@ -1,38 +1,18 @@
-"""Names that callers give: applications, and items by their id or their place."""
+"""Names that programs give: their own application, and the items that they want."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from lakewright.errors import UsageError
+from lakewright.manifest.applications import named_application
 from lakewright.manifest.item import Item
-from lakewright.manifest.record import ANYONE, Application
-from lakewright.manifest.standing import Standing
+from lakewright.manifest.record import Application
 
-__all__ = ["Match", "known_names", "named_application", "own_application", "unknown_warnings"]
+__all__ = ["Match", "own_application"]
 
 OWN = "lakewright/"
 """How the names of a project's entities start as applications."""
-
-MOST_NAMED = 10
-
-
-def named_application(text: str) -> Application:
-    """Return the application that a text names: `name`, or `name:instance`.
-
-    Raises:
-        UsageError: The name or the instance is empty, or the name is `*`.
-
-    Example:
-        >>> str(named_application("acme/loader:north"))
-        'acme/loader:north'
-    """
-    name, colon, instance = text.partition(":")
-    if not name.strip() or (colon and not instance.strip()) or name == ANYONE.name:
-        raise UsageError(f"{text!r} is not the name of an application", remedy="Write NAME or NAME:INSTANCE.")
-    return Application.named(name, instance or None)
 
 
 def own_application(text: str) -> Application:
@@ -48,32 +28,6 @@ def own_application(text: str) -> Application:
             remedy="Choose a name that doesn't start with lakewright/.",
         )
     return application
-
-
-def known_names(standings: Iterable[Standing], own: Iterable[Application] = ()) -> list[str]:
-    """Return the names of the applications that the manifest has records of, and those of a project."""
-    seen = (
-        each
-        for standing in standings
-        for each in (*standing.concerned, *standing.processed, *standing.skipped)
-        if each != ANYONE
-    )
-    return sorted({str(each) for each in (*own, *seen)})
-
-
-def unknown_warnings(applications: Iterable[Application], known: Collection[str]) -> list[str]:
-    """Return a warning for each application that has no record yet, with those that have."""
-    bare = {name.partition(":")[0] for name in known}
-    warnings = []
-    for application in applications:
-        if application.name in bare and (application.instance_id is None or str(application) in known):
-            continue
-        near = get_close_matches(str(application), known, n=1)
-        listed = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
-        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-        meant = f"; did you mean {near[0]}?" if near else ""
-        warnings.append(f"{application} has no record in the manifest yet; known: {listed}{more}{meant}")
-    return warnings
 
 
 class Match:

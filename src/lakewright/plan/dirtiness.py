@@ -161,15 +161,16 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     """Return whether an entity has slices to process. The planner handles locked and failed ones."""
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
+    waits = () if observation.waits_for is None else (observation.waits_for,)
     if not observation.pending:
         own = "every slice that it takes has been processed" if observation.others else observation.idle
-        return Dirtiness.no(own or "every slice has been processed", *observation.notes)
+        return Dirtiness.no(*(waits or (own or "every slice has been processed",)), *observation.notes)
     reason = _slices(observation.pending, "to process")
     late = observation.overtaken
     if not late:
-        return Dirtiness.yes(reason, *observation.notes)
+        return Dirtiness.yes(reason, *observation.notes, *waits)
     is_are = "is older and is late afterwards" if len(late) == 1 else "are older and are late afterwards"
-    return Dirtiness.yes(reason, f"{_named(late)} {is_are}", *observation.notes)
+    return Dirtiness.yes(reason, f"{_named(late)} {is_are}", *observation.notes, *waits)
 
 
 def left_slices(names: Sequence[str]) -> str:

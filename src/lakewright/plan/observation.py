@@ -64,7 +64,8 @@ class Observation:
         filled: Whether the target's part of the output contains rows.
         changes: The migrations that CREATE would have to make.
         pending: The entity's slices that can be processed, in order.
-        waiting: The entity's slices that wait for a locked or failed one.
+        waiting: The entity's slices that wait for a locked or failed one, or for another application.
+        waits_for: The applications that slices wait for, as text; None if they wait for none.
         others: Slices that the target leaves to other targets and instances.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
@@ -82,6 +83,7 @@ class Observation:
     changes: tuple[TableChange, ...] = ()
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    waits_for: str | None = None
     others: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None

@@ -345,7 +345,10 @@ def _is_partition(name: str) -> bool:
 def slice_name(item: Item) -> str:
     """Return the name of an item's slice, or the end of the item's id if it was recorded without a name."""
     noted = None if item.new is None else item.new.note.get("slice")
-    return str(noted or item.item_id.rstrip("/").rpartition("/")[2])
+    if noted:
+        return str(noted)
+    last = item.item_id.rstrip("/").rpartition("/")[2]
+    return unquote(last, errors="surrogateescape") if item.item_id.startswith("file:") else last
 
 
 def find_unchanged_slice(lake: Lake, bronze: str, item: Item) -> Slice:

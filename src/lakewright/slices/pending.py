@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved, UsageError
+from lakewright.manifest.applications import known_names, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
+from lakewright.slices.application import applications_before
 from lakewright.slices.changed import find_deviations, new_item, processed_items, requeue_changed
 from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
@@ -44,6 +46,9 @@ class Pending:
         late: Ids of ready items that are older than one already processed.
         deviations: How bronze deviates from what the manifest has recorded; None if bronze was not looked at.
         others: Items that are left to other targets and instances, and are ready or wait.
+        awaited: The first item that another application must process before the entity; it and those after
+            it are among `waiting`.
+        waits_for: What is awaited, as text; None if nothing is.
     """
 
     ready: tuple[Item, ...] = ()
@@ -52,6 +57,8 @@ class Pending:
     late: frozenset[str] = frozenset()
     deviations: Deviations | None = None
     others: tuple[Item, ...] = ()
+    awaited: Item | None = None
+    waits_for: str | None = None
 
     def taken_by(self, selection: SliceSelection) -> Pending:
         """Return the items that a selection takes; those it leaves are in `others`.
@@ -64,7 +71,14 @@ class Pending:
         waiting = tuple(item for item in self.waiting if selection.takes(slice_name(item)))
         is_held = self.held is not None and (waiting or selection.takes(slice_name(self.held)))
         others = tuple(item for item in (*self.ready, *self.waiting) if not selection.takes(slice_name(item)))
-        return replace(self, ready=ready, waiting=waiting, held=self.held if is_held else None, others=others)
+        return replace(
+            self,
+            ready=ready,
+            waiting=waiting,
+            held=self.held if is_held else None,
+            awaited=self.awaited if waiting else None,
+            others=others,
+        )
 
     def overtaken(self) -> tuple[Item, ...]:
         """Return the items left to others that will be late, because a newer one is ready."""
@@ -105,10 +119,14 @@ def find_pending(
         deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
     gone = _add_open_items(context, places, items)
     takeable = _takeable(context, items.values())
-    pending = sort_pending(items.values(), context.application, takeable=takeable)
+    before = applications_before(entity)
+    pending = sort_pending(items.values(), context.application, takeable=takeable, after=before)
     deviations = replace(deviations, gone=gone)
     pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
-    return pending.taken_by(context.options.selection), slices
+    pending = pending.taken_by(context.options.selection)
+    if pending.awaited is not None:
+        pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
+    return pending, slices
 
 
 def _add_open_items(context: ProcessingContext, places: Places, items: dict[str, Item]) -> tuple[str, ...]:
@@ -137,8 +155,25 @@ def _held_by_change(entity: Entity, pending: Pending, deviations: Deviations) ->
     return replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting), late=frozenset())
 
 
+def _awaited_text(
+    context: ProcessingContext, pending: Pending, awaited: Item, after: tuple[Application, ...]
+) -> str:
+    """Return what slices wait for; an application without any record may be misspelt, so that is said."""
+    missing = [each for each in after if not awaited.is_processed_by(each)]
+    number = len(pending.waiting)
+    first = slice_name(pending.waiting[0])
+    who = first if number == 1 else f"{number} slices, from {first} on,"
+    text = f"{who} {'waits' if number == 1 else 'wait'} for {', '.join(map(str, missing))}"
+    warnings = unknown_warnings(missing, known_names(context.ledger.store.standings()))
+    return "; ".join((text, *warnings))
+
+
 def sort_pending(
-    items: Iterable[Item], application: Application, *, takeable: frozenset[str] = frozenset()
+    items: Iterable[Item],
+    application: Application,
+    *,
+    takeable: frozenset[str] = frozenset(),
+    after: tuple[Application, ...] = (),
 ) -> Pending:
     """Return which of an entity's items are ready for an application, which wait, and what they wait for.
 
@@ -146,10 +181,12 @@ def sort_pending(
         items: Items of one entity, in any order.
         application: The application.
         takeable: Ids of locked items whose lock may be taken over; they count as ready.
+        after: Applications that must have processed an item first.
     """
     ready: list[Item] = []
     waiting: list[Item] = []
     held: Item | None = None
+    awaited: Item | None = None
     late: set[str] = set()
     ordered = sorted(items, key=lambda item: natural_key(slice_name(item)))
     done = [n for n, item in enumerate(ordered) if item.verdict(application) is Verdict.PROCESSED]
@@ -158,15 +195,17 @@ def sort_pending(
         verdict = item.verdict(application)
         if verdict is Verdict.LOCKED and item.item_id in takeable:
             verdict = Verdict.READY
-        if verdict is Verdict.READY and held is not None:
+        if verdict is Verdict.READY and held is None and awaited is None:
+            awaited = None if all(map(item.is_processed_by, after)) else item
+        if verdict is Verdict.READY and not (held is None and awaited is None):
             waiting.append(item)
         elif verdict is Verdict.READY:
             ready.append(item)
             if position < last_done:
                 late.add(item.item_id)
-        elif held is None and item.holds_back(application):
+        elif held is None and awaited is None and item.holds_back(application):
             held = item
-    return Pending(tuple(ready), tuple(waiting), held, frozenset(late))
+    return Pending(tuple(ready), tuple(waiting), held, frozenset(late), awaited=awaited)
 
 
 def choose_slices(

@@ -24,6 +24,7 @@ from lakewright.errors import (
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
 from lakewright.manifest.item import Item, Verdict
+from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
@@ -73,6 +74,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         errors=(*result.errors, *(() if holding is None else (holding,))),
         waiting=(*result.waiting, *waiting),
         others=tuple(map(slice_name, pending.others)),
+        waits_for=pending.waits_for,
         warnings=warnings,
         deviations=pending.deviations,
     )
@@ -215,6 +217,7 @@ def _claim(processor: SliceProcessor, item: Item) -> Claim | None:
                 token_floor=floor,
                 refused=number if is_refused else None,
                 takeover=context.takeover,
+                after=applications_before(processor.entity),
             )
         except SequenceConflict as conflict:
             if conflict.details.get("verdict") in {Verdict.PROCESSED, Verdict.SKIPPED}:

@@ -81,6 +81,7 @@ class ProcessResult:
         errors: Their errors in the same order; the last may instead say what holds the next slice.
         waiting: Names of the slices that wait.
         others: Names of the slices that are left to other targets and instances.
+        waits_for: Which applications they wait for, as text; None if they wait for none.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
         deviations: How bronze deviates from what the manifest has recorded.
@@ -91,6 +92,7 @@ class ProcessResult:
     errors: tuple[LakewrightError, ...] = ()
     waiting: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    waits_for: str | None = None
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
     deviations: Deviations | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from lakewright.app import App
@@ -13,18 +14,20 @@ from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import Lock, command, recovery_command
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
 from lakewright.manifest.store import Query
-from lakewright.slices.application import application_of
+from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
 
 __all__ = [
+    "BLOCKING",
     "Choice",
     "Row",
     "Rows",
     "application_named",
     "chosen_application",
+    "declared_after",
     "entity_application",
     "find_item",
     "inventory_of",
@@ -42,7 +45,8 @@ class Row:
     """An item's verdict for one application.
 
     Attributes:
-        waits_for: The id of the item that must be processed, resolved or skipped first, if any.
+        waits_for: The id of the item that must be processed, resolved or skipped first, or the applications
+            that must process this one first, if any.
     """
 
     item: Item
@@ -172,6 +176,7 @@ class Rows:
         self._store = app.store
         self._find_lock = app.ledger.lock
         self._held: dict[Application, Item | None] = {}
+        self._after_of = partial(declared_after, app)
 
     def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that the item concerns, or for those that `only` covers."""
@@ -182,13 +187,28 @@ class Rows:
                 yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
 
     def _obstacle(self, row: Row) -> str | None:
+        after = self._after_of(row.application)
+        missing = [str(each) for each in after if not row.item.is_processed_by(each)]
+        if missing:
+            return ", ".join(missing)
         if row.application not in self._held:
-            query = Query(application=row.application, verdicts=BLOCKING)
-            self._held[row.application] = sort_pending(self._store.select(query), row.application).held
+            verdicts = BLOCKING | ({Verdict.READY} if after else frozenset())
+            found = self._store.select(Query(application=row.application, verdicts=verdicts))
+            pending = sort_pending(found, row.application, after=after)
+            self._held[row.application] = pending.held or pending.awaited
         held = self._held[row.application]
         if held is None or natural_key(slice_name(held)) > natural_key(row.slice):
             return None
         return held.item_id
+
+
+def declared_after(app: App, application: Application) -> tuple[Application, ...]:
+    """Return the applications that an entity declares in `after`, if the application is an entity's."""
+    for entity in app.project.entities.values():
+        own = application_of(app.project.name, entity)
+        if own.name == application.name and own.covers(application):
+            return applications_before(entity)
+    return ()
 
 
 def find_item(app: App, text: str) -> Item:

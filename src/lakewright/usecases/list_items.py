@@ -8,11 +8,23 @@ from itertools import islice
 from typing import Any
 
 from lakewright.app import App
+from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item
+from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import Record
-from lakewright.usecases.items import Choice, Row, Rows, chosen_application, find_item
+from lakewright.manifest.standing import standing_of
+from lakewright.usecases.items import (
+    BLOCKING,
+    Choice,
+    Row,
+    Rows,
+    chosen_application,
+    declared_after,
+    find_item,
+    project_applications,
+)
 
-__all__ = ["ItemHistory", "count_items", "list_items", "show_item"]
+__all__ = ["ItemHistory", "count_items", "list_backlog", "list_items", "show_item"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,34 @@ def list_items(
         if choice.includes(row) and (row.is_stale or not is_stale)
     )
     return list(islice(found, limit))
+
+
+def list_backlog(
+    app: App, application: str, after: Iterable[str] = (), *, limit: int | None = None
+) -> tuple[list[Row], list[str]]:
+    """Return the items that an application has before it, in order of arrival, and warnings.
+
+    Each row says what keeps the item from the application: another application, a lock or a failure.
+
+    Args:
+        app: The project.
+        application: `name:instance`, or `name`; an entity also waits for what it declares.
+        after: Applications that must have processed an item first.
+        limit: The largest number of rows.
+    """
+    wanted = named_application(application)
+    declared = declared_after(app, wanted)
+    awaited = tuple(dict.fromkeys((*declared, *map(named_application, after))))
+    readiness = Readiness(wanted, awaited, blocked=BLOCKING, has_waiting=True)
+    find_lock = app.ledger.lock
+    rows = []
+    for item in islice(app.store.queue(readiness), limit):
+        standing = standing_of(item)
+        if standing is not None:
+            missing = ", ".join(map(str, readiness.waits_for(standing)))
+            rows.append(Row(item, wanted, item.verdict(wanted), find_lock(item), missing or None))
+    known = known_names(app.store.standings(), project_applications(app))
+    return rows, unknown_warnings((wanted, *awaited), known)
 
 
 def show_item(app: App, text: str) -> ItemHistory:

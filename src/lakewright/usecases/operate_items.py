@@ -8,6 +8,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.discover import natural_key
@@ -30,6 +32,8 @@ from lakewright.usecases.list_items import list_items
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "ACTIONS",
@@ -100,7 +104,7 @@ def skip_item(
         UsageError: The manifest has no such item, or there is no such application.
     """
     item = find_item(app, text)
-    whom = _application(app, item, application)
+    whom = _application(app, item, application, may_come_later=True)
     return _rows(app, app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom))
 
 
@@ -216,8 +220,20 @@ def _rows(app: App, item: Item) -> tuple[Row, ...]:
     return tuple(Rows(app).of(item))
 
 
-def _application(app: App, item: Item, text: str | None) -> Application:
-    """Return the application that a skip is for: any, or one of the project or of the item."""
+def _application(app: App, item: Item, text: str | None, *, may_come_later: bool = False) -> Application:
+    """Return the application that a skip is for: any, or the named one, with a warning if it is unknown.
+
+    A program may be started only after its first item is skipped for it.
+    """
     if text is None:
         return ANYONE
-    return application_named(text, chain(project_applications(app), item.concerned))
+    try:
+        return application_named(text, chain(project_applications(app), item.concerned))
+    except UsageError:
+        if not may_come_later or text.startswith(f"lakewright/{app.project.name}/"):
+            raise  # the project declares its entities, so that one is misspelt
+        named = named_application(text)
+    known = known_names(app.store.standings(), project_applications(app))
+    for warning in unknown_warnings([named], known):
+        log.warning("%s", warning)
+    return named

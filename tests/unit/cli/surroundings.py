@@ -130,6 +130,7 @@ class FakeApp:
             name="orders",
             destination="orders",
             enabled=True,
+            after=(),
             strategy=Strategy.MERGE,
             settings=SimpleNamespace(late_slices="refuse"),
             watermarks=declared.watermarks,

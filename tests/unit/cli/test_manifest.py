@@ -269,7 +269,6 @@ def test_who_was_never_more_than_skipped_does_not_wait_once_that_is_taken_back()
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("skip", ITEM + "d", "--for", "shop/orders"),
         ("skip", ITEM + "d", "--for", "lakewright/shop/orders:other"),
         ("unskip", ITEM + "e", "--for", "nope"),
         ("ls", "--application", "nope"),
@@ -282,6 +281,15 @@ def test_an_unknown_application_is_refused_and_the_known_ones_are_named(argument
     answered = call_with(app, "manifest", *arguments)
     assert (answered.code, OWN in answered.err) == (2, True)
     assert list(app.store.history()) == before
+
+
+def test_an_item_may_be_skipped_for_an_application_that_is_yet_to_come() -> None:
+    app = a_lake()
+    answered = call_with(app, "manifest", "skip", ITEM + "d", "--for", "shop/orders")
+    assert answered.code == 0
+    assert f"shop/orders has no record in the manifest yet; known: {OWN}" in answered.err
+    item = app.ledger.item(ITEM + "d")
+    assert [str(mark.application) for mark in item.skipped] == ["shop/orders"]
 
 
 def refused(*arguments: str) -> Answered:

@@ -106,3 +106,26 @@ def test_what_another_destination_has_processed_is_ready_for_this_one() -> None:
 )
 def test_what_others_did_counts_only_where_it_blocks(first: Item, ready: list[str]) -> None:
     assert names(sort_pending([item("2"), first], US).ready) == ready
+
+
+SCANNER = Application.named("acme/scanner")
+
+
+def test_a_slice_that_another_application_must_see_first_holds_back_later_ones() -> None:
+    """Rules of the manifest, "The bus": `after: [acme/scanner]`."""
+    seen = item("1", *PROCESSED, application=SCANNER), item("3", *PROCESSED, application=SCANNER)
+    pending = sort_pending([*seen, item("2"), item("4", *FAILED)], US, after=(SCANNER,))
+
+    assert names(pending.ready) == ["1"]
+    assert names(pending.waiting) == ["2", "3"]
+    assert pending.awaited is not None
+    assert slice_name(pending.awaited) == "2"
+    assert pending.held is None
+
+
+def test_a_skipped_slice_is_not_waited_for() -> None:
+    seen = item("2", *PROCESSED, application=SCANNER)
+    pending = sort_pending([item("1", State.SKIPPED), seen], US, after=(SCANNER,))
+
+    assert names(pending.ready) == ["2"]
+    assert pending.awaited is None

@@ -18,6 +18,7 @@ from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
+from lakewright.manifest.record import ANYONE
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
@@ -125,11 +126,22 @@ def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
 def _waiting(rows: Sequence[Row], limits: Mapping[str, Sequence[str]]) -> Iterator[Branch]:
     groups: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.entity or str(row.application), row.waits_for), []).append(row)
+        groups.setdefault((_name_of(row), row.waits_for), []).append(row)
     for (name, waits_for), of_group in groups.items():
+        is_nobodys = of_group[0].application == ANYONE
         why = f"for {waits_for}" if waits_for else _what_takes(of_group, limits.get(name, ()))
+        why = "for an application to process it" if is_nobodys else why
         verb = "waits" if len(of_group) == 1 else "wait"
-        yield Branch(line(Span(name, "bold"), f": {counted(len(of_group), 'slice')} {verb} {why}"))
+        what = counted(len(of_group), "item" if is_nobodys else "slice")
+        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"))
+
+
+def _name_of(row: Row) -> str:
+    """Return what a waiting item belongs to; one that no application has processed, to who added it."""
+    new = row.item.new
+    if row.application == ANYONE and new is not None:
+        return f"added by {new.application}"
+    return row.entity or str(row.application)
 
 
 def _what_takes(rows: Sequence[Row], limits: Sequence[str]) -> str:

@@ -63,6 +63,10 @@ class Entity(Named):
     processtype: Annotated[Literal["full", "merge", "historic", "delta"], BeforeValidator(lower)] = Field(
         description="The strategy; delta is another name for merge."
     )
+    after: Listed[str] = Field(
+        default=(),
+        description="Applications, `name` or `name:instance`, that must process a slice before the entity.",
+    )
     watermark: Listed[Watermark] = Field(
         default=(), description="Columns that tell how far slices were processed."
     )
@@ -98,6 +102,10 @@ class Entity(Named):
     def _strategy_problems(self) -> Iterator[str]:
         if self.strategy is not Strategy.FULL and not self.business_keys:
             yield f"the strategy {self.strategy} needs a column with the role businesskey"
+        for name in self.after:
+            application, colon, instance = name.partition(":")
+            if not application.strip() or application == "*" or (colon and not instance.strip()):
+                yield f"after: {name!r} is not the name of an application"
         infers = self.settings.delete_missing and self.strategy is not Strategy.FULL
         if infers and not self.watermark and self.settings.delete_scope != "full":
             yield "delete_missing needs a watermark, or delete_scope: full if each slice is the whole source"

@@ -44,6 +44,7 @@ def observe_entity(work: EntityWork) -> Observation:
         waiting=tuple(map(slice_name, pending.waiting)),
         others=tuple(map(slice_name, pending.others)),
         overtaken=tuple(map(slice_name, pending.overtaken())),
+        waits_for=pending.waits_for,
         hold=hold,
         idle=None if deviations is None else deviations.idle_reason,
         notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),

@@ -120,10 +120,11 @@ def _process(work: EntityWork) -> Outcome:
     if result.is_stopped:
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
     taken = "every slice that it takes" if result.others else "every slice"
+    waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
-        Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=result.warnings)
+        Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=(*waits, *result.warnings))
         if result.slices
-        else Outcome(Status.SKIPPED, reasons=(f"{taken} has been processed", *result.warnings))
+        else Outcome(Status.SKIPPED, reasons=(*(waits or (f"{taken} has been processed",)), *result.warnings))
     )
     if result.warning is None:
         return outcome

@@ -86,7 +86,7 @@ def read_text(call: Call, text: str) -> str:
 
 def warn_of_unknown(call: Call, manifest: Manifest, demand: Demand) -> None:
     """Warn of applications to wait for that have no record yet, naming those that have."""
-    from lakewright.bus.names import known_names, unknown_warnings
+    from lakewright.manifest.applications import known_names, unknown_warnings
     from lakewright.usecases.items import project_applications
 
     known = known_names(manifest.store.standings(), project_applications(call.app)) if demand.after else []

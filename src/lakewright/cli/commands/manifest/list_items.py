@@ -7,6 +7,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
+from lakewright.errors import UsageError
 
 __all__ = ["discover", "list_items", "show_item", "stats"]
 
@@ -17,10 +18,18 @@ __all__ = ["discover", "list_items", "show_item", "stats"]
         "lakewright manifest ls --entity regions",
         "lakewright manifest ls --state failed --state locked -o json",
         "lakewright manifest ls --stale",
+        "lakewright manifest ls --for acme/loader --after acme/scanner",
     ],
 )
 @click.option("--state", "states", multiple=True, metavar="WORD", help="A verdict or a state, in any case.")
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
+@click.option(
+    "--for",
+    "applicant",
+    metavar="APP",
+    help="What this application has before it, and what each item waits for.",
+)
+@click.option("--after", multiple=True, metavar="APP", help="With --for: an application to wait for.")
 @click.option("--entity", metavar="NAME", help="Only slices of this entity.")
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
@@ -31,15 +40,36 @@ def list_items(
     *,
     states: tuple[str, ...],
     application: str | None,
+    applicant: str | None,
+    after: tuple[str, ...],
     entity: str | None,
     stale: bool,
     limit: int | None,
 ) -> None:
     """List items with their verdicts: ready, locked, failed, skipped, processed, invalid."""
+    from lakewright.usecases.list_items import list_backlog
     from lakewright.usecases.list_items import list_items as find_items
 
+    if applicant is not None:
+        _check_alone(states, application, entity, stale)
+        rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
+        for warning in warnings:
+            call.output.note(f"warning: {warning}")
+        call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
+        return
+    if after:
+        raise UsageError("--after is given without --for", remedy="Name the application that waits: --for.")
     rows = find_items(call.app, states, application=application, entity=entity, is_stale=stale, limit=limit)
     call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
+
+
+def _check_alone(*others: object) -> None:
+    """Raise an error if `--for` is given with an option that chooses other rows."""
+    if any(others):
+        raise UsageError(
+            "--for lists what one application has before it, without other choices",
+            remedy="Leave out --state, --application, --entity and --stale.",
+        )
 
 
 @command(
