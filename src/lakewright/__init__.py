@@ -2,8 +2,8 @@
 
 These modules are public. A change to what they offer has a line in `CHANGELOG.md`:
 
-- `lakewright`: `Project`, `Entity`, `Job`, `Manifest`, `Mapping`, `Processing`, `Range`, `Relation`; the results
-  `LandedSlice`, `Plan`, `ProcessResult`, `ProjectStatus`, `RunEvent`, `RunResult`, `Runs`
+- `lakewright`: `Project`, `Entity`, `Job`, `Manifest`, `Mapping`, `Processing`, `Range`, `Relation`; the
+  results `LandedSlice`, `Plan`, `ProcessResult`, `ProjectStatus`, `RunEvent`, `RunResult`, `Runs`
 - `lakewright.errors`: every error that Lakewright raises, `Fault`, `Location`
 - `lakewright.testing`: `MemoryStore`
 

@@ -13,6 +13,9 @@ __all__ = ["known_names", "named_application", "unknown_warnings"]
 
 MOST_NAMED = 10
 
+NEAR = 0.85
+"""How alike two names are, of which one may be a slip of the other; those of one company are always alike."""
+
 
 def named_application(text: str) -> Application:
     """Return the application that a text names: `name`, or `name:instance`.
@@ -48,7 +51,7 @@ def unknown_warnings(applications: Iterable[Application], known: Collection[str]
     for application in applications:
         if application.name in bare and (application.instance_id is None or str(application) in known):
             continue
-        near = get_close_matches(str(application), known, n=1)
+        near = get_close_matches(str(application), known, n=1, cutoff=NEAR)
         listed = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
         more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
         meant = f"; did you mean {near[0]}?" if near else ""

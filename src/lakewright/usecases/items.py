@@ -47,6 +47,7 @@ class Row:
     Attributes:
         waits_for: The id of the item that must be processed, resolved or skipped first, or the applications
             that must process this one first, if any.
+        name: The entity's name, if the item was added by another program and so has none.
     """
 
     item: Item
@@ -54,6 +55,7 @@ class Row:
     verdict: Verdict
     lock: Lock | None = None
     waits_for: str | None = None
+    name: str | None = None
 
     @property
     def mark(self) -> Mark | None:
@@ -78,7 +80,9 @@ class Row:
 
     @property
     def entity(self) -> str | None:
-        """The entity that the slice was recorded for."""
+        """The entity that the slice was recorded for, or is known to be one of."""
+        if self.name is not None:
+            return self.name
         named = self.item.new.note.get("entity") if self.item.new is not None else None
         return None if named is None else str(named)
 

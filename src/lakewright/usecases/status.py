@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import SpecError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
+from lakewright.manifest.readiness import Readiness
+from lakewright.manifest.record import ANYONE
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
+from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.discover import item_id
 from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
@@ -136,6 +140,7 @@ def project_status(app: App) -> ProjectStatus:
     rows = Rows(app)
     items = app.store.select(Query(verdicts=OPEN))
     found = [row for item in items for row in rows.of(item) if row.verdict in OPEN]
+    found = [*_without_owner(found, awaited := tuple(_awaited(app))), *_unlisted(awaited, found)]
     runs = tuple(app.journal.runs(RECENT))
     return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
@@ -148,6 +153,33 @@ def project_status(app: App) -> ProjectStatus:
         last_runs=runs[:LAST_RUNS],
         limits=_limits(app.project),
     )
+
+
+def _awaited(app: App) -> Iterator[Row]:
+    """Yield the slices of entities that other applications must process first; any may have added them."""
+    for entity in app.project.entities.values():
+        after = applications_before(entity)
+        if not after:
+            continue
+        application = application_of(app.project.name, entity)
+        prefix = item_id(entity.places(app.project.lake).bronze) + "/"
+        readiness = Readiness(application, after, has_waiting=True, prefix=prefix)
+        for item in app.store.queue(readiness):
+            missing = [str(each) for each in after if not item.is_processed_by(each)]
+            row = Row(item, application, Verdict.READY, waits_for=", ".join(missing) or None)
+            yield replace(row, name=entity.name)
+
+
+def _without_owner(found: Iterable[Row], awaited: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows without those for everyone whose item is known to be an entity's."""
+    owned = {row.item.item_id for row in awaited}
+    return (row for row in found if row.application != ANYONE or row.item.item_id not in owned)
+
+
+def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
+    """Yield the awaited rows that were not found already."""
+    listed = {(row.item.item_id, row.application.key) for row in found}
+    return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
 
 
 def resume_command(run: Run) -> str:

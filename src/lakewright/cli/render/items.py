@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,8 @@ def _record(record: Record) -> Line:
     run = f" run {record.run_id}" if record.run_id else ""
     by = _by(record)
     at = format_instant(record.timestamp)
-    return line(f"{record.sequence} ", status(record.state.value), f" {at}{run}", Span(by, "dim"))
+    whom = f" for {record.application}"
+    return line(f"{record.sequence} ", status(record.state.value), f" {at}{whom}{run}", Span(by, "dim"))
 
 
 def _by(record: Record) -> str:
@@ -100,6 +102,10 @@ def _by(record: Record) -> str:
 
 def _content(record: Record) -> Iterator[Branch]:
     content = record.content
+    if record.is_foreign:
+        if content:
+            yield Branch(line(Span("payload: ", "dim"), json.dumps(content, ensure_ascii=False)))
+        return
     if record.state is State.PROCESSED and isinstance(metrics := content.get("metrics"), Mapping):
         yield Branch(slice_line({**metrics, "slice": content.get("slice", "")}))
     error = content.get("error")
