@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -87,10 +86,17 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def is_running(pid: int) -> bool:
-    with suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state != "Z"
-    return False
+    """Return whether a process goes on; one that was killed may take a moment to end."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def pid_in(path: Path) -> int:
