@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakewright.run.execute import Listener
     from lakewright.run.result import TargetResult
 
-__all__ = ["LiveProgress", "LoggedProgress", "SlicesInProgress", "watching", "working"]
+__all__ = ["LiveProgress", "LoggedProgress", "SlicesInProgress", "place_of", "watching", "working"]
 
 log = logging.getLogger(__name__)
 
@@ -61,22 +61,38 @@ class SlicesInProgress:
                 yield "/".join(lease.key.rstrip("/").split("/")[-2:])
 
 
+def place_of(instances: Sequence[str], instance: int) -> str:
+    """Return the number and the parameters of an instance in front of its steps; empty for a single one.
+
+    Example:
+        >>> place_of(["day=2022-01-01", "day=2022-01-02"], 1)
+        '[2/2] day=2022-01-02 '
+    """
+    if len(instances) < 2 or instance >= len(instances):
+        return ""
+    return " ".join(filter(None, (f"[{instance + 1}/{len(instances)}]", instances[instance]))) + " "
+
+
 @contextmanager
-def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
+def watching(output: Output, app: App, instances: Sequence[str] = (), **about: str) -> Iterator[Listener]:
     """Yield the listener that shows progress on this output; its drawing is removed afterwards.
 
     Args:
         output: The output of the command.
         app: The project that runs.
+        instances: The parameters of each instance, as text.
         about: Fields that each log line has in addition to the run's id.
     """
     if not output.is_live:
-        yield LoggedProgress({"run_id": app.run_id, **about})
+        logged = LoggedProgress({"run_id": app.run_id, **about}, instances)
+        with _announcing(app, logged.spark_starting):
+            yield logged
         return
     from rich.live import Live
 
-    progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id))
+    progress = LiveProgress(output, SlicesInProgress(app.store, app.run_id), instances)
     with (
+        _announcing(app, progress.spark_starting),
         output.drawing() as console,
         Live(
             console=console,
@@ -86,6 +102,17 @@ def watching(output: Output, app: App, **about: str) -> Iterator[Listener]:
         ),
     ):
         yield progress
+
+
+@contextmanager
+def _announcing(app: App, starting: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Announce the start of Spark in the `with` block."""
+    before = app.lake.starting
+    app.lake.starting = starting
+    try:
+        yield
+    finally:
+        app.lake.starting = before
 
 
 @contextmanager
@@ -101,12 +128,21 @@ def working(output: Output, text: str) -> Iterator[None]:
 class LoggedProgress:
     """Logs a line when a step starts and when it ends."""
 
-    def __init__(self, about: Mapping[str, str]) -> None:
+    def __init__(self, about: Mapping[str, str], instances: Sequence[str] = ()) -> None:
         self._about = about
+        self._instances = instances
+
+    @contextmanager
+    def spark_starting(self) -> Iterator[None]:
+        """Log that Spark starts, and when it has started."""
+        begin = monotonic()
+        log.info("Spark starts", extra=self._about)
+        yield
+        log.info("Spark started", extra={**self._about, "seconds": round(monotonic() - begin, 3)})
 
     def step_started(self, instance: int, step: Step) -> None:
         """Log that a step starts."""
-        log.info("%s %s started", step.phase, step.target, extra=self._extra(instance, step))
+        log.info("%s started", self._named(instance, step), extra=self._extra(instance, step))
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Log the result of a step; a skipped step only with `-vv`."""
@@ -117,7 +153,10 @@ class LoggedProgress:
             "status": result.status.value,
             "seconds": round(result.seconds, 3),
         }
-        log.log(level, "%s %s ended", step.phase, step.target, extra=extra)
+        log.log(level, "%s ended", self._named(instance, step), extra=extra)
+
+    def _named(self, instance: int, step: Step) -> str:
+        return f"{place_of(self._instances, instance)}{step.phase} {step.target}"
 
     def _extra(self, instance: int, step: Step) -> dict[str, object]:
         return {**self._about, "instance": instance, "phase": step.phase.value, "target": step.target}
@@ -127,7 +166,11 @@ class LiveProgress:
     """Draws one line with the steps in progress; finished steps scroll away above it."""
 
     def __init__(
-        self, output: Output, slices: Callable[[], tuple[str, ...]], clock: Callable[[], float] = monotonic
+        self,
+        output: Output,
+        slices: Callable[[], tuple[str, ...]],
+        instances: Sequence[str] = (),
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._output = output
         self._slices = slices
@@ -136,6 +179,19 @@ class LiveProgress:
         self._lock = threading.Lock()
         self._in_progress: dict[tuple[int, str], tuple[Step, float]] = {}
         self._ended = 0
+        self._instances = instances
+        self._starting: float | None = None
+
+    @contextmanager
+    def spark_starting(self) -> Iterator[None]:
+        """Show that Spark starts, and leave a line of its own when it has started."""
+        self._starting = self._clock()
+        try:
+            yield
+            length = seconds(self._clock() - self._starting)
+            self._output.note(line(Span(f"Spark started {length}", "dim")))
+        finally:
+            self._starting = None
 
     def step_started(self, instance: int, step: Step) -> None:
         """Show a step as in progress."""
@@ -149,7 +205,7 @@ class LiveProgress:
             self._ended += 1
         if was_in_progress is not None or result.status.is_failure:
             time = Span(f" {seconds(result.seconds)}", "dim")
-            self._output.note(line(status(result.status.value), f" {step.phase} {step.target}", time))
+            self._output.note(line(status(result.status.value), f" {self._named(instance, step)}", time))
 
     def now(self) -> Text:
         """Return the current line."""
@@ -158,7 +214,12 @@ class LiveProgress:
         now = self._clock()
         frame = FRAMES[int(now * FRAMES_A_SECOND) % len(FRAMES)]
         with self._lock:
-            shown = [_in_progress(step, now - since) for step, since in self._in_progress.values()]
+            shown = [
+                f"{self._named(instance, step)} {seconds(now - since)}"
+                for (instance, _), (step, since) in self._in_progress.items()
+            ]
+        if self._starting is not None:
+            shown.append(f"starting Spark {seconds(now - self._starting)}")
         slices = [f"slice {name}" for name in self._slices()]
         if self._ended or shown:
             shown.insert(0, f"{self._ended} done")
@@ -168,6 +229,5 @@ class LiveProgress:
         ]
         return Text(", ".join(parts), style="cyan", no_wrap=True, overflow="ellipsis")
 
-
-def _in_progress(step: Step, length: float) -> str:
-    return f"{step.phase} {step.target} {seconds(length)}"
+    def _named(self, instance: int, step: Step) -> str:
+        return f"{place_of(self._instances, instance)}{step.phase} {step.target}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.spark.conf import SessionSettings
@@ -52,6 +52,7 @@ class Lake:
         session: The settings of the session.
         sessions: Starts and stops the session.
         redirect: Returns the place of a location's files, which is another one during a test of the project.
+        starting: Entered while the session starts, to tell the user about it.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Lake:
         redirect: Callable[[str], str] = str,
     ) -> None:
         self.redirect = redirect
+        self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.settings = settings
         self.session = session
         self.sessions = OwnSession() if sessions is None else sessions
@@ -101,7 +103,8 @@ class Lake:
         """
         with self._lock:
             if self._spark is None:
-                self._spark = self.sessions.start(self.session)
+                with self.starting():
+                    self._spark = self.sessions.start(self.session)
             self._tag(self._spark)
             return self._spark
 

@@ -19,7 +19,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.target import Target
-from lakewright.usecases.plan_job import plan_job, target_nodes
+from lakewright.usecases import plan_job as planning
 from lakewright.workspace.workspace import Workspace
 
 __all__ = [
@@ -55,8 +55,10 @@ def phase_graph(app: App, request: JobRequest, *, with_resources: bool) -> tuple
     Raises:
         SpecError: The job, its arguments or a definition are wrong.
     """
-    phases = [found for instance in plan_job(app, request).instances[:1] for found in instance.phases]
-    nodes = target_nodes(app, request) if with_resources else {}
+    phases = [
+        found for instance in planning.plan_job(app, request).instances[:1] for found in instance.phases
+    ]
+    nodes = planning.target_nodes(app, request) if with_resources else {}
     return tuple(
         DrawnTarget(
             step.target, step.kind, frozenset(phase.sources.get(step.target, ())), nodes.get(step.target)

@@ -51,6 +51,7 @@ USE_CASES = {
     "lakewright.usecases.diagnose.repair_table": "repair",
     "lakewright.usecases.document_project.document_project": "document",
     "lakewright.usecases.maintain_tables.maintain_table": "maintain",
+    "lakewright.usecases.plan_job.instance_parameters": "instances",
     "lakewright.usecases.plan_job.plan_job": "plan",
     "lakewright.usecases.process_slices.process_slices": "process",
     "lakewright.usecases.run_job.run_job": "run",
@@ -154,6 +155,10 @@ class FakeApp:
             raise self.error
         assert self.planned is not None
         return self.planned
+
+    def instances(self, _request: Any) -> tuple[dict[str, str], ...]:
+        found = () if self.result is None else self.result.instances
+        return tuple({name: str(value) for name, value in each.parameters.items()} for each in found)
 
     def run(self, request: Any, *, listener: Any, interruption: Any) -> RunResult:
         self.asked.append(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
@@ -13,6 +14,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
+from lakewright.run.result import RunResult
 
 BUILD = ("job", "daily", "build", "month=2022-01")
 HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
@@ -102,10 +104,10 @@ def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:
         "shop/daily up to build, run r1",
         "month=2022-01 SUCCESS",
         "  BUILD SUCCESS",
-        "    SKIPPED raw (relation): the partition is filled",
         "    SUCCESS silver (relation) 1.2 s: 1 slice is pending",
         "      2022-01-01 merge 1,247 records: 1,200 inserted, 40 updated, 7 deleted, 12 changed"
         " (version 3, 2.0 s)",
+        "    SKIPPED raw: the partition is filled",
         "  VERIFY SUCCESS",
         "    SUCCESS sizes (relation) 1.2 s",
         "      rows=1,200 share=0.5",
@@ -224,3 +226,42 @@ class TestRemoving:
     def test_under_json_the_question_needs_yes_as_well(self) -> None:
         answered = call_with(self.app(), "job", "daily", "truncate", "-o", "json")
         assert json.loads(answered.out)["errors"][0]["code"] == "usage"
+
+
+def range_of(*statuses: Status) -> RunResult:
+    """Return the result of a range of days, in each of which two targets ended with the same status."""
+    found = result_of(ended("raw"), ended("silver"))
+    (instance,) = found.instances
+    (phase,) = instance.phases
+    instances = []
+    for day, one in enumerate(statuses, 1):
+        targets = tuple(replace(target, status=one, reasons=("is filled",)) for target in phase.targets)
+        phases = (replace(phase, targets=targets),)
+        instances.append(replace(instance, parameters={"day": f"2024-05-{day:02}"}, phases=phases))
+    return replace(found, instances=tuple(instances))
+
+
+def test_the_report_of_a_range_tells_what_happened_and_counts_the_rest() -> None:
+    """C2: instances in which nothing happened are one line; -v shows all."""
+    app = FakeApp(result=range_of(Status.SKIPPED, Status.SKIPPED, Status.SUCCESS, *[Status.SKIPPED] * 7))
+    shown = call_with(app, *BUILD).out.splitlines()
+    assert shown[1:-1] == [
+        "day=2024-05-01 … day=2024-05-02 SKIPPED 2 instances: 4 targets: is filled",
+        "day=2024-05-03 SUCCESS",
+        "  BUILD SUCCESS",
+        "    SUCCESS raw (relation) 1.2 s: is filled",
+        "    SUCCESS silver (relation) 1.2 s: is filled",
+        "day=2024-05-04 … day=2024-05-10 SKIPPED 7 instances: 14 targets: is filled",
+    ]
+    whole = call_with(app, *BUILD, "-v").out
+    assert whole.count("SKIPPED raw, silver: is filled") == 9
+
+
+def test_progress_of_a_range_names_the_instance_and_how_many_there_are() -> None:
+    """C2: `[3/10] day=2024-05-03 BUILD regions`."""
+    app = FakeApp(result=range_of(Status.SUCCESS, Status.SUCCESS))
+    assert "[2/2] day=2024-05-02 BUILD silver started" in call_with(app, *BUILD).err
+    drawn = call_with(app, *BUILD, terminal=True).err
+    assert "[1/2] day=2024-05-01 BUILD raw" in drawn
+    alone = FakeApp(result=range_of(Status.SUCCESS))
+    assert "[1/1]" not in call_with(alone, *BUILD).err

@@ -15,7 +15,7 @@ def test_it_names_what_is_at_hand_and_how_long() -> None:
     now = [100.0]
     slices: list[str] = []
     output = Output(Screen(), Screen(), {"TERM": "xterm"})
-    progress = LiveProgress(output, lambda: tuple(slices), lambda: now[0])
+    progress = LiveProgress(output, lambda: tuple(slices), clock=lambda: now[0])
     assert progress.now().plain.endswith("0.0 s, checking what there is to do")
 
     progress.step_started(0, step("regions"))
@@ -49,3 +49,15 @@ def test_only_what_ran_or_failed_leaves_a_line() -> None:
         progress.step_finished(0, step(name), ended(name, status))
     shown = [text.split()[:3] for text in screen.getvalue().splitlines()]
     assert shown == [["SUCCESS", "BUILD", "ran"], ["BLOCKED", "BUILD", "held"]]
+
+
+def test_the_start_of_spark_is_a_line_of_its_own() -> None:
+    """C2: it is not hidden in the phase that needs Spark first."""
+    now = [10.0]
+    screen = Screen()
+    progress = LiveProgress(Output(Screen(), screen, {"NO_COLOR": "1"}), tuple, clock=lambda: now[0])
+    with progress.spark_starting():
+        now[0] = 14.0
+        assert progress.now().plain.endswith("starting Spark 4.0 s")
+    assert screen.getvalue() == "Spark started 4.0 s\n"
+    assert "Spark" not in progress.now().plain

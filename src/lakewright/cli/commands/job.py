@@ -12,7 +12,7 @@ from lakewright.cli.group import command
 from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
 from lakewright.cli.render.run import failure_lines, run_page
-from lakewright.cli.render.words import counted
+from lakewright.cli.render.words import assignments, counted
 from lakewright.cli.signals import listening
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
@@ -67,7 +67,7 @@ def job(
         call.output.note("Nothing was removed.")
         return DECLINED
     result = run_watched(call, request)
-    call.output.result(result.as_json(), run_page(result))
+    call.output.result(result.as_json(), run_page(result, is_whole=call.settings.verbosity > 0))
     call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
     call.output.last(result.summary)
     return result.exit_code
@@ -75,11 +75,14 @@ def job(
 
 def run_watched(call: Call, request: JobRequest) -> RunResult:
     """Run a job, show its progress, and let signals stop it; return the result."""
+    from lakewright.usecases.plan_job import instance_parameters
     from lakewright.usecases.run_job import run_job
 
+    hidden = call.app.journal.hide_secrets
+    instances = [assignments(hidden(each)) for each in instance_parameters(call.app, request)]
     with (
         listening(call.output.note) as stopper,
-        watching(call.output, call.app, job=request.job) as listener,
+        watching(call.output, call.app, instances, job=request.job) as listener,
     ):
         return run_job(call.app, request, listener=listener, interruption=stopper)
 

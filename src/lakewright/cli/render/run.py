@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -16,6 +17,8 @@ __all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_li
 SHORT_TREE = 12
 """The largest number of steps whose tree leaves its failures on the screen."""
 
+MOST_REASONS = 2
+
 # Metrics of a slice that are shown unless they are zero, with their words.
 COUNTS = {
     "inserted": "inserted",
@@ -28,14 +31,76 @@ COUNTS = {
 }
 
 
-def run_page(result: RunResult) -> Iterator[Block]:
-    """Yield the page of a run: a heading, then a tree for each instance."""
+def run_page(result: RunResult, *, is_whole: bool = False) -> Iterator[Block]:
+    """Yield the page of a run: a heading, then a tree for each instance.
+
+    What was skipped is only counted, with its reasons, unless `is_whole`.
+    """
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
     )
-    for instance in result.instances:
-        yield _instance(instance)
+    if is_whole:
+        yield from map(_instance, result.instances)
+        return
+    for is_quiet, group in groupby(result.instances, key=_is_quiet):
+        instances = list(group)
+        if is_quiet and len(instances) > 1:
+            yield _quiet_instances(instances)
+        else:
+            yield from map(_folded_instance, instances)
+
+
+def _happened(target: TargetResult) -> bool:
+    return target.status is not Status.SKIPPED or target.error is not None
+
+
+def _is_quiet(instance: InstanceResult) -> bool:
+    """Return whether nothing but skipped targets is in an instance."""
+    return not any(_happened(target) for phase in instance.phases for target in phase.targets)
+
+
+def _quiet_instances(instances: Sequence[InstanceResult]) -> Branch:
+    """Return one line for instances that follow each other and in which nothing happened."""
+    first, last = (assignments(each.parameters) for each in (instances[0], instances[-1]))
+    skipped = [target for each in instances for phase in each.phases for target in phase.targets]
+    head = (Span(f"{first} … {last}", "bold"), " ", status(Status.SKIPPED.value))
+    return Branch(line(*head, f" {counted(len(instances), 'instance')}: {_reasons(skipped)}"))
+
+
+def _folded_instance(instance: InstanceResult) -> Branch:
+    named = assignments(instance.parameters) or "without parameters"
+    head = line(Span(named, "bold"), " ", status(instance.status.value))
+    shown = [_folded_phase(phase) for phase in instance.phases if any(map(_happened, phase.targets))]
+    quiet = [phase for phase in instance.phases if not any(map(_happened, phase.targets))]
+    skipped = [target for phase in quiet for target in phase.targets]
+    if quiet:
+        names = ", ".join(phase.phase.value for phase in quiet)
+        notes = dict.fromkeys(phase.note or "nothing takes part" for phase in quiet if not phase.targets)
+        why = "; ".join(filter(None, (_reasons(skipped), *notes)))
+        shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(f": {why}", "dim"))))
+    return Branch(head, tuple(shown))
+
+
+def _folded_phase(phase: PhaseResult) -> Branch:
+    time = Span(f" {seconds(phase.seconds)}" if phase.seconds else "", "dim")
+    head = line(phase.phase.value, " ", status(phase.status.value), time)
+    branches = [_targets([target]) for target in phase.targets if _happened(target)]
+    skipped = [target for target in phase.targets if not _happened(target)]
+    if skipped:
+        branches.append(Branch(line(status(Status.SKIPPED.value), Span(f" {_reasons(skipped)}", "dim"))))
+    return Branch(head, tuple(branches))
+
+
+def _reasons(skipped: Sequence[TargetResult]) -> str:
+    """Return how many targets were skipped, with the most frequent reasons."""
+    if not skipped:
+        return ""
+    found = Counter("; ".join(target.reasons) or "no reason" for target in skipped).most_common()
+    named = skipped[0].name if len(skipped) == 1 else counted(len(skipped), "target")
+    shown = ", ".join(reason for reason, _ in found[:MOST_REASONS])
+    more = f" and {counted(len(found) - MOST_REASONS, 'more reason')}; -v shows all"
+    return f"{named}: {shown}{more if len(found) > MOST_REASONS else ''}"
 
 
 def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Branch]:
