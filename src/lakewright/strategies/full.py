@@ -45,6 +45,7 @@ def apply_full(load: SliceLoad) -> Summary:
         records,
         inserted=load.statistics.used - deleted,
         deleted=deleted,
+        without_row=0 if load.state.exists else deleted,
         superseded=load.statistics.superseded,
         is_first=not load.state.exists,
     )
@@ -68,6 +69,7 @@ def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
         inserted=load.statistics.used - deleted,
         deleted=deleted if strategy is Strategy.MERGE else 0,
         closed=deleted if strategy is Strategy.HISTORIC else 0,
+        without_row=deleted,
         superseded=load.statistics.superseded,
         is_first=load.is_first,
     )
@@ -106,7 +108,7 @@ def _check_not_outdated(load: SliceLoad) -> None:
             f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
             "all its own",
             remedy="Skip the item; or apply it with --allow-data-loss, if these rows are to be replaced.",
-            details={"rows": newer},
+            details={"rows": newer, "of_slice": True},
         )
 
 

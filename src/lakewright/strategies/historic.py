@@ -68,6 +68,7 @@ def apply_historic(load: SliceLoad) -> Summary:
         unchanged=counts["same"],
         changed=counts["update"],
         closed=counts["delete"] + counts["unknown"],
+        without_row=counts["unknown"],
         inferred_deletes=inferred,
         superseded=load.statistics.superseded,
         outdated=counts.get(OUTDATED, 0),

@@ -46,6 +46,7 @@ def apply_merge(load: SliceLoad) -> Summary:
         updated=changed + counts["same"],
         deleted=counts["delete"] + counts["deleted"] + counts["unknown"],
         changed=changed,
+        without_row=counts["unknown"],
         inferred_deletes=changes.inferred_deletes,
         superseded=load.statistics.superseded,
         outdated=counts.get(OUTDATED, 0),

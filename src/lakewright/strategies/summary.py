@@ -31,6 +31,8 @@ class Summary:
         touched: Always 0, as in the mission document.
         changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
         closed: Historic: rows that arrived deleted, matched or not.
+        without_row: Of the rows that arrived deleted, those of whose key the table has no row, or no current
+            version: they delete nothing.
         inferred_deletes: Rows of the table that delete inference flagged.
         superseded: Rows that were not used, because the slice has a later one of the same key.
         outdated: Rows that changed nothing, because the table has a later one of the same key.
@@ -48,6 +50,7 @@ class Summary:
     touched: int = 0
     changed: int = 0
     closed: int = 0
+    without_row: int = 0
     inferred_deletes: int = 0
     superseded: int = 0
     outdated: int = 0
@@ -88,6 +91,7 @@ class Summary:
 
 _NAMES = {
     "records_in_slice": "recordsInSlice",
+    "without_row": "withoutRow",
     "inferred_deletes": "inferredDeletes",
     "delta_version": "deltaVersion",
     "is_first": "isFirst",

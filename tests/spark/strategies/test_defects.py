@@ -170,10 +170,10 @@ def test_d10_d11_deleted_rows(lake: SmallLake) -> None:
     names, schema = "id v dlf_deleted", [("id", pa.int64()), ("v", pa.string()), ("dlf_deleted", pa.bool_())]
     crm = entity()
     first = lake.load(crm, "s1", things((1, "a", None), (2, "b", False), (3, "c", True), names=names), schema)
-    assert (first.inserted, first.deleted) == (2, 1)
+    assert (first.inserted, first.deleted, first.without_row) == (2, 1, 1)
 
     second = lake.load(crm, "s2", things((1, "a", True), (2, "b", None), (9, "z", True), names=names), schema)
-    assert (second.deleted, second.updated, second.inserted) == (2, 1, 0)
+    assert (second.deleted, second.updated, second.inserted, second.without_row) == (2, 1, 0, 1)
     assert lake.rows(crm, "id", "dlf_deleted") == [(1, True), (2, False)]
 
     third = lake.load(crm, "s3", things((1, "a", None), names=names), schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,6 +73,7 @@ def test_a_slice_has_the_keys_that_are_documented() -> None:
             "touched": 0,
             "changed": 1,
             "closed": 0,
+            "without_row": 0,
             "inferred_deletes": 0,
             "superseded": 0,
             "outdated": 0,
@@ -89,6 +91,19 @@ def test_its_page_is_a_line_a_slice() -> None:
         "2 slices left: s2, s3",
         "Done. PROCESSED=1 FAILED=0 WAITING=2 in 0.0 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("summary", "told"),
+    [
+        (Summary(Strategy.MERGE, 3, deleted=3, without_row=1), "2 deleted, 1 delete without a row"),
+        (Summary(Strategy.HISTORIC, 2, closed=2, without_row=2), "2 deletes without a row"),
+        (Summary(Strategy.HISTORIC, 1, inserted=1, deleted=1), "1 inserted, 1 deleted"),
+    ],
+)
+def test_a_delete_of_a_record_without_a_row_is_told_as_such_c3(summary: Summary, told: str) -> None:
+    page = call_with(app(ProcessResult((replace(DONE, summary=summary),))), "process", "regions").out
+    assert f": {told} (" in page
 
 
 def test_options_reach_the_application() -> None:

@@ -123,11 +123,14 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
     """Return the metrics of one slice in one line."""
-    parts = [
-        f"{metrics[key]:,} {word}"
-        for key, word in COUNTS.items()
-        if isinstance(metrics.get(key), int) and metrics[key]
-    ]
+    without_row = int(metrics.get("without_row") or metrics.get("withoutRow") or 0)
+    # Records that arrive deleted complete the sum of the slice, also if there is nothing to delete.
+    arrived = "closed" if metrics.get("strategy") == "historic" else "deleted"
+    counts = {key: metrics[key] for key in COUNTS if isinstance(metrics.get(key), int)}
+    counts[arrived] = counts.get(arrived, 0) - without_row
+    parts = [f"{count:,} {COUNTS[key]}" for key, count in counts.items() if count]
+    if without_row:
+        parts.append(f"{counted(without_row, 'delete')} without a row")
     # `changed` includes rows that Historic already counts as updated or deleted.
     if metrics.get("changed") and metrics["changed"] != metrics.get("updated"):
         parts.append(f"{metrics['changed']:,} changed")
