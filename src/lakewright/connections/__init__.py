@@ -8,6 +8,7 @@ KINDS = {"jdbc": "lakewright.connections.jdbc:JdbcConnection"}
 """The class of each kind; imported on first use."""
 
 NOT_OFFERED = {
+    "impala": "Use a jdbc connection with Impala's driver.",
     "sftp": "Copy the files outside of Lakewright.",
     "ssh": "Copy the files outside of Lakewright.",
 }

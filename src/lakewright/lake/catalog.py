@@ -27,7 +27,7 @@ __all__ = [
     "run_statement",
 ]
 
-_OF_CATALOG = frozenset(("table", "hiveTable", "view", "hiveView", "provided"))
+_OF_CATALOG = frozenset(("table", "hiveTable", "hiveQuery", "hiveUnionTable", "view", "hiveView", "provided"))
 _OF_CATALOG_BY_NAME = frozenset(("delta", "deltaTable", "deltaFile"))
 """Kinds of relations that are in the catalog only if they name a `table`."""
 
@@ -67,6 +67,7 @@ def needs_catalog(project: Project) -> bool:
             or (definition.kind in _OF_CATALOG_BY_NAME and "table" in definition.raw)
             for definition in project.relations.values()
         )
+        or any(definition.kind == "hiveDatabase" for definition in project.targets.values())
     )
 
 

@@ -76,6 +76,36 @@ class Mapping(Named):
         del workspace
         return {}
 
+    def outputs(self) -> tuple[str, ...]:
+        """Return the names of its outputs besides `main`, which are read as `name:output`."""
+        return ()
+
+    def output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the frame of another output than `main`.
+
+        Raises:
+            SpecError: There is no such output.
+        """
+        self.check_output(name)
+        return self.transform_output(workspace, name)
+
+    def check_output(self, name: str) -> None:
+        """Check that there is an output of this name.
+
+        Raises:
+            SpecError: There is none.
+        """
+        known = self.outputs()
+        if name not in ("", "main", *known):
+            listed = ", ".join(("main", *known))
+            raise SpecError.of(
+                f"mapping {self.name!r} has no output {name!r}", remedy=f"Its outputs are {listed}."
+            )
+
+    def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the frame of one of `outputs` without computing anything."""
+        raise NotImplementedError(f"{self.kind} has the outputs {self.outputs()}, but not {name}")
+
     def sql_text(self, workspace: Workspace) -> str:
         """Return a query over catalog tables that returns the same rows.
 

@@ -13,7 +13,9 @@ KINDS = {
     "entity": "lakewright.relations.entity:EntityRelation",
     "file": "lakewright.relations.file:FileRelation",
     "generic": "lakewright.relations.generic:GenericRelation",
+    "hiveQuery": "lakewright.relations.hive_query:HiveQueryRelation",
     "hiveTable": "lakewright.relations.table:TableRelation",
+    "hiveUnionTable": "lakewright.relations.union_table:UnionTableRelation",
     "hiveView": "lakewright.relations.view:ViewRelation",
     "jdbcQuery": "lakewright.relations.jdbc_query:JdbcQueryRelation",
     "jdbcTable": "lakewright.relations.jdbc_table:JdbcTableRelation",
@@ -21,6 +23,7 @@ KINDS = {
     "mock": "lakewright.relations.mock:MockRelation",
     "null": "lakewright.relations.empty:EmptyRelation",
     "provided": "lakewright.relations.provided:ProvidedRelation",
+    "sqlserver": "lakewright.relations.sql_server:SqlServerRelation",
     "table": "lakewright.relations.table:TableRelation",
     "values": "lakewright.relations.values:ValuesRelation",
     "view": "lakewright.relations.view:ViewRelation",
@@ -28,10 +31,10 @@ KINDS = {
 """The class of each kind; imported on first use."""
 
 NOT_OFFERED = {
-    "hiveQuery": "Use a view relation, or a sql mapping.",
-    "hiveUnionTable": "Use a delta relation; its table accepts new columns.",
+    "hbase": "Read it with a generic relation and HBase's Spark connector, or export its rows to files.",
+    "impala": "Use a hiveTable relation; run INVALIDATE METADATA with a jdbcCommand target.",
     "kafka": "Streams aren't offered.",
     "local": "Use a file relation.",
-    "sqlserver": "Use a jdbcTable relation.",
+    "stream": "Streams aren't offered.",
 }
 """Flowman kinds that are not supported, and what to use instead."""

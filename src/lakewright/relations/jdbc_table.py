@@ -149,12 +149,13 @@ class JdbcTableRelation(InDatabase, StoredRelation):
 
     def create(self, workspace: Workspace) -> None:
         """Create the table; without a declared schema, it must exist already."""
-        statements = self._create_sql(workspace)
+        statements = self.creation_sql(workspace)
         if statements and self._find(workspace) is None:
             dialect = self.dialect(workspace)
             dialect.database.run([*dialect.make_schema(self.table_name), *statements])
 
-    def _create_sql(self, workspace: Workspace) -> list[str]:
+    def creation_sql(self, workspace: Workspace) -> list[str]:
+        """Return the statements that create the table; none if it has no declared columns."""
         wanted = self._wanted(workspace)
         if self.sql or wanted is None:
             return list(self.sql)
@@ -193,7 +194,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         dialect = self.dialect(workspace)
         if migration.replaces:
             drop = dialect.drop(self.table_name, is_view=present.is_view)
-            dialect.database.run([drop, *self._create_sql(workspace)])
+            dialect.database.run([drop, *self.creation_sql(workspace)])
         else:
             dialect.database.run([step.sql for step in migration.steps if step.sql is not None])
 

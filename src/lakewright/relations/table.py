@@ -270,6 +270,12 @@ class TableRelation(StoredRelation):
         plain = [field for field in fields if field.name.lower() not in divided_by]
         return [*plain, *(each.as_field() for each in self.partitions if each.name in open_columns)]
 
+    def migration(self, workspace: Workspace) -> Migration:
+        """Return what makes the existing table match its declaration; nothing if there is no table."""
+        entry = find_entry(workspace.lake, self.qualified())
+        strategy = self.migration_strategy or default_strategy(workspace.project.config)
+        return Migration((), strategy) if entry is None else self._migration(workspace, entry)
+
     def _migration(self, workspace: Workspace, entry: CatalogEntry) -> Migration:
         config = workspace.project.config
         strategy = self.migration_strategy or default_strategy(config)

@@ -13,6 +13,9 @@ from datetime import datetime
 from threading import Event
 from typing import Any
 
+from lakewright.connections.connection import Connection
+from lakewright.connections.database import Database
+from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run, TargetPhase
@@ -240,6 +243,11 @@ class JobRun:
             number = 0 if instance is None and len(contexts) == 1 else instance
             return of_job if number is None else contexts.of(number).workspace.scope
 
+        def connect(named: str | Connection) -> Database:
+            workspace = Workspace(self.project, of_job, self.lake)
+            found = jdbc_connection(workspace, named, f"a hook of job {job.name!r}")
+            return found.open(self.lake, {}).database
+
         about = RunDescription(
             project=self.project.name,
             version=self.project.version or "",
@@ -250,6 +258,7 @@ class JobRun:
             folder=self.project.basedir,
             redactor=self.journal.redactor,
             clock=self.clock,
+            connect=connect,
         )
         return HookNotifier(job.hooks, plan, about, CallQueue())
 

@@ -10,14 +10,13 @@ KINDS = {
     "inline": "lakewright.schemas.inline:InlineSchema",
     "json": "lakewright.schemas.json:JsonSchema",
     "mapping": "lakewright.schemas.mapping:MappingSchema",
+    "openApi": "lakewright.schemas.open_api:OpenApiSchema",
     "relation": "lakewright.schemas.relation:RelationSchema",
     "spark": "lakewright.schemas.spark:SparkSchema",
+    "swagger": "lakewright.schemas.open_api:OpenApiSchema",
     "union": "lakewright.schemas.union:UnionSchema",
 }
 """The class of each kind, imported on first use."""
 
-NOT_OFFERED = {
-    "openApi": "Give the columns with kind: inline, or the schema as kind: json.",
-    "swagger": "Give the columns with kind: inline, or the schema as kind: json.",
-}
-"""Kinds of Flowman that aren't supported, and what to use instead."""
+NOT_OFFERED: dict[str, str] = {}
+"""Kinds of Flowman that aren't supported, and what to use instead: none."""

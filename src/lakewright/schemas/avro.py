@@ -14,7 +14,7 @@ from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["AvroSchema"]
+__all__ = ["AvroSchema", "as_avro"]
 
 _PRIMITIVES = {
     "null": "void",
@@ -109,3 +109,49 @@ def _union(parts: list[Any], named: dict[str, Type]) -> Type:
     if set(types) == {Scalar("float"), Scalar("double")}:
         return Scalar("double")
     raise ValueError(f"a union of {', '.join(found.ddl for found in types)} can't be the type of a column")
+
+
+_AVRO = {
+    "tinyint": "int",
+    "smallint": "int",
+    "int": "int",
+    "bigint": "long",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "binary": "bytes",
+    "date": {"type": "int", "logicalType": "date"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
+    "timestamp_ntz": {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+
+
+def as_avro(fields: tuple[Field, ...], name: str) -> dict[str, Any]:
+    """Return columns as an Avro record, which this kind of schema can read.
+
+    Example:
+        >>> as_avro((Field(name="id", type=Scalar("int"), nullable=False),), "t")["fields"]
+        [{'name': 'id', 'type': 'int'}]
+    """
+    listed = [_avro_field(field, name) for field in fields]
+    return {"type": "record", "name": name or "record", "fields": listed}
+
+
+def _avro_field(field: Field | StructField, owner: str) -> dict[str, Any]:
+    found = _avro_type(field.type, f"{owner}_{field.name}")
+    doc = {"doc": field.description} if field.description else {}
+    return {"name": field.name, "type": ["null", found] if field.nullable else found, **doc}
+
+
+def _avro_type(found: Type, name: str) -> Any:
+    if isinstance(found, Array):
+        return {"type": "array", "items": ["null", _avro_type(found.element, name)]}
+    if isinstance(found, MapOf):
+        return {"type": "map", "values": ["null", _avro_type(found.value, name)]}
+    if isinstance(found, Struct):
+        fields = [_avro_field(field, name) for field in found.fields]
+        return {"type": "record", "name": name, "fields": fields}
+    if isinstance(found, Decimal):
+        precision = {"precision": found.precision, "scale": found.scale}
+        return {"type": "bytes", "logicalType": "decimal", **precision}
+    return _AVRO.get(found.ddl, "string")

@@ -15,7 +15,7 @@ from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["JsonSchema"]
+__all__ = ["JsonSchema", "json_fields"]
 
 _TYPES = {"string": "string", "integer": "bigint", "number": "double", "boolean": "boolean", "null": "void"}
 _FORMATS = {"date": "date", "date-time": "timestamp", "int32": "int", "int64": "bigint", "float": "float"}
@@ -28,17 +28,26 @@ class JsonSchema(TextSchema):
 
     def parse(self, document: Any) -> tuple[Field, ...]:
         """Return the properties, in their order."""
-        reader = _Reader(document)
-        root = reader.resolved(document)
-        return tuple(
-            Field(
-                name=name,
-                type=reader.type_of(inner, 0),
-                nullable=name not in root.get("required", ()) or reader.is_nullable(inner),
-                description=inner.get("description"),
-            )
-            for name, inner in root["properties"].items()
+        return json_fields(document, document)
+
+
+def json_fields(document: Any, found: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the properties of an object that a document describes.
+
+    Raises:
+        ValueError, KeyError, TypeError: It isn't the description of an object.
+    """
+    reader = _Reader(document)
+    root = reader.merged(found)
+    return tuple(
+        Field(
+            name=name,
+            type=reader.type_of(inner, 0),
+            nullable=name not in root.get("required", ()) or reader.is_nullable(inner),
+            description=inner.get("description"),
         )
+        for name, inner in root["properties"].items()
+    )
 
 
 class _Reader:
@@ -58,9 +67,21 @@ class _Reader:
             found = target
         raise ValueError(f"references form a cycle: {found['$ref']}")
 
+    def merged(self, found: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:
+        """Return an object's description together with those that its `allOf` names."""
+        found = self.resolved(found)
+        if depth > _DEEPEST:
+            raise ValueError(f"allOf is nested more than {_DEEPEST} levels deep")
+        if "allOf" not in found:
+            return found
+        parts = [*(self.merged(part, depth + 1) for part in found["allOf"]), found]
+        properties = {name: inner for part in parts for name, inner in part.get("properties", {}).items()}
+        required = [name for part in parts for name in part.get("required", ())]
+        return {**found, "properties": properties, "required": required}
+
     def type_of(self, found: Mapping[str, Any], depth: int) -> Type:
         """Return the type of a property."""
-        found = self.resolved(found)
+        found = self.merged(found)
         if depth > _DEEPEST:
             raise ValueError(f"types are nested more than {_DEEPEST} levels deep")
         kind = self._kind(found)
@@ -74,8 +95,9 @@ class _Reader:
 
     def is_nullable(self, found: Mapping[str, Any]) -> bool:
         """Return whether a property's type allows null."""
-        kinds = self.resolved(found).get("type")
-        return isinstance(kinds, list) and "null" in kinds
+        found = self.resolved(found)
+        kinds = found.get("type")
+        return found.get("nullable") is True or (isinstance(kinds, list) and "null" in kinds)
 
     def _kind(self, found: Mapping[str, Any]) -> str:
         kinds = found.get("type", "object" if "properties" in found else "string")

@@ -5,20 +5,31 @@ from __future__ import annotations
 __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {
+    "blackhole": "lakewright.targets.blackhole:BlackholeTarget",
     "compare": "lakewright.targets.compare:CompareTarget",
     "console": "lakewright.targets.console:ConsoleTarget",
     "copy": "lakewright.targets.copy:CopyTarget",
+    "copyFile": "lakewright.targets.copy_file:CopyFileTarget",
     "count": "lakewright.targets.count:CountTarget",
+    "deleteFile": "lakewright.targets.delete_file:DeleteFileTarget",
+    "deltaVacuum": "lakewright.targets.delta_vacuum:DeltaVacuumTarget",
     "document": "lakewright.documentation.target:DocumentTarget",
     "documentation": "lakewright.documentation.target:DocumentTarget",
     "drop": "lakewright.targets.drop:DropTarget",
     "empty": "lakewright.targets.empty:EmptyTarget",
     "entity": "lakewright.targets.entity.target:EntityTarget",
     "file": "lakewright.targets.file:FileTarget",
+    "getFile": "lakewright.targets.copy_file:GetFileTarget",
+    "hiveDatabase": "lakewright.targets.hive_database:HiveDatabaseTarget",
     "jdbcCommand": "lakewright.targets.jdbc_command:JdbcCommandTarget",
+    "local": "lakewright.targets.local:LocalTarget",
     "measure": "lakewright.targets.measure:MeasureTarget",
     "merge": "lakewright.targets.merge:MergeTarget",
+    "mergeFiles": "lakewright.targets.merge_files:MergeFilesTarget",
+    "null": "lakewright.targets.blackhole:BlackholeTarget",
+    "putFile": "lakewright.targets.copy_file:PutFileTarget",
     "relation": "lakewright.targets.relation:RelationTarget",
+    "schema": "lakewright.targets.schema:SchemaTarget",
     "truncate": "lakewright.targets.truncate:TruncateTarget",
     "validate": "lakewright.targets.validate:ValidateTarget",
     "verify": "lakewright.targets.verify:VerifyTarget",
@@ -26,17 +37,7 @@ KINDS = {
 """Class of each kind; it is imported on first use."""
 
 NOT_OFFERED = {
-    "blackhole": "Use a relation target with a relation of kind: empty.",
-    "copyFile": "Use a copy target.",
-    "deleteFile": "Use a truncate or drop target.",
-    "deltaVacuum": "Vacuum tables outside of runs.",
-    "getFile": "Use a copy target.",
-    "hiveDatabase": "Leave it out: creating a table or view creates its database.",
-    "local": "Use a file target.",
-    "mergeFiles": "Use a file target with parallelism: 1.",
-    "null": "Use a relation target with a relation of kind: empty.",
-    "putFile": "Use a copy target.",
-    "sftpUpload": "Copy the files outside of runs.",
+    "sftpUpload": "Copy the files outside of runs, or with a `command` hook.",
     "stream": "Streams are not supported.",
 }
 """Kinds of Flowman that are not supported, with what to use instead."""

@@ -32,7 +32,7 @@ from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["BuildPolicyText", "Target", "VerifyPolicyText"]
+__all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
 VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]

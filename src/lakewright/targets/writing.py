@@ -10,7 +10,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
@@ -43,6 +43,7 @@ __all__ = [
     "WritingTarget",
     "effective_mode",
     "fingerprint",
+    "observed_measures",
     "repartition",
     "save_fingerprint",
     "with_fingerprints",
@@ -236,7 +237,7 @@ class WritingTarget(Target):
         summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
         if is_fingerprinted:
             save_fingerprint(context, self, taken)
-        return Outcome(metrics=_metrics(summary))
+        return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
 
     def _frame(self, context: Context) -> DataFrame:
         frame = context.workspace.frame(self.mapping or "")
@@ -289,6 +290,16 @@ class WritingTarget(Target):
 def _metrics(summary: WriteSummary) -> dict[str, int]:
     metrics = {"target_records": summary.rows}
     return metrics if summary.version is None else {**metrics, "delta_version": summary.version}
+
+
+def observed_measures(workspace: Workspace, mapping: str) -> dict[str, Any]:
+    """Return what `observe` mappings have measured in the rows that were written."""
+    found: dict[str, Any] = {}
+    for name, values in workspace.take_measures(mapping).items():
+        labels = {"category": "mapping", "kind": "observe", "name": name}
+        for measure, value in values.items():
+            found.setdefault(measure, []).append({"value": value, "labels": labels})
+    return found
 
 
 def with_fingerprints(

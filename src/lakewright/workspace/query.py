@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["all_rows", "mapping_names", "query_requires", "run_query", "table_resources"]
+__all__ = ["all_rows", "catalog_tables", "mapping_names", "query_requires", "run_query", "table_resources"]
 
 
 def mapping_names(sql: str) -> tuple[str, ...]:
@@ -26,8 +26,12 @@ def mapping_names(sql: str) -> tuple[str, ...]:
 
 def query_requires(workspace: Workspace, sql: str) -> frozenset[Resource]:
     """Return every resource that the result of a query depends on, through all mappings."""
-    tables = frozenset(_resource(name) for name in table_names(sql) if len(name) > 1)
-    return tables.union(*(workspace.required(name) for name in mapping_names(sql)))
+    return catalog_tables(sql).union(*(workspace.required(name) for name in mapping_names(sql)))
+
+
+def catalog_tables(sql: str) -> frozenset[Resource]:
+    """Return the tables of the catalog, and the paths, that a query names."""
+    return frozenset(_resource(name) for name in table_names(sql) if len(name) > 1)
 
 
 def all_rows(source: str, condition: str | None = None) -> str:

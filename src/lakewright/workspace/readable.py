@@ -79,6 +79,14 @@ class ReadableMapping(Protocol):
         """Return its frame."""
         ...
 
+    def output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the frame of another output than `main`."""
+        ...
+
+    def check_output(self, name: str) -> None:
+        """Raise a `SpecError` unless there is an output of this name."""
+        ...
+
     def sql_text(self, workspace: Workspace) -> str:
         """Return a query over tables that gives the same rows."""
         ...

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["TableReference", "database_tables", "qualified_names", "table_names", "table_references"]
+__all__ = ["before_union", "TableReference", "database_tables", "qualified_names", "table_names", "table_references"]
 
 _TOKEN = re.compile(
     r"""
@@ -119,6 +119,21 @@ def database_tables(sql: str, fold: Callable[[str], str] = str) -> tuple[tuple[s
         for token in _tokens(sql, _DATABASE_TOKEN)
     ]
     return tuple(dict.fromkeys(reference.parts for reference in _Scanner(tokens).references()))
+
+
+def before_union(sql: str) -> str | None:
+    """Return the part of a query before its first UNION, or None if it has none outside of parentheses.
+
+    Example:
+        >>> before_union("SELECT (SELECT 1 UNION SELECT 2) AS n UNION ALL SELECT 3")
+        'SELECT (SELECT 1 UNION SELECT 2) AS n '
+    """
+    depth = 0
+    for match in _TOKEN.finditer(sql):
+        depth += {"(": 1, ")": -1}.get(match.group(), 0)
+        if depth == 0 and match.lastgroup == "word" and match.group().upper() == "UNION":
+            return sql[: match.start()]
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
 from lakewright.lake.catalog import refresh_tables
+from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
@@ -19,7 +20,7 @@ from lakewright.workspace.readable import ImportedRelation, ReadableMapping, Rea
 from lakewright.workspace.views import Views
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.expressions.scope import Scope
@@ -49,6 +50,7 @@ class Workspace:
         *,
         importer: Workspace | None = None,
         is_outline: bool = False,
+        inner: Mapping[str, Named] | None = None,
     ) -> None:
         """Create the workspace of one instance.
 
@@ -58,6 +60,7 @@ class Workspace:
             lake: The lake, which all instances share.
             importer: The workspace whose project imports this one; the two share a session.
             is_outline: Whether mappings of relations have their columns but no rows.
+            inner: Mappings of a unit, which `importer`'s project doesn't have; it provides all other names.
         """
         self.project = project
         self.scope = scope
@@ -69,6 +72,8 @@ class Workspace:
         self._imported: dict[str, Workspace] = {}
         self._lock: threading.RLock = importer._lock if importer else threading.RLock()
         self._definitions = Definitions(project, scope, self._lock)
+        self._inner = inner or {}
+        self.observations: dict[str, Observation] = {} if importer is None else importer.observations
         self._path: list[str] = []
         self._views = Views(project.relations, self._view)
 
@@ -97,12 +102,17 @@ class Workspace:
         return cast("ReadableRelation", self._definitions.resolve("relation", name))
 
     def mapping(self, name: str) -> ReadableMapping:
-        """Return a mapping.
+        """Return a mapping; `name:output` is the mapping `name`.
 
         Raises:
-            SpecError: No mapping has that name, or its declaration is invalid for this instance.
+            SpecError: No mapping has that name or no such output, or its declaration is invalid for this
+                instance.
         """
-        return cast("ReadableMapping", self._definitions.resolve("mapping", name))
+        base, _, output = name.partition(":")
+        found = self._inner.get(base) or self._definitions.resolve("mapping", base)
+        mapping = cast("ReadableMapping", found)
+        mapping.check_output(output)
+        return mapping
 
     def connection(self, name: str) -> Named:
         """Return a connection.
@@ -132,6 +142,12 @@ class Workspace:
         """Return a workspace whose frames have columns but no rows, so that no data need exist."""
         return Workspace(self.project, self.scope, self.lake, importer=self, is_outline=True)
 
+    def unit(self, inner: Mapping[str, Named]) -> Workspace:
+        """Return a workspace that has these mappings too; all others are those of this one."""
+        return Workspace(
+            self.project, self.scope, self.lake, importer=self, is_outline=self.is_outline, inner=inner
+        )
+
     def entity(self, name: str) -> Entity:
         """Return an entity.
 
@@ -143,6 +159,8 @@ class Workspace:
 
     def _home(self, name: str) -> tuple[Workspace, str]:
         """Return the workspace that contains a definition, and the definition's name there."""
+        if self._inner and self._importer and name.partition(":")[0] not in self._inner:
+            return self._importer._home(name)
         project, _, inner = name.partition("/")
         imported = self.project.imports.get(project) if inner else None
         if imported is None:
@@ -165,7 +183,10 @@ class Workspace:
             return home.frame(inner)
         with self._lock:
             if mapping not in self._frames:
-                self._frames[mapping] = self._use(mapping, lambda found: found.build(self))
+                output = mapping.partition(":")[2]
+                self._frames[mapping] = self._use(
+                    mapping, lambda found: found.output(self, output) if output else found.build(self)
+                )
             return self._frames[mapping]
 
     @contextmanager
@@ -229,6 +250,25 @@ class Workspace:
                 return None
             parts.update(inner)
         return parts
+
+    def take_measures(self, mapping: str) -> dict[str, dict[str, Any]]:
+        """Return what the observations of a mapping and its inputs have measured, by mapping, each once.
+
+        A measurement of rows that haven't been computed is left for whoever computes them.
+        """
+        with self._lock:
+            return {
+                name: values
+                for name in sorted(self._read_through(mapping) & self.observations.keys())
+                if (values := measured(self.observations[name])) is not None
+                and self.observations.pop(name, None) is not None
+            }
+
+    def _read_through(self, mapping: str) -> frozenset[str]:
+        home, inner = self._home(mapping)
+        name = inner.partition(":")[0]
+        inputs = home._use(name, lambda found: found.inputs(home))
+        return frozenset({name}).union(*(home._read_through(each) for each in inputs))
 
     def invalidate(self, resources: frozenset[Resource]) -> None:
         """Discard the frames that depend on resources just written, and what the session knows of them.

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-MAPPINGS = sorted(
-    file for file in (EXAMPLES / "mapping").glob("*.yml") if file.stem not in {"python", "relation"}
-)
+ELSEWHERE = {"provided", "python", "readHive", "relation"}
+"""Mappings that read what the example doesn't have."""
+MAPPINGS = sorted(file for file in (EXAMPLES / "mapping").glob("*.yml") if file.stem not in ELSEWHERE)
 CHECKS = [
     *sorted((EXAMPLES / "assertion").glob("*.yml")),
     *sorted((EXAMPLES / "measure").glob("*.yml")),
@@ -30,7 +30,9 @@ CHECKS = [
 @pytest.mark.parametrize("file", MAPPINGS, ids=lambda file: file.stem)
 def test_mappings_give_rows(file: Path, tmp_path: Path, spark: SparkSession) -> None:
     workspace = make_workspace(tmp_path, file.read_text(), sessions=same(spark))
-    counts = {name: workspace.frame(name).count() for name in workspace.project.mappings}
+    kinds = {name: definition.kind for name, definition in workspace.project.mappings.items()}
+    read = [name for name, kind in kinds.items() if kind != "groupedAggregate"]  # it has no main output
+    counts = {name: workspace.frame(name).count() for name in read}
     assert {name for name, count in counts.items() if count == 0} <= {"no_prices"}
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field as Declared
 
+from lakewright import connections
 from lakewright.errors import Fault, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal
@@ -222,7 +223,12 @@ class Bench:
         (self.folder / "project.yml").write_text("name: fake\nversion: '1'\nmodules: [model.yml]\n")
         (self.folder / "model.yml").write_text(json.dumps(model, indent=1))
         kinds = Registry(
-            {"target": {"fake": FakeTarget}, "hook": dict(hooks.KINDS)}, absent={"hook": hooks.NOT_OFFERED}
+            {
+                "target": {"fake": FakeTarget},
+                "hook": dict(hooks.KINDS),
+                "connection": dict(connections.KINDS),
+            },
+            absent={"hook": hooks.NOT_OFFERED},
         )
         self.project = load_project(self.folder, kinds=kinds, environ={})
         self.lake = Lake(self.project.lake, SessionSettings(self.folder))

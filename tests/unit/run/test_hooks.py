@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench, FakeTarget
 
+from lakewright.connections.jdbc import JdbcConnection
 from lakewright.errors import (
     DeleteBrakeError,
     Fault,
@@ -482,7 +483,8 @@ def test_secrets_are_told_to_nobody(tmp_path: Path, server: Heard) -> None:
     ("hook", "message"),
     [
         ({"kind": "wev", "jobStart": "x"}, "unknown kind 'wev' of hook"),
-        ({"kind": "jdbc", "jobStart": "x"}, "kind 'jdbc' of hook is not supported"),
+        ({"kind": "jdbc", "jobStart": "x"}, "'connection' is missing"),
+        ({"kind": "jdbc", "connection": "nobody"}, "there is no connection 'nobody'"),
         ({"kind": "web", "jobStrat": "x"}, "unknown key 'jobStrat'"),
         ({"kind": "rest"}, "url"),
         ({"kind": "rest", "url": "x", "when": {"status": "(SUCCESS"}}, "not a regular expression"),
@@ -515,3 +517,46 @@ def test_a_child_job_has_its_parents_hooks_too(tmp_path: Path, server: Heard) ->
     bench.run(Phase.BUILD)
 
     assert server.paths == ["/daily", "/own"]
+
+
+def test_a_report_tells_what_a_run_did(tmp_path: Path) -> None:
+    """E14: `simpleReport` and `report`, whose board chooses and names metrics."""
+    board = {"metrics": [{"name": "rows", "selector": {"name": "target_records"}, "labels": {"of": "$name"}}]}
+    hooks: list[dict[str, Any]] = [
+        {"kind": "simpleReport", "location": "out/${job}.txt"},
+        {"kind": "report", "location": "out/chosen.txt", "mode": "append", "metrics": board},
+    ]
+    bench = bench_of(tmp_path, *hooks)
+    for _ in range(2):
+        bench.run(Phase.BUILD)
+    simple = (tmp_path / "out" / "daily.txt").read_text().splitlines()
+    chosen = (tmp_path / "out" / "chosen.txt").read_text().splitlines()
+    assert "fake daily" in simple[0]
+    assert any("SKIPPED BUILD target" in line for line in simple[1:])
+    assert any("SUCCESS BUILD target" in line and "rows{of=" in line and "}=1" in line for line in chosen)
+    assert sum("fake daily" in line for line in chosen) == 2
+    assert sum("fake daily" in line for line in simple) == 1
+
+
+def test_a_statement_is_run_for_each_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E14: the `jdbc` hook, with a connection of the project and with one of its own."""
+    ran: list[tuple[str, str]] = []
+
+    class Open:
+        def __init__(self, url: str) -> None:
+            self.url = url
+            self.database = self
+
+        def run(self, statements: list[str]) -> None:
+            ran.extend((self.url, sql) for sql in statements)
+
+    def opened(connection: JdbcConnection, *_: object) -> Open:
+        return Open(connection.url)
+
+    monkeypatch.setattr(JdbcConnection, "open", opened)
+    own = {"kind": "jdbc", "url": "jdbc:h2:$job"}
+    hooks: list[dict[str, Any]] = [
+        {"kind": "jdbc", "connection": own, "jobSuccess": "INSERT ('$job', '$phase', '$status')"}
+    ]
+    bench_of(tmp_path, *hooks).run(Phase.BUILD)
+    assert ran == [("jdbc:h2:daily", "INSERT ('daily', 'BUILD', 'SUCCESS')")]

@@ -6,14 +6,13 @@ __all__ = ["KINDS", "NOT_OFFERED"]
 
 KINDS = {
     "command": "lakewright.run.hooks.command:CommandHook",
+    "jdbc": "lakewright.run.hooks.jdbc:JdbcHook",
+    "report": "lakewright.run.hooks.report:ReportHook",
     "rest": "lakewright.run.hooks.rest:RestHook",
+    "simpleReport": "lakewright.run.hooks.report:SimpleReportHook",
     "web": "lakewright.run.hooks.web:WebHook",
 }
 """Class of each kind; it is imported on first use."""
 
-NOT_OFFERED = {
-    "jdbc": "Use a command hook that runs the statement, or `lakewright history` for what ran.",
-    "report": "Run the job with -o json, or see `lakewright history show`.",
-    "simpleReport": "Run the job with -o json, or see `lakewright history show`.",
-}
-"""Kinds of Flowman that are not supported, with what to use instead."""
+NOT_OFFERED: dict[str, str] = {}
+"""Kinds of Flowman that are not supported, with what to use instead: none."""

@@ -12,11 +12,17 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic import Field as Declared
 
+from lakewright.connections.connection import Connection
+from lakewright.connections.database import Database
 from lakewright.run.hooks.call import Call
 from lakewright.run.hooks.event import Event
 from lakewright.spec.models.base import Named, Texts
 
-__all__ = ["Conditions", "Hook", "HookContext", "matches"]
+__all__ = ["Conditions", "Connect", "Hook", "HookContext", "matches"]
+
+
+Connect = Callable[[str | Connection], Database]
+"""Returns the database that a connection, or its name, means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,13 @@ class HookContext:
         render: Evaluates the expressions in a text; the event's variables are names in them.
         environ: Environment variables of the process.
         folder: The project's folder.
+        connect: Returns the database of a connection.
     """
 
     render: Callable[[str], str]
     environ: Mapping[str, str]
     folder: Path
+    connect: Connect
 
 
 class Hook(Named):

@@ -17,7 +17,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.event import RUNNING, Event
-from lakewright.run.hooks.hook import Hook, HookContext
+from lakewright.run.hooks.hook import Connect, Hook, HookContext
 from lakewright.run.result import RunResult, TargetResult, status_of_part
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
@@ -35,6 +35,7 @@ class RunDescription:
         environ: Environment variables of the process.
         folder: The project's folder.
         redactor: Hides secrets in events.
+        connect: Returns the database of a connection, for hooks that run statements.
     """
 
     project: str
@@ -46,6 +47,7 @@ class RunDescription:
     folder: Path
     redactor: Redactor
     clock: Callable[[], datetime]
+    connect: Connect
 
 
 @dataclass(slots=True)
@@ -196,7 +198,12 @@ class HookNotifier:
         scope = self._description.scope(instance)
         # The project's names shadow the event's variables, as in Flowman.
         names = {name: text for name, text in event.variables().items() if name not in scope.names}
-        return HookContext(scope.child(names).render, self._description.environ, self._description.folder)
+        return HookContext(
+            scope.child(names).render,
+            self._description.environ,
+            self._description.folder,
+            self._description.connect,
+        )
 
 
 def _alerts(result: TargetResult) -> Iterator[str]:

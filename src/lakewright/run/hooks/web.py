@@ -11,11 +11,11 @@ from lakewright.run.hooks.call import Call, HttpCall
 from lakewright.run.hooks.event import RUNNING, Event
 from lakewright.run.hooks.hook import Hook, HookContext
 
-__all__ = ["WebHook"]
+__all__ = ["MomentHook", "WebHook"]
 
 
-class WebHook(Hook):
-    """Calls URLs when phases of the job (`job…`) and targets in them (`target…`) start and finish."""
+class MomentHook(Hook):
+    """A hook with a text for each moment at which a phase (`job…`) or a target (`target…`) starts or ends."""
 
     job_start: str | None = Declared(default=None, description="Called when a phase starts.")
     job_finish: str | None = Declared(default=None, description="Called when a phase has finished.")
@@ -31,21 +31,30 @@ class WebHook(Hook):
     )
 
     def texts(self) -> Iterator[str]:
-        """Yield the declared URLs."""
+        """Yield the declared texts."""
         for category in ("job", "target"):
             for moment in ("start", "finish", "success", "skip", "failure"):
-                url: str | None = getattr(self, f"{category}_{moment}")
-                if url is not None:
-                    yield url
+                text: str | None = getattr(self, f"{category}_{moment}")
+                if text is not None:
+                    yield text
 
-    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
-        """Yield a request for each declared URL that belongs to the event."""
+    def texts_of(self, event: Event) -> Iterator[str]:
+        """Yield the texts that belong to an event."""
         if event.category not in ("job", "target"):
             return
         for moment in _moments(event.status):
-            url: str | None = getattr(self, f"{event.category}_{moment}")
-            if url is not None:
-                yield HttpCall(context.render(url))
+            text: str | None = getattr(self, f"{event.category}_{moment}")
+            if text is not None:
+                yield text
+
+
+class WebHook(MomentHook):
+    """Calls URLs when phases of the job (`job…`) and targets in them (`target…`) start and finish."""
+
+    def calls(self, event: Event, context: HookContext) -> Iterator[Call]:
+        """Yield a request for each declared URL that belongs to the event."""
+        for url in self.texts_of(event):
+            yield HttpCall(context.render(url))
 
 
 def _moments(status: str) -> tuple[str, ...]:

@@ -228,11 +228,14 @@ class Job(Named):
         return self
 
     def references(self) -> Iterable[Reference]:
-        """Return the job's targets, and the jobs that it extends."""
+        """Return the job's targets, the jobs that it extends, and what its hooks refer to."""
         for index, target in enumerate(self.targets):
             yield Reference("target", target, ("targets", index))
         for index, parent in enumerate(self.extends):
             yield Reference("job", parent, ("extends", index))
+        for index, hook in enumerate(self.hooks):
+            for each in hook.references():
+                yield Reference(each.category, each.name, ("hooks", index, *each.path))
 
     def target_names(self, scope: Scope) -> tuple[str, ...]:
         """Return the names of the job's targets, in declared order.

@@ -1,0 +1,125 @@
+"""The `extractJson` and `unpackJson` mappings: columns from JSON in text columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field as Declared
+
+from lakewright.lake.columns import column, engine_type
+from lakewright.mappings.mapping import InputMapping
+from lakewright.schemas.schema import Schema
+from lakewright.spec.models.base import KindOf, Listed, Model, from_text
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["ExtractJsonMapping", "JsonColumn", "UnpackJsonMapping"]
+
+_CORRUPT = "__corrupt_record"
+_PARSED = "__parsed"
+
+ParseMode = Annotated[Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"], from_text(str.upper)]
+
+
+class _JsonMapping(InputMapping):
+    """A mapping that parses JSON."""
+
+    allow_comments: bool = Declared(default=False, description="Accept comments in the style of Java.")
+    allow_unquoted_field_names: bool = Declared(default=False, description="Accept names without quotes.")
+    allow_single_quotes: bool = Declared(default=True, description="Accept single quotes.")
+    allow_numeric_leading_zeros: bool = Declared(default=False, description="Accept numbers such as 007.")
+    allow_non_numeric_numbers: bool = Declared(default=True, description="Accept NaN and Infinity.")
+    allow_backslash_escaping_any_character: bool = Declared(
+        default=False, description="Accept a backslash before any character."
+    )
+    allow_unquoted_control_chars: bool = Declared(
+        default=False, description="Accept control characters in texts."
+    )
+
+    def reader_options(self) -> dict[str, str]:
+        """Return Spark's options for parsing."""
+        names = (name for name in _JsonMapping.model_fields if name.startswith("allow_"))
+        aliases = _JsonMapping.model_fields
+        return {str(aliases[name].alias): str(getattr(self, name)).lower() for name in names}
+
+
+class ExtractJsonMapping(_JsonMapping):
+    """Returns the declared columns of the JSON in a column; the output `error` has what can't be parsed."""
+
+    column: str = Declared(description="Column with the JSON, one document in each row.")
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
+        alias="schema", description="Columns to take from the JSON."
+    )
+    parse_mode: ParseMode = Declared(
+        default="PERMISSIVE",
+        description="Whether JSON that can't be parsed goes to `error` (PERMISSIVE), is left out"
+        " (DROPMALFORMED), or fails the target (FAILFAST).",
+    )
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return `error`."""
+        return ("error",)
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the columns of what can be parsed."""
+        parsed = self._parsed(frame, workspace)
+        names = [field.name for field in self.declared_schema.fields(workspace)]
+        columns = [column(_PARSED).getField(name).alias(name) for name in names]
+        return parsed.where(self._is_parsed()).select(*columns)
+
+    def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
+        """Return the texts that can't be parsed, in the column `record`."""
+        del name
+        parsed = self._parsed(workspace.frame(self.input), workspace)
+        record = column(_PARSED).getField(_CORRUPT).alias("record")
+        found = parsed.where(~self._is_parsed()).select(record)
+        return found if self.parse_mode == "PERMISSIVE" else found.limit(0)
+
+    def _is_parsed(self) -> Column:
+        return column(_PARSED).getField(_CORRUPT).isNull() & column(_PARSED).isNotNull()
+
+    def _parsed(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        from pyspark.sql import functions
+
+        fields = self.declared_schema.fields(workspace)
+        schema = ", ".join(f"{name_sql(each.name)} {engine_type(each.type).ddl}" for each in fields)
+        mode = "FAILFAST" if self.parse_mode == "FAILFAST" else "PERMISSIVE"
+        options = {**self.reader_options(), "mode": mode, "columnNameOfCorruptRecord": _CORRUPT}
+        text = functions.coalesce(column(self.column).cast("string"), functions.lit(""))
+        whole = f"{schema}, {name_sql(_CORRUPT)} string"
+        return frame.select(functions.from_json(text, whole, options).alias(_PARSED))
+
+
+class JsonColumn(Model):
+    """A column with JSON."""
+
+    name: str = Declared(description="Column with the JSON.")
+    alias: str | None = Declared(default=None, description="Name of the result; default: the same column.")
+    declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
+        alias="schema", description="Columns to take from the JSON."
+    )
+
+
+class UnpackJsonMapping(_JsonMapping):
+    """Replaces text columns with JSON by structs, or adds the structs; what can't be parsed is null."""
+
+    columns: Listed[JsonColumn] = Declared(min_length=1, description="The columns to unpack.")
+    corrupted_column: str = Declared(
+        default="_corrupt_record", description="Field that receives the text of JSON that can't be parsed."
+    )
+
+    def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the input with the structs."""
+        from pyspark.sql import functions
+
+        options = {**self.reader_options(), "columnNameOfCorruptRecord": self.corrupted_column}
+        for each in self.columns:
+            fields = each.declared_schema.fields(workspace)
+            schema = ", ".join(f"{name_sql(field.name)} {engine_type(field.type).ddl}" for field in fields)
+            found = functions.from_json(column(each.name).cast("string"), schema, options)
+            frame = frame.withColumn(each.alias or each.name, found)
+        return frame

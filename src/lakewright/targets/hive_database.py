@@ -1,0 +1,100 @@
+"""The `hiveDatabase` target: a database of the catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Declared
+
+from lakewright.errors import DataLossError, VerificationError
+from lakewright.lake.catalog import full_name, quoted, run_statement
+from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.targets.context import Context
+from lakewright.targets.lease import hold_leases
+from lakewright.targets.target import Target
+from lakewright.transform.sql import text_sql
+
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["HiveDatabaseTarget"]
+
+
+class HiveDatabaseTarget(Target):
+    """Creates a database of the catalog, checks that it exists, and drops it.
+
+    Tables and views create their database by themselves; this target gives it a location or a comment. A
+    database that holds tables is dropped only with `--allow-data-loss`.
+    """
+
+    database: str = Declared(description="Name of the database.")
+    catalog: str | None = Declared(default=None, description="Catalog that holds it; default: Spark's.")
+    location: str | None = Declared(
+        default=None, description="Folder of its tables, relative to the project's folder."
+    )
+
+    def phases(self) -> frozenset[Phase]:
+        """Return CREATE, VERIFY and DESTROY."""
+        return frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
+
+    @property
+    def qualified(self) -> str:
+        """The name of the database with its catalog."""
+        return full_name(self.catalog, self.database)
+
+    def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
+        """Return the database."""
+        del workspace
+        return frozenset() if phase is Phase.VERIFY else frozenset({Resource.table(self.qualified)})
+
+    def observe(self, context: Context) -> Observation:
+        """Return whether the database exists."""
+        lake = context.workspace.lake
+        subject = f"database:{self.qualified}"
+        if not lake.is_started and lake.has_empty_catalog:
+            return Observation(subject, exists=Answer.NO, filled=Answer.NO)
+        found = Answer.of(lake.new_session().catalog.databaseExists(quoted(self.qualified)))
+        return Observation(subject, exists=found, filled=found)
+
+    def execute(self, context: Context, phase: Phase) -> Outcome:
+        """Create the database, check that it exists, or drop it.
+
+        Raises:
+            VerificationError: It doesn't exist.
+            DataLossError: It holds tables, and dropping them is not permitted.
+        """
+        workspace, name = context.workspace, quoted(self.qualified)
+        if phase is Phase.VERIFY:
+            if self.observe(context).exists is Answer.NO:
+                raise VerificationError(
+                    f"{self.label}: there is no database {self.qualified}", remedy="Run CREATE."
+                )
+            return Outcome()
+        with hold_leases(context, self.provides(workspace, phase)):
+            if phase is Phase.CREATE:
+                run_statement(workspace.lake, " ".join(self._create(workspace, name)))
+            elif self.observe(context).exists is not Answer.NO:
+                self._drop(context, name)
+        return Outcome()
+
+    def _create(self, workspace: Workspace, name: str) -> list[str]:
+        parts = [f"CREATE DATABASE IF NOT EXISTS {name}"]
+        if self.description:
+            parts.append(f"COMMENT {text_sql(self.description)}")
+        if self.location is not None:
+            parts.append(f"LOCATION {text_sql(workspace.resolve_location(self.location))}")
+        return parts
+
+    def _drop(self, context: Context, name: str) -> None:
+        session = context.workspace.lake.new_session()
+        tables = [row.tableName for row in session.sql(f"SHOW TABLES IN {name}").collect()]
+        if tables and not context.options.permissions.allow_data_loss:
+            listed = ", ".join(tables[:5])
+            raise DataLossError(
+                f"{self.label}: the database {self.qualified} holds {len(tables)} tables: {listed}",
+                remedy="Remove them first, or add --allow-data-loss.",
+            )
+        run_statement(context.workspace.lake, f"DROP DATABASE IF EXISTS {name} CASCADE")
