@@ -12,7 +12,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["before_union", "TableReference", "database_tables", "qualified_names", "table_names", "table_references"]
+__all__ = [
+    "TableReference",
+    "before_union",
+    "database_tables",
+    "qualified_names",
+    "table_names",
+    "table_references",
+]
 
 _TOKEN = re.compile(
     r"""
