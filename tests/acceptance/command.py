@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.documents import checked
+
 __all__ = ["Done", "Lakewright"]
 
 BIN = Path(sys.executable).parent
@@ -51,7 +53,7 @@ class Lakewright:
         """Return the document that a command prints with `-o json`; it must succeed."""
         done = self.run(*arguments, "-o", "json")
         assert done.code == 0, f"{shlex.join(arguments)}\n{done.all}"
-        return json.loads(done.out)
+        return checked(json.loads(done.out))
 
     def _run(self, command: list[str], environ: dict[str, str]) -> Done:
         begin = time.monotonic()

@@ -100,6 +100,7 @@ def _failed(call: Call, error: BaseException) -> int:
     if call.settings.verbosity > 1:
         call.output.log(call.output.redactor.text("".join(traceback.format_exception(error))))
     if call.output.is_json:
+        call.output.schema = "lakewright/errors/1"
         call.output.document({"errors": [fault.as_json() for fault in faults]})
     call.output.note(*(fault_branch(fault) for fault in faults))
     if len(faults) > 1:

@@ -16,6 +16,8 @@ __all__ = ["HELP_OPTIONS", "SHARED_TITLE", "Command", "LazyGroup", "command"]
 
 HELP_OPTIONS = ["-h", "--help"]
 LONGEST_SHORT_HELP = 100
+WITHOUT_SCHEMA = frozenset(("maintain", "manifest stats", "manifest acquire", "manifest renew"))
+"""Commands whose documents are objects of names, or are given back to other commands."""
 SHARED_TITLE = "Options of every command"
 CONTEXT = {"help_option_names": HELP_OPTIONS, "max_content_width": 100}
 
@@ -61,8 +63,15 @@ class Command(_WithGlobalOptions):
         call = ctx.find_object(Call)
         if call is None:
             return super().invoke(ctx)
+        call.output.schema = _schema_of(ctx)
         with call.configured(settings_of(ctx)):
             return super().invoke(ctx)
+
+
+def _schema_of(ctx: click.Context) -> str | None:
+    """Return the name of the form of a command's JSON document; see `docs/reference/json.md`."""
+    name = ctx.command_path.partition(" ")[2]
+    return None if name in WITHOUT_SCHEMA else f"lakewright/{name.replace(' ', '-')}/1"
 
 
 class LazyGroup(_WithGlobalOptions, click.Group):

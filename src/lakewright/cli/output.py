@@ -23,13 +23,18 @@ __all__ = ["Output", "is_colourful"]
 
 @dataclass(slots=True)
 class Output:
-    """Writes to the two streams of a command."""
+    """Writes to the two streams of a command.
+
+    Attributes:
+        schema: Names the form of the document; None if its keys are names. Lists have none.
+    """
 
     out: TextIO
     err: TextIO
     environ: Mapping[str, str] = field(default_factory=dict)
     is_json: bool = False
     is_quiet: bool = False
+    schema: str | None = None
     redactor: Redactor = field(default_factory=Redactor)
     _drawing: Console | None = None
 
@@ -54,6 +59,8 @@ class Output:
 
     def document(self, document: Any) -> None:
         """Print the command's one JSON document."""
+        if isinstance(document, Mapping) and self.schema is not None:
+            document = {"schema": self.schema, **document}
         finite = _finite(self.redacted(document))
         json.dump(finite, self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         self.out.write("\n")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
 from lakewright.errors import Fault, SpecError
@@ -129,7 +130,7 @@ def test_tests_that_hold_end_with_0() -> None:
 
 def test_results_are_one_document_under_json() -> None:
     answered = call_with(TestedApp(), "test", "-o", "json")
-    found = json.loads(answered.out)
+    found = checked(json.loads(answered.out))
     assert (answered.code, found["project"], found["status"]) == (1, "shop", "FAILED")
     assert [test["name"] for test in found["tests"]] == ["prices", "load_orders", "load_none"]
     assert found["tests"][1]["assertions"][1]["error"]["message"] == WRONG.message

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, failing, plan_of, result_of, step
 
 from lakewright.errors import Fault, SpecError, UsageError
@@ -68,7 +69,7 @@ class TestDemo:
 
     def test_under_json_it_prints_one_document(self, tmp_path: Path) -> None:
         answered = call_with(self.clean(), "demo", str(tmp_path / "lake"), "-o", "json")
-        found = json.loads(answered.out)
+        found = checked(json.loads(answered.out))
         assert (found["folder"], found["outcome"]["status"]) == (str(tmp_path / "lake"), "CLEAN")
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.doctor.examine import Diagnosis
@@ -39,7 +40,7 @@ def test_what_is_broken_is_told_with_samples_since_when_and_what_to_do() -> None
     assert "do: `lakewright doctor orders --repair` shows what would repair it." in answered.out
     assert "NOT OK  commits   s2 counts as processed" in answered.out
     assert "SKIPPED writers   1 commit not by Lakewright changed rows" in answered.out
-    found = json.loads(call_with(FakeApp(diagnosis=BROKEN), "doctor", "orders", "-o", "json").out)
+    found = checked(json.loads(call_with(FakeApp(diagnosis=BROKEN), "doctor", "orders", "-o", "json").out))
     (finding,) = found["diagnosis"]["findings"]
     assert (finding["rule"], finding["rows"], finding["since"]["version"]) == ("overlap", 7, 3)
 
@@ -76,9 +77,9 @@ def test_a_repair_as_json() -> None:
     answered = call_with(
         FakeApp(repairable=repairable()), "doctor", "orders", "--repair", "--yes", "-o", "json"
     )
-    assert json.loads(answered.out) == {"repair": {"changed": 1}, "version": 8}
+    assert checked(json.loads(answered.out)) == {"repair": {"changed": 1}, "version": 8}
     nothing = call_with(FakeApp(), "doctor", "orders", "--repair", "-o", "json")
-    assert (nothing.code, json.loads(nothing.out)) == (0, {"repair": None, "version": None})
+    assert (nothing.code, checked(json.loads(nothing.out))) == (0, {"repair": None, "version": None})
 
 
 @pytest.mark.parametrize(

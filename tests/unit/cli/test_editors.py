@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.cli.commands.init import TEMPLATES
@@ -16,7 +17,7 @@ def test_schemas_are_written_beside_the_project_and_fitted_to_its_modules(tmp_pa
 
     answered = call_with(FakeApp(), "schema", "--project", str(tmp_path), "-o", "json")
 
-    document = json.loads(answered.out)
+    document = checked(json.loads(answered.out))
     assert (answered.code, document["folder"]) == (0, str(tmp_path / "schemas"))
     for name in document["files"]:
         schema = json.loads((tmp_path / "schemas" / name).read_text())

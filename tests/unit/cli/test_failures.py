@@ -6,6 +6,7 @@ import json
 
 import click
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, failing, plan_of, step
 
 from lakewright.errors import (
@@ -59,7 +60,7 @@ def test_every_fault_is_told_with_where_and_what_to_do() -> None:
 
 def test_a_document_holds_the_errors_and_stands_alone_on_stdout() -> None:
     answered = call_with(FakeApp(), "-o", "json", "validate", opening=failing(TWO))
-    assert json.loads(answered.out) == {
+    assert checked(json.loads(answered.out)) == {
         "errors": [
             {
                 "code": "spec",
@@ -94,7 +95,7 @@ def test_wrong_usage_is_2_in_words_or_as_a_document(arguments: list[str]) -> Non
     assert call_with(FakeApp(), *arguments).code == 2
     answered = call_with(FakeApp(), *arguments, "-o", "json")
     assert answered.code == 2
-    assert answered.out == "" or json.loads(answered.out)["errors"][0]["code"] == "usage"
+    assert answered.out == "" or checked(json.loads(answered.out))["errors"][0]["code"] == "usage"
 
 
 def test_an_unknown_command_names_one_that_is_like_it() -> None:
@@ -132,4 +133,4 @@ def test_warnings_of_the_project_go_to_stderr() -> None:
     )
     answered = call_with(app, "plan", "daily", "build", "-o", "json")
     assert "warning: project.yml:4: flowman.x isn't read" in answered.err
-    assert json.loads(answered.out)["job"] == "daily"
+    assert checked(json.loads(answered.out))["job"] == "daily"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
+from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
 from lakewright.manifest.claim import Claim
@@ -64,7 +65,7 @@ def commit(app: FakeApp, number: int) -> None:
 
 def fsck(app: FakeApp, *options: str) -> tuple[int, Any]:
     answered = call_with(app, "manifest", "fsck", *options, "-o", "json")
-    return answered.code, json.loads(answered.out)
+    return answered.code, checked(json.loads(answered.out))
 
 
 def problems(app: FakeApp) -> list[str]:

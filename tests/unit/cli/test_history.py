@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import NOW, FakeApp, call_with, ended
 
 from lakewright.errors import Fault
@@ -42,7 +43,7 @@ def a_history() -> FakeApp:
 def runs(*options: str) -> list[dict[str, Any]]:
     answered = call_with(a_history(), "history", *options, "-o", "json")
     assert answered.code == 0, answered.err
-    found: list[dict[str, Any]] = json.loads(answered.out)
+    found: list[dict[str, Any]] = checked(json.loads(answered.out))
     return found
 
 
@@ -69,7 +70,7 @@ def test_the_page_is_a_table() -> None:
 
 def test_a_run_is_shown_in_the_shape_in_which_it_was_printed() -> None:
     answered = call_with(a_history(), "history", "show", "b1", "-o", "json")
-    shown = json.loads(answered.out)
+    shown = checked(json.loads(answered.out))
     assert (shown["run_id"], shown["status"], shown["exit_code"]) == ("b1-run", "SUCCESS", 0)
     assert [instance["parameters"] for instance in shown["instances"]] == [
         {"month": "2022-01"},
@@ -117,7 +118,7 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
     page = call_with(app, "status", "--project", "lake").out
     assert "FAILED daily build month:start=2022-01, run d3-run, just now" in page
     assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
-    found = json.loads(call_with(app, "status", "-o", "json").out)
+    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
 
 
@@ -129,7 +130,7 @@ def test_status_names_no_hidden_value_as_one_to_type() -> None:
     resume = "lakewright job daily build 'month=2022 01' token=<token> --resume"
     told = " ".join(call_with(app, "status").out.split())
     assert f"then `{resume}`, with the value of token filled in, which is secret and not recorded" in told
-    found = json.loads(call_with(app, "status", "-o", "json").out)
+    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert found["last_runs"][0]["do"] == resume
 
 
@@ -170,7 +171,7 @@ class TestDiff:
 
     def test_the_document_has_every_target(self) -> None:
         answered = call_with(self.app(), "history", "diff", "b1", "c2", "-o", "json")
-        document = json.loads(answered.out)
+        document = checked(json.loads(answered.out))
         assert (document["before"]["run_id"], document["after"]["run_id"]) == ("b1-run", "c2-run")
         first, second, third = document["targets"]
         assert (first["same"], second["same"], third["status"]) == (False, True, [None, "FAILED"])
@@ -178,7 +179,7 @@ class TestDiff:
 
     def test_without_another_it_is_the_one_before(self) -> None:
         answered = call_with(self.app(), "history", "diff", "c2", "-o", "json")
-        assert json.loads(answered.out)["before"]["run_id"] == "b1-run"
+        assert checked(json.loads(answered.out))["before"]["run_id"] == "b1-run"
         assert call_with(self.app(), "history", "diff", "a0").code == 2
 
 
@@ -201,9 +202,9 @@ class TestPrune:
                 app.journal.start_run(old), ("SUCCESS", "SUCCESS", "FAILED")[number], finished=NOW
             )
         told = call_with(app, "history", "prune", "--older-than", "30d", "--dry-run", "-o", "json")
-        assert json.loads(told.out) == {"removed": ["old-0"], "dry_run": True}
+        assert checked(json.loads(told.out)) == {"removed": ["old-0"], "dry_run": True}
         assert call_with(app, "history", "prune", "--older-than", "30d").out == "1 run removed\n"
-        left = json.loads(call_with(app, "history", "-o", "json").out)
+        left = checked(json.loads(call_with(app, "history", "-o", "json").out))
         assert [run["run_id"] for run in left] == ["c2-run", "b1-run", "a0-run", "old-2", "old-1"]
 
     def test_what_was_kept_of_its_targets_goes_with_it(self) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
 from lakewright.errors import Fault, ItemLocked, Location
@@ -148,7 +149,7 @@ def test_the_exit_code_is_the_results(
 
 def test_under_json_stdout_holds_the_document_and_stderr_the_last_line() -> None:
     answered = call_with(FakeApp(result=result_of(ended())), *BUILD, "-o", "json")
-    assert json.loads(answered.out)["run_id"] == "r1"
+    assert checked(json.loads(answered.out))["run_id"] == "r1"
     assert answered.err.rstrip().splitlines()[-1].startswith("Done. SUCCESS=1 ")
 
 
@@ -225,7 +226,7 @@ class TestRemoving:
 
     def test_under_json_the_question_needs_yes_as_well(self) -> None:
         answered = call_with(self.app(), "job", "daily", "truncate", "-o", "json")
-        assert json.loads(answered.out)["errors"][0]["code"] == "usage"
+        assert checked(json.loads(answered.out))["errors"][0]["code"] == "usage"
 
 
 def range_of(*statuses: Status) -> RunResult:

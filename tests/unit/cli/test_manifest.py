@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
 from lakewright.manifest.claim import Claim
@@ -51,7 +52,7 @@ def a_lake() -> FakeApp:
 def document(app: FakeApp, *arguments: str) -> Any:
     answered = call_with(app, *arguments, "-o", "json")
     assert answered.code == 0, answered.err
-    return json.loads(answered.out)
+    return checked(json.loads(answered.out))
 
 
 def verdicts(app: FakeApp, *options: str) -> dict[str, str]:
@@ -487,7 +488,7 @@ class TestDiscovery:
 def test_doctor_tells_what_holds_an_entity_back_and_what_to_type() -> None:
     answered = call_with(a_lake(), "doctor", "orders", "-o", "json")
     assert answered.code == 1
-    checks = json.loads(answered.out)["checks"]
+    checks = checked(json.loads(answered.out))["checks"]
     assert [check["name"] for check in checks] == ["entity", "bronze", "slice", "manifest", "silver"]
     assert checks[2]["remedy"] == f"`lakewright manifest resolve {ITEM}b`"
 
@@ -604,7 +605,7 @@ def test_what_has_a_history_in_the_other_place_is_left_alone() -> None:
     answered = call_with(app, "manifest", "move", ITEM, MOVED, "-o", "json")
 
     assert answered.code == 1
-    assert json.loads(answered.out)["items"] == [MOVED + name for name in "abce"]
+    assert checked(json.loads(answered.out))["items"] == [MOVED + name for name in "abce"]
     assert app.ledger.item(MOVED + "d").verdict(ORDERS).value == "processed"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError
@@ -51,7 +52,7 @@ def app(answer: ProcessResult | LakewrightError) -> Processing:
 def test_it_ends_as_its_slices_do(answer: ProcessResult, status: str, code: int) -> None:
     answered = call_with(app(answer), "process", "regions", "-o", "json")
     assert answered.code == code
-    document = json.loads(answered.out)
+    document = checked(json.loads(answered.out))
     assert list(document) == ["entity", "status", "slices", "waits_for", "error", "warning"]
     assert (document["entity"], document["status"]) == ("regions", status)
     assert (document["error"] is None) == (code == 0)
@@ -60,7 +61,7 @@ def test_it_ends_as_its_slices_do(answer: ProcessResult, status: str, code: int)
 def test_a_slice_has_the_keys_that_are_documented() -> None:
     """Rules of the command line, `metrics`."""
     answered = call_with(app(ProcessResult((DONE,))), "process", "regions", "-o", "json")
-    assert json.loads(answered.out)["slices"] == [
+    assert checked(json.loads(answered.out))["slices"] == [
         {
             "item": "file:///bronze/s1",
             "slice": "s1",

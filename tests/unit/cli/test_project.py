@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents import checked
 from tests.unit.cli.surroundings import NOW, Answered, FakeApp
 
 from lakewright.cli.call import Call
@@ -54,7 +55,7 @@ def lakewright(project: Path, *arguments: str) -> Answered:
 def document(project: Path, *arguments: str) -> Any:
     answered = lakewright(project, *arguments, "-o", "json")
     assert answered.code == 0, answered.err
-    return json.loads(answered.out)
+    return checked(json.loads(answered.out))
 
 
 WRONG_MANIFESTS = [
@@ -80,7 +81,7 @@ def test_what_is_wrong_with_a_manifest_is_told_with_its_place(project: Path, sec
     (project / "project.yml").write_text(f"name: small\nmodules: [model.yml]\nmanifest:\n  {section}\n")
     answered = lakewright(project, "validate", "-o", "json")
     assert answered.code == 2
-    errors = json.loads(answered.out)["errors"]
+    errors = checked(json.loads(answered.out))["errors"]
     assert {error["location"] for error in errors} == {"project.yml:4"}
     assert f"{errors[0]['message']} ({errors[0]['remedy']})".startswith(why)
 
