@@ -15,6 +15,7 @@ LakewrightError
 │   ├── SchemaDriftError              the slice's schema does not fit the table
 │   ├── DuplicateBusinesskeyException a business key occurs more than once in the slice
 │   ├── NullKeyError                  a business key column is null
+│   ├── BadRowsError                  the slice has more bad rows than may be put aside
 │   ├── DeleteBrakeError              delete inference would delete more rows than allowed
 │   ├── LateSliceError                the slice is older than one already processed
 │   ├── BackdatedError                the processing time is not later than the table's latest
@@ -50,6 +51,7 @@ from typing import Any, ClassVar
 
 __all__ = [
     "BackdatedError",
+    "BadRowsError",
     "CommandFailed",
     "CommitConflict",
     "CommitTooLate",
@@ -289,6 +291,12 @@ class NullKeyError(TargetError):
 
     code = "null_key"
     default_remedy = "Correct the slice, or set `null_keys: allow` if null is a valid key value."
+
+
+class BadRowsError(TargetError):
+    """The slice has more bad rows than its entity's `max_bad_rows` allows to put aside."""
+
+    code = "bad_rows"
 
 
 class DeleteBrakeError(TargetError):

@@ -79,6 +79,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "CommitTooLate": "commit_too_late",
         "DataLossError": "data_loss",
         "DatabaseUnavailable": "database_unavailable",
+        "BadRowsError": "bad_rows",
         "DeleteBrakeError": "delete_brake",
         "DuplicateBusinesskeyException": "duplicate_business_key",
         "IllegalTransition": "illegal_transition",

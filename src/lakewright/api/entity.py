@@ -157,7 +157,8 @@ class Processing:
     Args:
         entity: From `Project.entity`.
         slice: Name of the slice in the entity's bronze folder.
-        options: `processing.time`: ISO 8601, used instead of the current time.
+        options: `processing.time`: ISO 8601, used instead of the current time. A text that is no time is
+            only warned of.
     """
 
     def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
@@ -176,7 +177,9 @@ class Processing:
                 and so on. The manifest records the error, too.
         """
         at = self.options.get(_PROCESSING_TIME)
-        result = _process(self.entity, self.slice, strategy=strategy, processing_time=at)
+        result = _process(
+            self.entity, self.slice, strategy=strategy, processing_time=at, is_time_lenient=True
+        )
         if result.error is not None:
             raise result.error
         return result.slices[0].summary
@@ -188,10 +191,16 @@ def _process(
     *,
     strategy: str | None = None,
     processing_time: str | None = None,
+    is_time_lenient: bool = False,
 ) -> ProcessResult:
     app = entity._opened.app
     app.begin_run()
     with watched(app, Watcher(app.run_id)):
         return process_slices(
-            app, entity.declared.id, slice, strategy=strategy, processing_time=processing_time
+            app,
+            entity.declared.id,
+            slice,
+            strategy=strategy,
+            processing_time=processing_time,
+            is_time_lenient=is_time_lenient,
         )

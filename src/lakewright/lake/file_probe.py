@@ -6,34 +6,43 @@ Source: RFC 4180, section 2 (fields in quotes may hold line breaks, and quotes t
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
+import io
 import lzma
 import mmap
 import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, cast
 
 from lakewright.lake.parquet_footer import count_rows
 
-__all__ = ["has_rows", "quoted_line_ends"]
+__all__ = ["has_rows", "is_examinable", "lines_of", "quoted_line_ends", "undecodable_line"]
 
 _OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _OTHER_COMPRESSIONS = frozenset({".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".lzo"})
 _LINES = frozenset({"csv", "json", "text"})
-_BLOCK = 1 << 16
+_BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
 _BREAK = re.compile(rb"\r\n|\n|\r")
-_PART = re.compile(
-    rb'([^"]++)|'
-    # Fields begin after a comma, a line break or a byte order mark.
-    rb"(?:(?<![^,\r\n])|(?<=\A\xef\xbb\xbf))"
-    rb'"([^"]*+(?:""[^"]*+)*+)("[ \t]*(?=[,\r\n]|\Z))?|'
-    rb'"'
-)
+
+
+@lru_cache
+def _parts(separator: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a part of a CSV file: text without quotes, a quoted field, or a single quote."""
+    sign = re.escape(separator)
+    return re.compile(
+        rb'([^"]++)|'
+        # Fields begin after a separator, a line break or a byte order mark.
+        rb"(?:(?<![^" + sign + rb"\r\n])|(?<=\A\xef\xbb\xbf))"
+        rb'"([^"]*+(?:""[^"]*+)*+)("[ \t]*(?=[' + sign + rb"\r\n]|\Z))?|"
+        rb'"'
+    )
 
 
 def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
@@ -79,7 +88,47 @@ def _has_lines(file: Path, wanted: int) -> bool:
     return False
 
 
-def quoted_line_ends(path: Path) -> frozenset[str] | None:
+def undecodable_line(path: Path, encoding: str) -> int | None:
+    """Return the number of the first line with bytes that an encoding does not have; None if there is none.
+
+    A file that can't be examined has none.
+    """
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    try:
+        stream = _open(path)
+        if stream is None:
+            return None
+        with stream:
+            while block := stream.read(_LARGE_BLOCK):
+                line += decoder.decode(block).count("\n")
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        # Bytes that the decoder kept from the block before are a part of `object`.
+        return line + error.object[: error.start].decode(encoding, errors="ignore").count("\n")
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return None  # Spark reports the error when it reads the file
+    return None
+
+
+def lines_of(path: Path, encoding: str) -> Iterator[str]:
+    """Yield the lines of a text file without their ends; none if it can't be examined."""
+    try:
+        stream = _open(path)
+        if stream is None:
+            return
+        with io.TextIOWrapper(stream, encoding=encoding, errors="replace") as lines:
+            for line in lines:
+                yield line.removeprefix("\ufeff").rstrip("\r\n")
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return
+
+
+def is_examinable(path: Path) -> bool:
+    """Return whether a file is not compressed, or in a way that Python can decompress."""
+    return path.suffix not in _OTHER_COMPRESSIONS
+
+
+def quoted_line_ends(path: Path, separator: str = ",") -> frozenset[str] | None:
     """Return the line endings of a CSV file with line breaks inside quotes; none if it has no such breaks.
 
     Return None if the file can't be examined. A quote is an ordinary character in a field that doesn't begin
@@ -99,7 +148,8 @@ def quoted_line_ends(path: Path) -> frozenset[str] | None:
             with tempfile.TemporaryFile() as file:
                 shutil.copyfileobj(stream, file)
                 file.flush()
-                return _line_ends(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return _line_ends(content, separator.encode())
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None
 
@@ -109,10 +159,10 @@ def _has_odd_lines(stream: IO[bytes]) -> bool:
     return any(line.count(b'"') % 2 or line.find(b"\r", 0, -2) >= 0 for line in stream)
 
 
-def _line_ends(content: mmap.mmap) -> frozenset[str]:
+def _line_ends(content: mmap.mmap, separator: bytes) -> frozenset[str]:
     line, has_break = 1, False
     ends: set[bytes] = set()
-    for part in _PART.finditer(content):
+    for part in _parts(separator).finditer(content):
         plain, text, close = part.groups()
         breaks = _BREAK.findall(plain or text or b"")
         if plain:

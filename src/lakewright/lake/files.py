@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from lakewright.lake.paths import join, local_path, parent
 
@@ -85,6 +86,10 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove a file, or a folder and everything below it, if it exists."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file, in place of one that exists; its folder is created."""
         ...
 
 
@@ -191,6 +196,17 @@ class LocalFiles:
         else:
             file.unlink(missing_ok=True)
 
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in one step, in place of one that exists."""
+        file = _local(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        staged = file.with_name(f".{file.name}.{uuid4()}")
+        try:
+            staged.write_bytes(content)
+            staged.replace(file)
+        finally:
+            staged.unlink(missing_ok=True)
+
 
 class HadoopFiles:
     """Files of any system that Hadoop knows, through the session's JVM."""
@@ -256,6 +272,13 @@ class HadoopFiles:
         """Remove a file, or a folder and everything below it."""
         system, place = self._at(path)
         system.delete(place, True)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file, in place of one that exists."""
+        system, place = self._at(path)
+        stream = system.create(place, True)
+        stream.write(bytearray(content))
+        stream.close()
 
 
 def _local(path: str) -> Path:

@@ -28,6 +28,7 @@ __all__ = [
     "ensure_database",
     "remove_uncommitted",
     "replace_table",
+    "set_comments",
     "set_properties",
     "truncate_table",
 ]
@@ -144,6 +145,14 @@ def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) ->
 def set_properties(lake: Lake, address: Address, properties: Mapping[str, str]) -> None:
     """Set properties of the table; its other properties stay."""
     run_statement(lake, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
+
+
+def set_comments(lake: Lake, address: Address, comments: Mapping[str, str]) -> None:
+    """Set the comments of columns, each in a commit of its own."""
+    for name, text in comments.items():
+        run_statement(
+            lake, f"ALTER TABLE {address.sql} ALTER COLUMN {name_sql(name)} COMMENT {text_sql(text)}"
+        )
 
 
 def truncate_table(lake: Lake, address: Address, condition: str | None = None) -> None:

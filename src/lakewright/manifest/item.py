@@ -313,7 +313,7 @@ def _step_processing(item: Item, record: Record) -> Item:
 
 
 def _step_processed(item: Item, record: Record) -> Item:
-    return replace(item, processing=None, processed=(*item.processed, Mark.of(record)))
+    return replace(item, processing=None, processed=(*item.processed, Mark.of(record, "quarantined")))
 
 
 def _step_failed(item: Item, record: Record) -> Item:

@@ -31,13 +31,16 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
+from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
 from lakewright.slices.result import SliceResult
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.adoption.commit import adopt
+from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
+    from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
@@ -85,17 +89,17 @@ class SliceProcessor:
     Args:
         context: The context of the processing.
         entity: The entity.
-        given: The processing time, if the caller gave one.
+        times: The processing times that the caller gave, if any.
         late: Ids of items that are older than one already processed.
     """
 
     def __init__(
-        self, context: ProcessingContext, entity: Entity, *, given: datetime | None, late: frozenset[str]
+        self, context: ProcessingContext, entity: Entity, *, times: ProcessingTimes, late: frozenset[str]
     ) -> None:
         self.context = context
         self.entity = entity
         self.strategy = context.strategy_for(entity)
-        self.given = given
+        self.times = times
         self.late = late
         self.places = entity.places(context.lake.settings)
         self.app_id = str(context.application)
@@ -191,20 +195,32 @@ class SliceProcessor:
         try:
             frame = read_slice(self.session, slice_, self.entity)
             reach_failpoint("after_read")
-            applied = self._apply_strategy(frame, request)
-        except LakewrightError:
-            raise
+            applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:
-            raise self._translated(error, slice_.name) from error
+            ours = self._translated(error, slice_.name)
+            named = self._with_bad_rows(ours, slice_, request)
+            if named is error:
+                raise
+            raise named from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         self._record(claim, summary, self._record_content(slice_, applied))
         return SliceResult(slice_.name, claim.item_id, summary, warnings=self._warn(slice_, applied))
 
-    def _apply_strategy(self, frame: DataFrame, request: LoadRequest) -> _Applied:
+    def _with_bad_rows(self, error: LakewrightError, slice_: Slice, request: LoadRequest) -> LakewrightError:
+        """Return the error with the first rows that caused it."""
+        lake, entity = self.context.lake, self.entity
+        return name_bad_rows(error, slice_, request, lake=lake, session=self.session, entity=entity)
+
+    def _apply_strategy(self, frame: DataFrame, request: LoadRequest, slice_: Slice) -> _Applied:
         """Apply the strategy in one commit, or in none if nothing changes; adopt the table first if asked."""
         adopted = self._adopt(frame, request)
         load = prepare_load(self.context.lake, self.session, self.entity, frame, request)
         reach_failpoint("after_facts")
+        if self.entity.settings.on_bad_rows == "quarantine":
+            request.check_lock()
+            rows = save_bad_rows(self.context.lake, self.entity, slice_, load.bad_rows)
+            load = replace(load, bad_rows=rows)
+            reach_failpoint("after_quarantine")
         return _Applied(load, _STRATEGIES[self.strategy](load), adopted)
 
     def _adopt(self, frame: DataFrame, request: LoadRequest) -> Mapping[str, int] | None:
@@ -229,9 +245,21 @@ class SliceProcessor:
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings = applied.load.drift.messages if applied.load.drift else ()
+        warnings += self._quarantine_warnings(applied.load)
         for warning in warnings:
-            self.context.warn(f"{slice_.name}: {warning}")
+            self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
+
+    def _quarantine_warnings(self, load: SliceLoad) -> tuple[str, ...]:
+        """Return what the user must know about rows that were put aside."""
+        if not load.bad_rows:
+            return ()
+        folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
+        was = "was" if len(load.bad_rows) == 1 else "were"
+        told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
+        if self.entity.settings.delete_missing and self.strategy is not Strategy.FULL:
+            told += ", and no deletes are inferred"
+        return (f"{told}: {rows_text(load.bad_rows[:3])}",)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")
@@ -253,10 +281,11 @@ class SliceProcessor:
     def _unchanged_slice(self, claim: Claim) -> Slice:
         return find_unchanged_slice(self.context.lake, self.places.bronze, claim.item)
 
-    def _next_time(self) -> datetime:
+    def _next_time(self, name: str) -> datetime:
         """Return the processing time of the next slice: later than that of this run's previous slice."""
-        at = self.given or self.context.clock().astimezone(UTC)
-        if self.last_time is not None and self.given is None:
+        given = self.times.at(name)
+        at = given or self.context.clock().astimezone(UTC)
+        if self.last_time is not None and given is None:
             at = max(at, self.last_time + TICK)
         self.last_time = at
         return at
@@ -267,7 +296,7 @@ class SliceProcessor:
             if self._unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
-        at = self._next_time()
+        at = self._next_time(slice_.name)
         last_values = self.context.ledger.watermarks.last(self.context.application)
         return LoadRequest(
             slice_name=slice_.name,

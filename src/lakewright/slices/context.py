@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
     from lakewright.slices.result import SliceReport
+    from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = ["ProcessingContext", "ProcessingOptions"]
@@ -33,7 +34,9 @@ class ProcessingOptions:
 
     Attributes:
         strategy: The strategy to use instead of the entity's own.
-        processing_time: ISO 8601 text; for one slice only.
+        processing_time: ISO 8601 text for one slice, or an expression over the slice.
+        scope: Names that the expression may use.
+        is_time_lenient: Whether a text that is no time is only warned of.
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
         selection: The slices to take; those not taken are left to others.
@@ -41,6 +44,8 @@ class ProcessingOptions:
 
     strategy: Strategy | None = None
     processing_time: str | None = None
+    scope: Scope | None = None
+    is_time_lenient: bool = False
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False
     selection: SliceSelection = ALL_SLICES

@@ -13,7 +13,9 @@ from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.bad_rows import check_number
 from lakewright.strategies.delete_inference import lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, prepare_load
@@ -66,7 +68,12 @@ def _preview(
         return f"{slice_.name} is late, and infers no deletes"
     try:
         frame = read_slice(session, slice_, entity)
-        found = preview_deletes(prepare_load(context.lake, session, entity, frame, request))
+        load = prepare_load(context.lake, session, entity, frame, request)
+        check_number(load.bad_rows, entity.settings.max_bad_rows)
+        found = preview_deletes(load)
     except Exception as error:
         raise translate_error(error, entity, slice_.name) from error
+    if load.bad_rows:
+        rows = counted(len(load.bad_rows), "bad row")
+        return f"{slice_.name} has {rows} that would be put aside, so that it infers no deletes"
     return None if found is None else found.text(slice_.name, strategy)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
@@ -19,7 +18,6 @@ from lakewright.errors import (
     OperatorError,
     SequenceConflict,
     StoreUnavailable,
-    UsageError,
 )
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
@@ -28,6 +26,7 @@ from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
+from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.spec.models.entity import Strategy
@@ -36,13 +35,11 @@ from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
     from lakewright.manifest.claim import Claim
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["parse_processing_time", "process_pending"]
+__all__ = ["process_pending"]
 
 POLL_SECONDS = 0.5
 """Seconds between two checks of a slice that another run is processing; processing takes some seconds."""
@@ -54,16 +51,17 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     The first slice that fails ends the processing of its entity. A late slice that fails does not.
 
     Raises:
-        UsageError: There is no such slice, or one processing time is given for several slices.
+        UsageError: There is no such slice, one processing time is given for several slices, or it is no time.
         BackdatedError: The processing time is not later than all versions in the table; nothing was locked.
         SpecError: The places of the entity are invalid.
     """
     pending = _wait_for_pending(context, entity)
     chosen = choose_slices(context, entity, pending, slice)
-    given, warnings = _given_time(context)
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    warning = times.check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
-        processor = SliceProcessor(context, entity, given=given, late=pending.late)
+        processor = SliceProcessor(context, entity, times=times, late=pending.late)
         _check_processing_time(processor, chosen)
         result = _process(processor, chosen)
     else:
@@ -75,30 +73,9 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         waiting=(*result.waiting, *waiting),
         others=tuple(map(slice_name, pending.others)),
         waits_for=pending.waits_for,
-        warnings=warnings,
+        warnings=() if warning is None else (warning,),
         deviations=pending.deviations,
     )
-
-
-def parse_processing_time(text: str, zone: ZoneInfo) -> datetime | None:
-    """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.
-
-    Args:
-        text: A time with or without an offset; without one it is in `zone`.
-        zone: The environment's time zone.
-
-    Example:
-        >>> from zoneinfo import ZoneInfo
-        >>> parse_processing_time("2025-05-05T12:00:00", ZoneInfo("Europe/Berlin")).isoformat()
-        '2025-05-05T10:00:00+00:00'
-        >>> parse_processing_time("yesterday", ZoneInfo("UTC")) is None
-        True
-    """
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
@@ -112,36 +89,22 @@ def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
         context.sleep(POLL_SECONDS)
 
 
-def _given_time(context: ProcessingContext) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the processing time that the caller gave, and a warning if it cannot be read."""
-    text = context.options.processing_time
-    if text is None:
-        return None, ()
-    found = parse_processing_time(text, context.lake.settings.zone)
-    if found is not None:
-        return found, ()
-    warning = f"the processing time {text!r} is not ISO 8601; the current time is used"
-    context.warn(warning)
-    return None, (warning,)
-
-
 def _check_processing_time(processor: SliceProcessor, chosen: Sequence[Item]) -> None:
     """Raise an error unless the processing time is later than the beginning and end of every version.
 
     If the commit of the first slice has landed already, its own versions do not count.
 
     Raises:
-        UsageError: One processing time is given for several slices.
+        UsageError: One processing time is given for several slices, or times are not in order.
         BackdatedError: The processing time is too early.
     """
+    names = [slice_name(item) for item in chosen]
     if processor.strategy is not Strategy.HISTORIC:
+        for name in names:
+            processor.times.at(name)
         return
     entity = processor.entity
-    if processor.given is not None and len(chosen) > 1:
-        raise UsageError(
-            f"one processing time is given for {len(chosen)} pending slices of {entity.name}",
-            remedy="Name the slice, or process them without --processing-time.",
-        )
+    processor.times.check_order(names)
     context, silver = processor.context, processor.places.silver
     if context.options.permissions.allow_backdated:
         return
@@ -149,7 +112,7 @@ def _check_processing_time(processor: SliceProcessor, chosen: Sequence[Item]) ->
         return
     if is_adoptable(entity, observe_table(context.lake, silver)):
         return
-    at = processor.given or context.clock()
+    at = processor.times.at(names[0]) or context.clock()
     system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
     newest = latest_instant_since(context.lake, silver, (system.valid_from, system.valid_to), at)
     if newest is not None:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
-from lakewright.lake.file_probe import quoted_line_ends
+from lakewright.lake.file_probe import is_examinable, quoted_line_ends, undecodable_line
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns
 from lakewright.lake.paths import local_path
+from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
 
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.slice_format import SliceFormat
 
-__all__ = ["quote_options", "read_slice"]
+__all__ = ["CORRUPT", "read_slice"]
+
+_TEXTS = ("csv", "json")
 
 _RAW = "org.apache.hadoop.fs.RawLocalFileSystem"
 
 _OPTIONS: dict[str, dict[str, str]] = {
-    "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "escape": '"'},
+    "csv": {"mode": "FAILFAST", "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
     "parquet": {"parquet.page.verify-checksum.enabled": "true"},
     "avro": {},
@@ -40,17 +44,21 @@ _OPTIONS: dict[str, dict[str, str]] = {
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
+    If the entity puts bad rows aside, rows of text files that do not parse are in the column `CORRUPT`.
+
     Raises:
-        SliceError: A quote in a CSV file is not closed.
+        SliceError: A quote in a CSV file is not closed, or a text file has bytes that its encoding does not
+            have.
     """
-    misread = _misread_columns(slice_) if entity.settings.bronze_format == "parquet" else None
+    form = entity.settings.slice_format
+    misread = _misread_columns(slice_) if form.kind == "parquet" else None
     nanoseconds = (misread and misread.nanoseconds) or {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
-    frame = (
-        session.read.format(entity.settings.bronze_format)
-        .options(**_options(session, slice_, entity))
-        .load(slice_.path)
-    )
+    options = _options(session, slice_, form)
+    session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
+    if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
+        return _read_with_corrupt_rows(session, slice_, form.kind, options)
+    frame = session.read.format(form.kind).options(**options).load(slice_.path)
     if misread is None:
         return frame
     keys = {name.lower() for name in entity.business_keys}
@@ -92,12 +100,35 @@ def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iter
     return frame.withColumns({**columns, **dict.fromkeys(typeless, functions.lit(None))})
 
 
-def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, str]:
+def _read_with_corrupt_rows(
+    session: SparkSession, slice_: Slice, kind: str, options: Mapping[str, str]
+) -> DataFrame:
+    """Return the rows of a text file; the text of those that do not parse is in the column `CORRUPT`."""
+    from pyspark.sql.types import StringType
+
+    reader = session.read.format(kind).options(**options)
+    # With column pruning, a query over a few columns takes rows with too many fields for right ones.
+    permissive = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "columnPruning": "false"}
+    if kind == "csv":
+        schema = reader.load(slice_.path).schema.add(CORRUPT, StringType())
+        return reader.options(**permissive).schema(schema).load(slice_.path)
+    frame = reader.options(**permissive).load(slice_.path)
+    if frame.columns != [CORRUPT]:
+        return frame
+    return reader.options(**permissive).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
+
+
+def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[str, str]:
     # A name with `*` or `[` is not a pattern.
-    options = {"__globPaths__": "false", **_OPTIONS[entity.settings.bronze_format]}
-    if entity.settings.bronze_format == "csv":
-        options |= quote_options(session, slice_)
-    if len(slice_.files) > 1 and entity.settings.bronze_format in {"parquet", "orc"}:
+    options = {"__globPaths__": "false", **_OPTIONS[form.kind], **form.options}
+    if form.kind in _TEXTS:
+        local = [path for path in slice_.paths if _is_near(path)]
+        remote = [path for path in slice_.paths if path not in local]
+        _check_decodes(slice_, local, form.encoding)
+        has_odd_lines = bool(remote) and form.is_utf8 and _has_odd_lines(session, slice_, remote, form)
+        if form.kind == "csv":
+            options |= quote_options(session, slice_, form, has_odd_lines=has_odd_lines)
+    if len(slice_.files) > 1 and form.kind in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
     if local_path(slice_.path) is not None and any(
         ":" in name for name in (slice_.name, *(f.name for f in slice_.files))
@@ -107,23 +138,61 @@ def _options(session: SparkSession, slice_: Slice, entity: Entity) -> dict[str, 
     return options
 
 
-def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
+def _is_near(path: str) -> bool:
+    """Return whether Python can read a file."""
+    local = local_path(path)
+    return local is not None and is_examinable(local)
+
+
+def _check_decodes(slice_: Slice, paths: Sequence[str], encoding: str) -> None:
+    """Raise `SliceError` if a file has bytes that its encoding does not have; Spark would replace them."""
+    for path in paths:
+        line = undecodable_line(Path(path), encoding)
+        if line is not None:
+            raise _undecodable_error(slice_, f"{path}, line {line}", encoding)
+
+
+def _undecodable_error(slice_: Slice, place: str, encoding: str) -> SliceError:
+    return SliceError(
+        f"the slice {slice_.name} can't be read: {place}: there are bytes that are not {encoding}",
+        remedy="Name the encoding of the files in the entity's settings (format: {kind: csv, encoding: "
+        "windows-1252}), or deliver the slice again; then resolve the item.",
+        details={"path": slice_.path, "encoding": encoding},
+    )
+
+
+def quote_options(
+    session: SparkSession, slice_: Slice, form: SliceFormat, *, has_odd_lines: bool
+) -> dict[str, str]:
     """Return the CSV options to read line breaks inside quotes.
 
     Without such line breaks no options are needed, and Spark can read one file in several tasks.
 
+    Args:
+        session: The session.
+        slice_: The slice.
+        form: Its format.
+        has_odd_lines: Whether a file that Python cannot read has a line with an odd number of quotes.
+
     Raises:
         SliceError: A quote is not closed at the end of its field, or lines have different endings.
     """
+    if not form.quote:
+        return {"multiLine": "true"} if form.is_wide else {}
     whole = {"multiLine": "true", "unescapedQuoteHandling": "RAISE_ERROR"}
+    if not form.has_plain_quotes or len(form.separator.encode()) > 1:
+        return whole  # only Spark knows these quotes
     ends: set[str] = set()
     files = {path: local_path(path) for path in slice_.paths}
-    remote = [path for path, local in files.items() if local is None]
-    if remote and not _has_odd_lines(session, remote):
+    if not has_odd_lines and all(local is None for local in files.values()):
         return {}
     for path, local in files.items():
         try:
-            own = _far_line_ends(session, path) if local is None else quoted_line_ends(local)
+            own = (
+                _far_line_ends(session, path, form.separator)
+                if local is None
+                else quoted_line_ends(local, form.separator)
+            )
         except ValueError as error:
             raise SliceError(
                 f"the slice {slice_.name} can't be read: {path}: {error}",
@@ -143,17 +212,27 @@ def quote_options(session: SparkSession, slice_: Slice) -> dict[str, str]:
     return {**whole, "lineSep": ends.pop()} if ends else {}
 
 
-def _has_odd_lines(session: SparkSession, paths: Sequence[str]) -> bool:
-    """Return whether a line of remote files has an odd number of quotes, found by a query."""
+def _has_odd_lines(session: SparkSession, slice_: Slice, paths: Sequence[str], form: SliceFormat) -> bool:
+    """Return whether a line of files that Python cannot read has an odd number of quotes, found by a query.
+
+    Raises:
+        SliceError: A line has bytes that are not UTF-8.
+    """
     lines = session.read.option("__globPaths__", "false").text(list(paths))
-    return not lines.where("length(value) % 2 <> length(replace(value, '\"')) % 2").isEmpty()
+    odd = "length(value) % 2 <> length(replace(value, '\"')) % 2" if form.kind == "csv" else "false"
+    row = lines.selectExpr(
+        "min(if(is_valid_utf8(value), null, input_file_name())) as invalid", f"count_if({odd}) as odd"
+    ).first()
+    if row is not None and row["invalid"] is not None:
+        raise _undecodable_error(slice_, str(row["invalid"]), "UTF-8")
+    return row is not None and row["odd"] > 0
 
 
-def _far_line_ends(session: Any, path: str) -> frozenset[str] | None:
+def _far_line_ends(session: Any, path: str, separator: str) -> frozenset[str] | None:
     """Return the line endings in a remote file, of which a temporary copy is made."""
     place = session._jvm.org.apache.hadoop.fs.Path(path)
     system = place.getFileSystem(session._jsc.hadoopConfiguration())
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "copy").with_suffix(Path(path).suffix)
         system.copyToLocalFile(False, place, session._jvm.org.apache.hadoop.fs.Path(f"file://{copy}"), True)
-        return quoted_line_ends(copy)
+        return quoted_line_ends(copy, separator)

@@ -126,7 +126,8 @@ def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary
 
 def metrics_content(summary: Summary) -> dict[str, Any]:
     """Return the summary as a PROCESSED record holds it."""
-    return {"metrics": summary.as_json(), "delta_version": summary.delta_version}
+    content = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
+    return {**content, "quarantined": summary.quarantined} if summary.quarantined else content
 
 
 def _is_untouched(item: Item, application: Application) -> bool:

@@ -22,7 +22,7 @@ class SliceResult:
         item_id: Id of its item.
         summary: Its metrics.
         is_adopted: Whether the commit of an earlier attempt was found and recorded.
-        warnings: Warnings about schema drift.
+        warnings: Warnings about schema drift, and about rows that were put aside.
     """
 
     name: str
@@ -39,6 +39,7 @@ class SliceResult:
             "slice": self.name,
             **numbers,
             "strategy": self.summary.strategy.value,
+            "warnings": list(self.warnings),
         }
 
 

@@ -120,7 +120,7 @@ class _Validator:
             return error
         if (
             not is_next
-            or self.entity.settings.bronze_format == _WITHOUT_HEADER
+            or self.entity.settings.slice_format.kind == _WITHOUT_HEADER
             or (columns and columns in self.fitting)
         ):
             return None
@@ -157,7 +157,7 @@ class _Validator:
 
     def _columns(self, slice_: Slice) -> tuple[str, ...]:
         """Return texts that are equal for slices with the same columns; none if the columns are not known."""
-        if self.entity.settings.bronze_format != "parquet":
+        if self.entity.settings.slice_format.kind != "parquet":
             return ()
         marks = set()
         for file, place in zip(slice_.files, slice_.paths, strict=True):

@@ -169,7 +169,8 @@ def _lenient(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     if KIND_MARK in schema:
-        return _of_a_kind(*schema[KIND_MARK])
+        category, default, is_short = schema[KIND_MARK]
+        return _of_a_kind(category, default, is_short=is_short)
     made = {
         key: {name: _lenient(inner) for name, inner in value.items()}
         if key in ("properties", "$defs")
@@ -196,8 +197,10 @@ def _as_written(made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _of_a_kind(category: str, default: str | None) -> dict[str, Any]:
-    known = {"$ref": f"#/$defs/{category}"}
+def _of_a_kind(category: str, default: str | None, *, is_short: bool) -> dict[str, Any]:
+    known: dict[str, Any] = {"$ref": f"#/$defs/{category}"}
+    if is_short:
+        return {"anyOf": [known, {"type": "string", "description": "The kind alone."}]}
     if default is None:
         return known
     return {"if": {"required": ["kind"]}, "then": known, "else": {"$ref": f"#/$defs/{category}.{default}"}}

@@ -96,10 +96,11 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
 
     Nothing is inferred without `delete_missing`, without a previous watermark, or for an empty slice. Rows
     with a null watermark are outside every window. With `sequence_by`, a late slice infers nothing: a later
-    one has already told which records are there.
+    one has already told which records are there. A slice of which bad rows were put aside infers nothing
+    either: a record may be in one of them.
     """
     entity, statistics = load.entity, load.statistics
-    if not entity.settings.delete_missing or statistics.records == 0:
+    if not entity.settings.delete_missing or statistics.records == 0 or load.bad_rows:
         return None
     if load.sequence is not None and load.request.is_late:
         return None

@@ -6,7 +6,7 @@ Source: `processing-strategies.md`, "Schema Drift".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SchemaDriftError
@@ -70,12 +70,14 @@ class Alignment:
         drift: The differences.
         evolves: Whether the commit changes the table's schema.
         widens: Whether the commit widens the type of a column.
+        types: Column of the table to the type that its values are cast to, if the slice's is another one.
     """
 
     columns: Mapping[str, str]
     drift: Drift
     evolves: bool
     widens: bool
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collection[str]) -> Alignment:
@@ -96,22 +98,25 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     never = {name.lower() for name in fixed}
     columns: dict[str, str] = {}
     retyped: dict[str, tuple[str, str]] = {}
+    types: dict[str, str] = {}
     removed: list[str] = []
     is_wider = False
-    for field in table.fields:
-        found = present.get(field.name.lower())
+    for own in table.fields:
+        found = present.get(own.name.lower())
         if found is None:
-            removed.append(field.name)
-            columns[field.name] = f"cast(null as {_ddl(field.dataType)})"
+            removed.append(own.name)
+            columns[own.name] = f"cast(null as {_ddl(own.dataType)})"
             continue
-        can_evolve = policy == "evolve" and field.name.lower() not in never
-        target = _union(field.dataType, found.dataType) if can_evolve else field.dataType
-        is_wider = is_wider or _is_widened(field.dataType, target)
-        columns[field.name] = _cast_to(name_sql(found.name), found.dataType, target, field.name)
-        if found.dataType.simpleString() != field.dataType.simpleString():
-            retyped[field.name] = (field.dataType.simpleString(), found.dataType.simpleString())
-    added = [field for field in slice_.fields if field.name.lower() not in known]
-    drift = Drift(tuple(field.name for field in added), tuple(removed), retyped)
+        can_evolve = policy == "evolve" and own.name.lower() not in never
+        target = _union(own.dataType, found.dataType) if can_evolve else own.dataType
+        is_wider = is_wider or _is_widened(own.dataType, target)
+        columns[own.name] = _cast_to(name_sql(found.name), found.dataType, target, own.name)
+        if found.dataType.simpleString() != own.dataType.simpleString():
+            types[own.name] = target.simpleString()
+            if in_order(found.dataType) != in_order(own.dataType):
+                retyped[own.name] = (own.dataType.simpleString(), found.dataType.simpleString())
+    added = [each for each in slice_.fields if each.name.lower() not in known]
+    drift = Drift(tuple(each.name for each in added), tuple(removed), retyped)
     if policy == "fail" and drift:
         raise SchemaDriftError(
             f"the slice's columns differ from the table's: {'; '.join(drift.messages)}",
@@ -119,9 +124,26 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
             details=drift.as_json(),
         )
     if policy == "evolve":
-        columns.update({field.name: name_sql(field.name) for field in added})
+        columns.update({each.name: name_sql(each.name) for each in added})
     evolves = policy == "evolve" and (bool(added) or is_wider or _has_new_fields(table, slice_))
-    return Alignment(columns, drift, evolves=evolves, widens=is_wider)
+    return Alignment(columns, drift, evolves=evolves, widens=is_wider, types=types)
+
+
+def in_order(kind: DataType) -> str:
+    """Return a type with nested fields in the order of their names, in lower case.
+
+    It is no drift if they only moved: JSON has no order of fields, and they are cast by name.
+    """
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        return f"array<{in_order(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{in_order(kind.keyType)},{in_order(kind.valueType)}>"
+    if isinstance(kind, StructType):
+        fields = sorted(f"{each.name.lower()}:{in_order(each.dataType)}" for each in kind.fields)
+        return f"struct<{','.join(fields)}>"
+    return kind.simpleString()
 
 
 def _union(table: DataType, slice_: DataType) -> DataType:
@@ -224,15 +246,15 @@ def _cast_to(value: str, source: DataType, target: DataType, column: str, depth:
 def _fields(value: str, source: StructType, target: StructType, column: str, depth: int) -> Iterator[str]:
     from lakewright.transform.sql import text_sql
 
-    found = {field.name.lower(): field for field in source.fields}
-    for field in target.fields:
-        own = found.get(field.name.lower())
+    found = {each.name.lower(): each for each in source.fields}
+    for wanted in target.fields:
+        own = found.get(wanted.name.lower())
         if own is None:
-            inner = f"cast(null as {_ddl(field.dataType)})"
+            inner = f"cast(null as {_ddl(wanted.dataType)})"
         else:
             path = f"{value}.{name_sql(own.name)}"
-            inner = _cast_to(path, own.dataType, field.dataType, f"{column}.{field.name}", depth)
-        yield f"{text_sql(field.name)}, {inner}"
+            inner = _cast_to(path, own.dataType, wanted.dataType, f"{column}.{wanted.name}", depth)
+        yield f"{text_sql(wanted.name)}, {inner}"
 
 
 def _family(kind: DataType) -> str:

@@ -39,14 +39,11 @@ def apply_full(load: SliceLoad) -> Summary:
     """
     deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
     rows = _without_deleted(load) if deleted else load.prepared.frame
-    records = load.statistics.records
-    summary = Summary(
+    summary = load.summary(
         Strategy.FULL,
-        records,
         inserted=load.statistics.used - deleted,
         deleted=deleted,
         without_row=0 if load.state.exists else deleted,
-        superseded=load.statistics.superseded,
         is_first=not load.state.exists,
     )
     if not load.state.exists:
@@ -63,14 +60,12 @@ def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
     A slice without rows creates the table too, but makes no commit to an existing one.
     """
     deleted = load.statistics.arrived_deleted
-    summary = Summary(
+    summary = load.summary(
         strategy,
-        records_in_slice=load.statistics.records,
         inserted=load.statistics.used - deleted,
         deleted=deleted if strategy is Strategy.MERGE else 0,
         closed=deleted if strategy is Strategy.HISTORIC else 0,
         without_row=deleted,
-        superseded=load.statistics.superseded,
         is_first=load.is_first,
     )
     rows = _without_deleted(load) if deleted else load.prepared.frame

@@ -59,9 +59,8 @@ def apply_historic(load: SliceLoad) -> Summary:
     changes = compare(load, _comparison(load))
     check_delete_brake(load, changes.inferred_deletes, changes.expected)
     counts, inferred = changes.counts, changes.inferred_deletes
-    summary = Summary(
+    summary = load.summary(
         Strategy.HISTORIC,
-        records_in_slice=load.statistics.records,
         inserted=counts["insert"],
         updated=counts["update"],
         deleted=inferred,
@@ -70,7 +69,6 @@ def apply_historic(load: SliceLoad) -> Summary:
         closed=counts["delete"] + counts["unknown"],
         without_row=counts["unknown"],
         inferred_deletes=inferred,
-        superseded=load.statistics.superseded,
         outdated=counts.get(OUTDATED, 0),
     ).checked()
     matches = counts["update"] + counts["delete"] + inferred

@@ -39,16 +39,14 @@ def apply_merge(load: SliceLoad) -> Summary:
     check_delete_brake(load, changes.inferred_deletes, changes.expected)
     counts = changes.counts
     changed = counts["update"] + counts["revive"]
-    summary = Summary(
+    summary = load.summary(
         Strategy.MERGE,
-        records_in_slice=load.statistics.records,
         inserted=counts["insert"],
         updated=changed + counts["same"],
         deleted=counts["delete"] + counts["deleted"] + counts["unknown"],
         changed=changed,
         without_row=counts["unknown"],
         inferred_deletes=changes.inferred_deletes,
-        superseded=load.statistics.superseded,
         outdated=counts.get(OUTDATED, 0),
     ).checked()
     matches = changes.inferred_deletes + sum(

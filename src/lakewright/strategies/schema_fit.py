@@ -20,8 +20,12 @@ from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import own_properties
+from lakewright.transform.bad_rows import bad_rows, without_bad_rows
+from lakewright.transform.casts import cast_fault_sql
 from lakewright.transform.expression_safety import check_expressions
-from lakewright.transform.pipeline import PreparedSlice, prepare
+from lakewright.transform.pipeline import PreparedSlice, prepare, union_of
+from lakewright.transform.sequence import IS_KEPT, IS_LATEST, kept_rows, rank_by_sequence
+from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import incompatible_type_error, storable_sql
 from lakewright.transform.system_columns import SystemColumns
 
@@ -109,7 +113,34 @@ def fit_slice(
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.settings.schema_drift, fixed=fixed)
     _check_casts(prepared.frame, alignment)
+    if entity.settings.on_bad_rows == "quarantine":
+        prepared = _without_misfits(prepared, alignment)
     return SchemaFit(address, state, prepared, alignment)
+
+
+def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedSlice:
+    """Return the slice without rows whose values do not fit the types of the table's columns.
+
+    Records that arrive deleted may have any values.
+    """
+    found = {field.name.lower(): field for field in prepared.frame.schema.fields}
+    deleted = name_sql(prepared.system.deleted)
+    faults = []
+    for name, target in alignment.types.items():
+        own = found[name.lower()]
+        fault = cast_fault_sql(name_sql(own.name), own.dataType, target, column=name, is_exact=True)
+        if fault is not None:
+            faults.append(f"if({deleted}, null, {fault})")
+    if not faults:
+        return prepared
+    source = prepared.frame if prepared.ranked is None else prepared.ranked.drop(IS_KEPT, IS_LATEST)
+    frame = without_bad_rows(source, faults)
+    ranked = None
+    if prepared.ranked is not None and prepared.sequence is not None:
+        ranked = rank_by_sequence(frame, prepared.system, prepared.sequence)
+        frame = kept_rows(ranked)
+    bad = union_of(prepared.bad, bad_rows(source, faults, prepared.key_columns))
+    return replace(prepared, frame=frame, ranked=ranked, bad=bad)
 
 
 def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:

@@ -18,6 +18,7 @@ from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.spec.models.places import Address
+from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
 from lakewright.strategies.drift import Alignment, Drift
 from lakewright.strategies.pruning import prunable_columns, range_condition
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
@@ -91,6 +92,7 @@ class SliceLoad:
     Attributes:
         session: A Spark session in ANSI mode, for this load alone.
         alignment: How the slice's columns fit the table's; None if there is no table yet.
+        bad_rows: Rows of the slice that are put aside.
         is_small: Whether slice and table are so small that the number of queries costs more than their rows.
     """
 
@@ -104,6 +106,7 @@ class SliceLoad:
     statistics: SliceStatistics
     alignment: Alignment | None
     is_small: bool
+    bad_rows: tuple[BadRow, ...] = ()
 
     @property
     def system(self) -> SystemColumns:
@@ -114,6 +117,16 @@ class SliceLoad:
     def is_first(self) -> bool:
         """Whether the table does not exist yet, or has no rows."""
         return not self.state.exists or bool(self.state.is_empty)
+
+    def summary(self, strategy: Strategy, **counts: Any) -> Summary:
+        """Return the summary of the slice with its own counts and those of what was done with its rows."""
+        return Summary(
+            strategy,
+            records_in_slice=self.statistics.records + len(self.bad_rows),
+            superseded=self.statistics.superseded,
+            quarantined=len(self.bad_rows),
+            **counts,
+        )
 
     @property
     def fit(self) -> Alignment:
@@ -246,6 +259,7 @@ def prepare_load(
     fit = fit_request(lake, session, entity, frame, request)
     is_small = _is_small(request.slice_size, fit.state)
     _tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
+    bad_rows = collect_bad_rows(fit.prepared.bad, entity.settings.max_bad_rows)
     statistics = collect_statistics(
         fit.prepared,
         are_null_keys_allowed=entity.settings.null_keys == "allow",
@@ -262,6 +276,7 @@ def prepare_load(
         statistics=statistics,
         alignment=fit.alignment,
         is_small=is_small,
+        bad_rows=bad_rows,
     )
 
 

@@ -36,6 +36,7 @@ class Summary:
         inferred_deletes: Rows of the table that delete inference flagged.
         superseded: Rows that were not used, because the slice has a later one of the same key.
         outdated: Rows that changed nothing, because the table has a later one of the same key.
+        quarantined: Bad rows that were put aside.
         delta_version: Version of the commit; None if nothing was written.
         seconds: Duration in seconds.
         is_first: Whether the slice created the table, or wrote the first rows to it.
@@ -54,6 +55,7 @@ class Summary:
     inferred_deletes: int = 0
     superseded: int = 0
     outdated: int = 0
+    quarantined: int = 0
     delta_version: int | None = None
     seconds: float = 0.0
     is_first: bool = False
@@ -69,7 +71,7 @@ class Summary:
             Strategy.MERGE: self.inserted + self.updated + self.deleted,
             Strategy.HISTORIC: self.inserted + self.updated + self.unchanged + self.closed,
         }
-        counted = parts[self.strategy] + self.superseded + self.outdated
+        counted = parts[self.strategy] + self.superseded + self.outdated + self.quarantined
         if counted != self.records_in_slice:
             raise MetricError(
                 f"the slice has {self.records_in_slice} records, but {counted} were counted",

@@ -71,7 +71,7 @@ def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
     """Return the write that creates the table with these rows, in one commit."""
     from pyspark.sql import functions
 
-    writer = rows.writeTo(load.address.sql).using("delta")
+    writer = _described(load, rows).writeTo(load.address.sql).using("delta")
     for key, value in silver_properties(load.entity, load.prepared).items():
         writer = writer.tableProperty(key, value)
     if load.prepared.partitions:
@@ -82,6 +82,15 @@ def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
         writer.create()
 
     return write
+
+
+def _described(load: SliceLoad, rows: DataFrame) -> DataFrame:
+    """Return rows whose columns have the descriptions that the entity declares, as comments."""
+    present = {name.lower(): name for name in rows.columns}
+    for name, text in load.entity.descriptions.items():
+        if name.lower() in present:
+            rows = rows.withMetadata(present[name.lower()], {"comment": text})
+    return rows
 
 
 def append(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:

@@ -17,7 +17,14 @@ from lakewright.transform.sql import text_sql
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["cast_error", "cast_sql", "limited_sql", "micros_sql"]
+__all__ = [
+    "cast_error",
+    "cast_fault_sql",
+    "cast_sql",
+    "length_fault_sql",
+    "limited_sql",
+    "micros_sql",
+]
 
 _MARK = "lakewright-cast"
 _SEPARATOR = "\u241f"
@@ -56,14 +63,47 @@ def cast_sql(value: str, source: DataType, target: str, *, column: str, is_exact
         return value
     if kind in _NESTED or kind == "void":
         return f"cast({value} as {target})"
+    cast, test = _cast_and_test(value, source, target, is_exact=is_exact)
+    raised = _raise(value, column, f"{target} {_OF_TABLE}" if is_exact else target)
+    return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {raised}))"
+
+
+def cast_fault_sql(
+    value: str, source: DataType, target: str, *, column: str, is_exact: bool = False
+) -> str | None:
+    """Return SQL of why `cast_sql` would fail for a value: a text, or null if it would not.
+
+    Return None if no value can fail in a way that this finds.
+    """
+    kind = source.typeName().partition("(")[0]
+    if source.simpleString() == target or kind in _NESTED or kind == "void":
+        return None
+    _, test = _cast_and_test(value, source, target, is_exact=is_exact)
+    told = _fault(value, column, f"{target} {_OF_TABLE}" if is_exact else target)
+    return f"if({value} is null or coalesce({test}, false), null, {told})"
+
+
+def length_fault_sql(value: str, length: int, *, column: str) -> str:
+    """Return SQL of why `limited_sql` would fail for a text: a text, or null if it would not."""
+    told = _fault(value, column, f"varchar({length})")
+    return f"if(coalesce(char_length({value}), 0) <= {length}, null, {told})"
+
+
+def _fault(value: str, column: str, target: str) -> str:
+    start, end = text_sql(f"column {column!r}: the value '"), text_sql(f"' doesn't fit the type {target}")
+    return f"concat({start}, left(cast({value} as string), 100), {end})"
+
+
+def _cast_and_test(value: str, source: DataType, target: str, *, is_exact: bool) -> tuple[str, str]:
+    """Return SQL of a cast that gives null instead of failing, and of whether it keeps the value."""
+    kind = source.typeName().partition("(")[0]
     cast = f"try_cast({value} as {target})"
     test = f"{cast} is not null"
     if (is_exact and _may_round(kind, target)) or (kind in _NUMBERS - _WHOLE and _is_whole(target)):
         test = f"try_cast({cast} as {source.simpleString()}) = {value}"
     elif kind == "string" and (decimal := _DECIMAL.fullmatch(target)):
         test = f"{test} and {_has_no_more_digits(value, cast, int(decimal[1]), int(decimal[2]))}"
-    raised = _raise(value, column, f"{target} {_OF_TABLE}" if is_exact else target)
-    return f"if({value} is null, null, if(coalesce({test}, false), {cast}, {raised}))"
+    return cast, test
 
 
 def limited_sql(value: str, length: int, *, column: str) -> str:

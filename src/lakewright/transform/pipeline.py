@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
+from lakewright.transform.bad_rows import (
+    bad_rows,
+    parsed_rows,
+    row_faults,
+    unparsed_rows,
+    without_bad_rows,
+)
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import value_class
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.types import Type
 
-__all__ = ["PreparedSlice", "expressions_of", "prepare"]
+__all__ = ["PreparedSlice", "expressions_of", "prepare", "union_of"]
 
 
 _PLAIN = frozenset(("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean"))
@@ -53,6 +60,8 @@ class PreparedSlice:
         sequence: Name in silver of the column that orders the states of a record; None without one.
         ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
             latest row of each key; otherwise None.
+        bad: Rows that were left out because of a fault, if the entity puts such rows aside; see
+            `transform.bad_rows`.
     """
 
     frame: DataFrame
@@ -70,6 +79,7 @@ class PreparedSlice:
     typeless: Mapping[str, bool] = field(default_factory=dict)
     sequence: str | None = None
     ranked: DataFrame | None = None
+    bad: DataFrame | None = None
 
 
 def prepare(
@@ -98,10 +108,17 @@ def prepare(
         SchemaDriftError: Declared columns are missing, or names clash.
         TargetError: Spark rejects an expression.
     """
+    unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
     check_names(frame.columns, system.reserved)
     typeless_in_slice = _typeless(frame)
     frame = _with_declared_columns(frame, entity, system)
     source = _source_columns(frame, entity, system, hashed)
+    bad = None
+    if entity.settings.on_bad_rows == "quarantine":
+        faults = _row_faults(frame, entity, system, source)
+        keys = (*source.keys, *((system.key,) if source.has_own_key else ()))
+        bad = union_of(unparsed, bad_rows(frame, faults, keys))
+        frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
     unasked = (typeless & typeless_in_slice) - _asked_for(entity)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
@@ -122,6 +139,7 @@ def prepare(
         frame=frame,
         sequence=sequence,
         ranked=ranked,
+        bad=bad,
         system=system,
         names=source.names,
         keys=source.keys,
@@ -141,10 +159,19 @@ def prepare(
 
 def _with_declared_columns(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
     """Return the frame after the entity's transformations and calculated columns, with its names checked."""
-    frame = steps.calculate(steps.inject(frame, entity.transformations), entity.calculated)
+    frame = steps.flatten(steps.inject(frame, entity.transformations), _source_names(entity))
+    frame = steps.calculate(frame, entity.calculated)
     check_names(frame.columns, system.reserved)
     steps.check_columns(frame.columns, [column.source for column in entity.columns])
     return _with_supplied(frame, entity, system)
+
+
+def _source_names(entity: Entity) -> tuple[str, ...]:
+    """Return the names in the source that the entity refers to."""
+    columns = (column.source for column in entity.columns if not column.is_calculated)
+    marks = (mark.column_name for mark in entity.watermarks)
+    sequence = entity.settings.sequence_by
+    return tuple(dict.fromkeys((*columns, *marks, *(() if sequence is None else (sequence,)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +208,23 @@ def _source_columns(
         key_fields=tuple(frame.schema[name] for name in keys),
         has_own_key=has_own_key,
     )
+
+
+def _row_faults(
+    frame: DataFrame, entity: Entity, system: SystemColumns, source: _SourceColumns
+) -> tuple[str, ...]:
+    """Return SQL of the faults that a row of the source may have."""
+    own = [system.key] if source.has_own_key else []
+    keys = [*own, *source.keys] if entity.settings.null_keys == "error" else own
+    flag = steps.find_name(frame.columns, system.deleted)
+    return tuple(row_faults(frame, _declared_types(entity), keys, flag))
+
+
+def union_of(one: DataFrame | None, other: DataFrame | None) -> DataFrame | None:
+    """Return the rows of both frames; None if there are none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one.unionByName(other)
 
 
 def _declared_types(entity: Entity) -> dict[str, Type]:

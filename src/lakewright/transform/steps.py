@@ -22,7 +22,7 @@ from lakewright.transform.system_columns import SystemColumns
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructField
+    from pyspark.sql.types import DataType, StructField, StructType
 
     from lakewright.spec.models.column import Column, Injection
 
@@ -32,6 +32,7 @@ __all__ = [
     "expression_error",
     "find_name",
     "flag_deleted",
+    "flatten",
     "hash_rows",
     "hashed_fields",
     "incompatible_type_error",
@@ -59,6 +60,34 @@ def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
         else:
             frame = _selected(frame, injection.select)
     return frame
+
+
+def flatten(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Return the frame with a column for each name that is a path into another column, such as `customer.id`.
+
+    A name that is a column's own, or no path, adds nothing.
+    """
+    found = {}
+    for name in names:
+        path = None if "." not in name or find_name(frame.columns, name) else _path(frame.schema, name)
+        if path is not None:
+            found[name] = name_sql(*path)
+    return _with(frame, found) if found else frame
+
+
+def _path(schema: StructType, name: str) -> tuple[str, ...] | None:
+    """Return the names of the fields that lead to a field, as the schema spells them; None without such."""
+    from pyspark.sql.types import StructType
+
+    for field in schema.fields:
+        if field.name.lower() == name.lower():
+            return (field.name,)
+        rest = name[len(field.name) + 1 :]
+        if name.lower().startswith(f"{field.name.lower()}.") and isinstance(field.dataType, StructType):
+            inner = _path(field.dataType, rest)
+            if inner is not None:
+                return (field.name, *inner)
+    return None
 
 
 def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
@@ -315,18 +344,30 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
+MOST_LISTED = 30
+"""Number of columns that an error lists."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [repr(name) for name in names if not name.startswith("_lakewright_")]
+    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
+    return ", ".join(shown[:MOST_LISTED]) + more if shown else "no columns"
+
+
 def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
     """Raise `SchemaDriftError` unless every wanted column is present.
 
     Raises:
         SchemaDriftError: Columns are missing; the message names all of them.
     """
+    names = list(names)
     present = {name.lower() for name in names}
     missing = [name for name in wanted if name.lower() not in present]
     if missing:
         columns = "column" if len(missing) == 1 else "columns"
         raise SchemaDriftError(
-            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}",
+            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}; it has "
+            f"{_listed(names)}",
             remedy="Correct the slice, or remove the column from the entity's `columns`.",
-            details={"lacks": missing},
+            details={"lacks": missing, "present": names},
         )

@@ -27,6 +27,7 @@ def process_slices(
     *,
     strategy: str | None = None,
     processing_time: str | None = None,
+    is_time_lenient: bool = False,
     permissions: Permissions = NO_PERMISSIONS,
     wait: bool = False,
     interruption: Interruption | None = None,
@@ -38,13 +39,15 @@ def process_slices(
         entity: Name or id of the entity.
         slice: Name of the slice; without it, every slice that is ready.
         strategy: `full`, `merge` or `historic`, used instead of the entity's own.
-        processing_time: ISO 8601 text, used instead of the current time.
+        processing_time: ISO 8601 text, or an expression over the slice, used instead of the current time.
+        is_time_lenient: Whether a text that is no time is only warned of, and the current time is used.
         permissions: Actions to allow that are refused by default.
         wait: Wait for slices that another run is processing.
         interruption: Checked between slices; shows whether to stop.
 
     Raises:
-        SpecError, UsageError: There is no such entity, slice or strategy, or the entity is disabled.
+        SpecError, UsageError: There is no such entity, slice or strategy, the entity is disabled, or the
+            processing time is no time.
         BackdatedError: The processing time is not later than the table's.
         SparkUnavailable: The Spark session of this process has no Delta Lake; nothing was claimed.
     """
@@ -59,6 +62,8 @@ def process_slices(
     options = ProcessingOptions(
         strategy=None if strategy is None else Strategy(strategy),
         processing_time=processing_time,
+        scope=app.workspace.scope,
+        is_time_lenient=is_time_lenient,
         permissions=permissions,
         wait=wait,
     )

@@ -10,7 +10,7 @@ from lakewright.app import App
 from lakewright.errors import TargetError, UsageError
 from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import expand_selection
-from lakewright.slices.process import parse_processing_time
+from lakewright.slices.processing_time import parse_processing_time
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.sql import name_sql

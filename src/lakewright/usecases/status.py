@@ -18,12 +18,12 @@ from lakewright.manifest.store import Query
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 
-__all__ = ["ProjectStatus", "Warned", "hidden_parameters", "project_status", "resume_command"]
+__all__ = ["ProjectStatus", "Quarantined", "Warned", "hidden_parameters", "project_status", "resume_command"]
 
 RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
@@ -55,6 +55,26 @@ class Warned:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """The bad rows of an entity's processed slices that were put aside.
+
+    Attributes:
+        slices: Names of these slices.
+        rows: Number of rows.
+        folder: The folder that holds them.
+    """
+
+    entity: str
+    slices: tuple[str, ...]
+    rows: int
+    folder: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {"entity": self.entity, "slices": list(self.slices), "rows": self.rows, "folder": self.folder}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ProjectStatus:
     """The status of a project's manifest and history.
@@ -66,6 +86,7 @@ class ProjectStatus:
         failed: Items that wait for an operator, or are damaged.
         waiting: Items that are ready, or will be once the item they wait for is done.
         warned: Targets that ended with errors in the last run of their job and phase.
+        quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later successful run of the same job, phase and parameters.
         limits: For each entity whose targets only take some of its slices, what they take.
     """
@@ -79,6 +100,7 @@ class ProjectStatus:
     warned: tuple[Warned, ...]
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quarantined: tuple[Quarantined, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -128,6 +150,7 @@ class ProjectStatus:
             "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
             "warnings": [one.as_json() for one in self.warned],
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
+            "quarantined": [each.as_json() for each in self.quarantined],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -152,6 +175,7 @@ def project_status(app: App) -> ProjectStatus:
         warned=tuple(_warned(app.journal, runs)),
         last_runs=runs[:LAST_RUNS],
         limits=_limits(app.project),
+        quarantined=tuple(_quarantined(app)),
     )
 
 
@@ -180,6 +204,23 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
     """Yield the awaited rows that were not found already."""
     listed = {(row.item.item_id, row.application.key) for row in found}
     return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
+
+
+def _quarantined(app: App) -> Iterator[Quarantined]:
+    """Yield the bad rows of entities that put them aside; the items of other entities are not read."""
+    for entity in app.project.entities.values():
+        if entity.settings.on_bad_rows != "quarantine":
+            continue
+        application = application_of(app.project.name, entity)
+        found: dict[str, int] = {}
+        for item in app.store.select(Query(application, frozenset({Verdict.PROCESSED}))):
+            marks = (mark for mark in item.processed if mark.application.covers(application))
+            rows = sum(int(mark.note.get("quarantined", 0)) for mark in marks)
+            if rows:
+                found[slice_name(item)] = rows
+        if found:
+            folder = entity.places(app.lake.settings).quarantine
+            yield Quarantined(entity.name, tuple(found), sum(found.values()), folder)
 
 
 def resume_command(run: Run) -> str:

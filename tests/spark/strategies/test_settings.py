@@ -15,8 +15,9 @@ from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import MigrationError, SchemaDriftError, SliceError
-from lakewright.slices.discover import _list_hadoop, list_slices
+from lakewright.slices.discover import Slice, _list_hadoop, list_slices
 from lakewright.slices.read import _far_line_ends, _has_odd_lines
+from lakewright.spec.models.slice_format import SliceFormat
 from lakewright.transform.casts import cast_sql
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
@@ -221,16 +222,21 @@ def test_line_breaks_inside_quotes_of_csv(lake: SmallLake) -> None:
 
 
 def test_line_breaks_inside_quotes_of_csv_elsewhere(lake: SmallLake, tmp_path: Path) -> None:
+    """A6 too: the same query finds bytes that are not UTF-8."""
+    far, csv = Slice("far", str(tmp_path), ()), SliceFormat(kind="csv")
     for name, content, is_odd in (
         ("plain.csv", 'id,v\nA,"b, ""c"""\n', False),
         ("broken 1.csv", 'id,v\nA,"two\nlines"\n', True),
         ("open.csv", 'id,v\nA,"two\nB,x\n', True),
     ):
         (tmp_path / name).write_text(content)
-        assert _has_odd_lines(lake.spark, [f"file:{tmp_path}/{name}"]) is is_odd
-    assert _far_line_ends(lake.spark, f"file:{tmp_path}/broken 1.csv") == frozenset("\n")
+        assert _has_odd_lines(lake.spark, far, [f"file:{tmp_path}/{name}"], csv) is is_odd
+    assert _far_line_ends(lake.spark, f"file:{tmp_path}/broken 1.csv", ",") == frozenset("\n")
     with pytest.raises(ValueError, match="line 2"):
-        _far_line_ends(lake.spark, f"file:{tmp_path}/open.csv")
+        _far_line_ends(lake.spark, f"file:{tmp_path}/open.csv", ",")
+    (tmp_path / "latin.csv").write_bytes(b"id,v\nA,Zo\xeb\n")
+    with pytest.raises(SliceError, match=r"latin\.csv: there are bytes that are not UTF-8"):
+        _has_odd_lines(lake.spark, far, [f"file:{tmp_path}/latin.csv"], csv)
 
 
 def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: SmallLake) -> None:

@@ -498,7 +498,9 @@ class TestStatus:
 
     def test_it_has_what_an_operator_needs(self) -> None:
         found = document(a_lake(), "status")
-        assert list(found) == ["running", "waiting", "failed", "warnings", "stale", "last_runs"]
+        assert list(found) == [
+            *("running", "waiting", "failed", "warnings", "stale", "quarantined", "last_runs")
+        ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
         assert found["failed"][0]["do"] == f"lakewright manifest resolve {ITEM}b"

@@ -78,8 +78,10 @@ def test_a_slice_has_the_keys_that_are_documented() -> None:
             "inferred_deletes": 0,
             "superseded": 0,
             "outdated": 0,
+            "quarantined": 0,
             "delta_version": 4,
             "seconds": 1.5,
+            "warnings": [],
         }
     ]
 

@@ -52,7 +52,7 @@ relations:
     schema: {fields: [{name: id, type: integer}]}
     description: the password is hunter2
     documentation:
-      columns: {name: ID, description: Number, checks: {kind: notNull}}
+      columns: {name: ID, description: Number, checks: [notNull]}
       checks: {kind: primaryKey, columns: [id]}
   later: {kind: file, location: "x/$month"}
 mappings:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.lake.file_probe import quoted_line_ends
+from lakewright.lake.file_probe import quoted_line_ends, undecodable_line
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,35 @@ def test_files_that_cannot_be_looked_into(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b'a\n"b\n')
         assert quoted_line_ends(tmp_path / name) is None
     assert quoted_line_ends(tmp_path / "gone.csv") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "line"),
+    [
+        (b"id,name\n1,Zo\xeb\n", "utf-8", 2),
+        (b"id,name\n1,Zo\xeb\n", "latin-1", None),
+        ("id\n1,Zoë\n".encode(), "utf-8", None),
+        (b"\xef\xbb\xbfid\n", "utf-8", None),
+        (b"a\nb\nc\xc3", "utf-8", 3),
+        (b"a\n" * 700_000 + b"\xff", "utf-8", 700_001),
+        (b"a" * ((1 << 20) - 1) + "ë\n".encode() + b"\xff", "utf-8", 2),
+        (b"a\x81", "cp1252", 1),
+        ("a\nb".encode("utf-16") + b"\x00", "utf-16", 2),
+    ],
+)
+def test_the_line_of_bytes_that_an_encoding_does_not_have(
+    tmp_path: Path, content: bytes, encoding: str, line: int | None
+) -> None:
+    """A6: they are never replaced in silence."""
+    (tmp_path / "s.csv").write_bytes(content)
+    (tmp_path / "s.csv.gz").write_bytes(gzip.compress(content))
+    assert undecodable_line(tmp_path / "s.csv", encoding) == line
+    assert undecodable_line(tmp_path / "s.csv.gz", encoding) == line
+
+
+def test_fields_in_quotes_begin_after_the_separator_of_the_file(tmp_path: Path) -> None:
+    """A6: with `;`, a comma is an ordinary character."""
+    (tmp_path / "s.csv").write_bytes(b'id;v\nA;"two\nlines"\n')
+    assert quoted_line_ends(tmp_path / "s.csv", ";") == frozenset("\n")
+    (tmp_path / "s.csv").write_bytes(b'id;v\nA,"b\nC;d"\n')
+    assert quoted_line_ends(tmp_path / "s.csv", ";") == frozenset()

@@ -13,7 +13,8 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
-from lakewright.errors import LakeMoved, TargetError
+from lakewright.errors import LakeMoved, SpecError, TargetError
+from lakewright.lake.table_state import TableState
 from lakewright.manifest.relocate import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
@@ -21,8 +22,10 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
+from lakewright.spec.models.fields import Field, parse_type
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
+from lakewright.targets.entity.observation import new_comments
 from lakewright.targets.target import Target
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.workspace.workspace import Workspace
@@ -307,3 +310,64 @@ def test_a_build_reports_stale_locks_and_no_others(context: Context) -> None:
     (told,) = built.metrics["stale_locks"]
     assert (told["item_id"], told["run_id"]) == (found.new[0].item_id, "run-0")
     assert "its lease expired" in built.reasons[-1]
+
+
+HISTORIC = PROJECT.replace("processtype: merge", "processtype: historic")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("2022-01-01", "one processing time is given for 2 pending slices"),
+        ("${slice.name}", "the processing time '2022-9' of slice 2022-9 is not ISO 8601"),
+        ("$nothing", "has no value for the slice"),
+        ("${slice.name.substring(0, 4)}-01-01", "of slice 2022-10 is not later than that of slice 2022-9"),
+        ("$slice.date('yyyy-M')-01", "has no value for the slice 2022-9"),
+    ],
+)
+def test_processing_times_that_slices_cannot_have_hold_them_back(
+    tmp_path: Path, workspace: Workspace, given: str, told: str
+) -> None:
+    """A7: `plan` refuses what `job` would refuse, with the same words."""
+    del workspace
+    there = make_context(make_workspace(tmp_path, HISTORIC.replace("2022-01-01", f'"{given}"')))
+
+    found = Target.named(there.workspace, "orders").observe(there)
+
+    assert (found.pending, found.waiting) == ((), ("2022-9", "2022-10"))
+    assert found.hold is not None
+    assert told in found.hold.message
+    assert found.hold.error.remedy
+
+
+def test_each_slice_may_have_its_own_processing_time(tmp_path: Path, workspace: Workspace) -> None:
+    """A7: an expression over the slice."""
+    del workspace
+    bronze = tmp_path / "lake/bronze/orders"
+    for old, new in (("2022-9", "d-2022-09-01"), ("2022-10", "d-2022-10-01")):
+        (bronze / old).rename(bronze / new)
+    there = make_context(
+        make_workspace(tmp_path, HISTORIC.replace("2022-01-01", "'${slice.date}T06:00:00Z'"))
+    )
+
+    found = Target.named(there.workspace, "orders").observe(there)
+
+    assert (found.pending, found.hold) == (("d-2022-09-01", "d-2022-10-01"), None)
+
+
+def test_a_mistyped_processing_time_is_a_fault_of_the_project(tmp_path: Path) -> None:
+    """A5: history must not be stamped wrongly for good."""
+    with pytest.raises(SpecError) as raised:
+        Target.named(make_workspace(tmp_path, PROJECT.replace("2022-01-01", "2022/01/01")), "orders")
+    assert "'2022/01/01' is not a time in ISO 8601" in str(raised.value)
+
+
+def test_descriptions_that_the_table_lacks_are_changes_of_create(tmp_path: Path) -> None:
+    """D4: comments of columns follow their declared descriptions."""
+    described = PROJECT.replace("{name: id,", "{name: id, description: Who,")
+    entity = make_workspace(tmp_path, described).entity("orders")
+    columns = (Field(name="ID", type=parse_type("int")), Field(name="v", type=parse_type("int")))
+    state = TableState(exists=True, columns=columns)
+    assert new_comments(entity, state) == {"ID": "Who"}
+    known = (Field(name="ID", type=parse_type("int"), description="Who"),)
+    assert new_comments(entity, TableState(exists=True, columns=known)) == {}

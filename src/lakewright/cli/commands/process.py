@@ -12,7 +12,7 @@ from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import watching
-from lakewright.cli.render.run import slice_line
+from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening
 from lakewright.errors import OperatorError
@@ -34,7 +34,11 @@ __all__ = ["process"]
 )
 @click.argument("entity")
 @click.argument("slice_name", metavar="[SLICE]", required=False)
-@click.option("--processing-time", metavar="TIME", help="ISO 8601: when versions begin and end.")
+@click.option(
+    "--processing-time",
+    metavar="TIME",
+    help="When versions begin and end: ISO 8601, or an expression such as '${slice.date}'.",
+)
 @click.option(
     "--strategy",
     type=click.Choice(["full", "merge", "historic"], case_sensitive=False),
@@ -106,7 +110,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
 
 
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
-    slices = tuple(Branch(slice_line(one.as_json())) for one in result.slices)
+    slices = tuple(slice_branch(one.as_json()) for one in result.slices)
     why = "" if result.slices or result.error is not None else ": no slice is ready"
     yield Branch(line(status(_status(result).value), " ", Span(entity, "bold"), why), slices)
     if result.waits_for is not None:

@@ -55,11 +55,18 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     yield from _section("Warnings of the last runs", warned, f"lakewright history{at}")
     yield from _section("Running", running, f"{more}locked{at}")
     yield from _section("Waiting", list(_waiting(found.waiting, found.limits)), f"{more}ready{at}")
+    yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)
+
+
+def _quarantined(found: ProjectStatus) -> Iterator[Branch]:
+    for each in found.quarantined:
+        count = f"{counted(each.rows, 'row')} of {counted(len(each.slices), 'slice')}"
+        yield Branch(line(Span(each.entity, "bold"), f": {count}, in {each.folder}"))
 
 
 def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Block]:

@@ -12,7 +12,7 @@ from lakewright.cli.render.words import assignments, counted, seconds, status
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 
-__all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_line"]
+__all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_branch", "slice_line"]
 
 SHORT_TREE = 12
 """The largest number of steps whose tree leaves its failures on the screen."""
@@ -28,6 +28,7 @@ COUNTS = {
     "deleted": "deleted",
     "superseded": "superseded in the slice",
     "outdated": "older than the table",
+    "quarantined": "put aside",
 }
 
 
@@ -147,6 +148,12 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
     )
 
 
+def slice_branch(metrics: Mapping[str, Any]) -> Branch:
+    """Return the metrics of one slice, with its warnings below."""
+    warnings = (line(Span("warning: ", "yellow"), str(text)) for text in metrics.get("warnings", ()))
+    return Branch(slice_line(metrics), tuple(map(Branch, warnings)))
+
+
 def maintenance_line(found: Mapping[str, Any]) -> Line:
     """Return the results of a table's maintenance, made or planned, in one line."""
     why = Span(f" ({'; '.join(found['reasons'])})", "dim")
@@ -193,7 +200,7 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
 
 def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
     """Yield the lines below a target, from the JSON of its metrics and error."""
-    yield from (Branch(slice_line(one)) for one in metrics.get("slices", ()))
+    yield from map(slice_branch, metrics.get("slices", ()))
     # With slices, the other metrics are only their sums.
     known = ("slices", "maintenance")
     rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key not in known}

@@ -58,11 +58,16 @@ def _columns(context: Context, entity: Entity, present: Iterable[Field]) -> Iter
         for each in present
     ]
     if not found:
-        found = [Column(each.silver, each.type.ddl if each.type else "") for each in entity.columns]
+        found = [
+            Column(each.silver, each.type.ddl if each.type else "", description=each.description)
+            for each in entity.columns
+        ]
     for column in found:
         own = declared.get(column.name.lower())
         if own is not None:
-            yield replace(column, marks=tuple(_marks(entity, own)), made=own.expression)
+            description = own.description or column.description
+            marks = tuple(_marks(entity, own))
+            yield replace(column, marks=marks, made=own.expression, description=description)
         else:
             yield replace(column, marks=("system",) if column.name.lower() in system else ())
 

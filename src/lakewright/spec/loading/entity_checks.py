@@ -41,7 +41,7 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
     own = entity.raw.get("settings")
     raw: dict[str, Any] = dict(entity.raw)
     if isinstance(shared, dict) and (own is None or isinstance(own, dict)):
-        raw["settings"] = {**shared, **(own or {})}
+        raw["settings"] = {**_not_overridden(shared, own or {}), **(own or {})}
     if connection and str(connection.raw.get("enabled") or "true").strip().lower() in (
         "false",
         "no",
@@ -50,6 +50,17 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
     ):
         raw["enabled"] = "false"
     return replace(entity, raw=raw)
+
+
+def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a connection's settings without the format of slices if the entity has its own."""
+    form = own.get("format")
+    dropped = set()
+    if isinstance(form, str) or (isinstance(form, Mapping) and "kind" in form):
+        dropped.add("bronze_format")
+    if own.get("bronze_format") and form is None:
+        dropped.add("format")
+    return {key: value for key, value in shared.items() if key not in dropped}
 
 
 def check_entities(

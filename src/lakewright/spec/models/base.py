@@ -207,10 +207,12 @@ class KindOf:
     Attributes:
         category: Category of the nested definition.
         default: The kind if none is written, or None if a kind is required.
+        is_short: Whether the kind alone may be written as a text: `notNull` for `{kind: notNull}`.
     """
 
     category: str
     default: str | None = None
+    is_short: bool = False
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -225,11 +227,13 @@ class KindOf:
 
         A reference is not possible here, because pydantic would look it up and does not know the kinds.
         """
-        return {KIND_MARK: [self.category, self.default]}
+        return {KIND_MARK: [self.category, self.default, self.is_short]}
 
     def _read(self, declared: Any, info: ValidationInfo) -> Named:
         if isinstance(declared, Named):
             return declared
+        if self.is_short and isinstance(declared, str):
+            declared = {"kind": declared.strip()}
         if not isinstance(declared, Mapping):
             raise PydanticCustomError("kind_of", "must be a map with a `kind`")
         kind = declared.get("kind") or self.default

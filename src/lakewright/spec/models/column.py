@@ -52,7 +52,11 @@ def _lower_all(declared: Any) -> Any:
 class Column(SnakeModel):
     """One declared column. Undeclared columns of a slice are kept unchanged."""
 
-    name: str = Field(default="", description="Name in the source. May be empty for a calculated column.")
+    name: str = Field(
+        default="",
+        description="Name in the source; `customer.id` is also the field `id` of the column `customer`. May "
+        "be empty for a calculated column.",
+    )
     newname: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Name in silver, if it differs."
     )
@@ -65,6 +69,9 @@ class Column(SnakeModel):
     )
     expression: Annotated[str | None, BeforeValidator(_empty_is_none), SqlText.EXPRESSION] = Field(
         default=None, description="Spark SQL expression that calculates the column."
+    )
+    description: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
+        default=None, description="What the column contains; becomes the comment of the table's column."
     )
 
     @model_validator(mode="after")

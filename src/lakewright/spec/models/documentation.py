@@ -40,7 +40,7 @@ class DocumentationFormat(StrEnum):
     JSON = "json"
 
 
-Checks = Listed[Annotated[Named, KindOf("check")]]
+Checks = Listed[Annotated[Named, KindOf("check", is_short=True)]]
 
 
 class ColumnDocumentation(Model):

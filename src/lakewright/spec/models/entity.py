@@ -175,6 +175,11 @@ class Entity(Named):
         """The columns by which the silver table is partitioned, by their names in silver."""
         return tuple(column.silver for column in self.columns if column.is_partition)
 
+    @property
+    def descriptions(self) -> Mapping[str, str]:
+        """Column, by its name in silver, to its description."""
+        return {column.silver: column.description for column in self.columns if column.description}
+
     @cached_property
     def calculated(self) -> tuple[Column, ...]:
         """The columns that an expression calculates, in order."""
@@ -209,6 +214,7 @@ class Entity(Named):
             if table is None
             else Address(name=self._table("silver_table", table)),
             raw=self._place("raw", templates["raw_path"], lake),
+            quarantine=self._place("quarantine", templates["bronze_path"], lake),
             bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),
         )
 

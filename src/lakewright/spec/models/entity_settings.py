@@ -6,15 +6,16 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.adoption import AdoptionValue
-from lakewright.spec.models.base import Named, SnakeModel, TextMap, Texts, lower
+from lakewright.spec.models.base import Named, SnakeModel, TextMap, Texts, inconsistent, lower
 from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
 from lakewright.spec.models.maintenance import Maintenance
+from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
 from lakewright.spec.suggestions import nearest
 
 __all__ = ["PLACE_TEMPLATES", "EntitySettings", "SourceConnection", "nearest_setting"]
@@ -103,6 +104,22 @@ class EntitySettings(SnakeModel):
     bronze_format: Annotated[Literal["parquet", "csv", "json", "avro", "orc"], BeforeValidator(lower)] = (
         Field(default="parquet", description="Format of the slices.")
     )
+    format: SliceFormatValue = Field(
+        default=None,
+        description="Format of the slices in full: its kind, and for text files encoding, separator, quotes "
+        "and header. A text is the kind alone.",
+    )
+    on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
+        default="fail",
+        description="What happens to rows that do not parse, lack a key or do not fit a type. fail: the "
+        "slice fails. quarantine: they are put aside, and the other rows are processed.",
+    )
+    max_bad_rows: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Number of rows of a slice that may be put aside; more fail the slice.",
+    )
     adopt: AdoptionValue = Field(
         default=None, description="Roles of the columns of an existing table that the entity adopts."
     )
@@ -110,6 +127,29 @@ class EntitySettings(SnakeModel):
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_kind(cls, declared: Any) -> Any:
+        """Take the kind of `format` from `bronze_format` if it has none of its own."""
+        form = declared.get("format") if isinstance(declared, Mapping) else None
+        if isinstance(form, Mapping) and "kind" not in form and declared.get("bronze_format"):
+            return {**declared, "format": {**form, "kind": declared["bronze_format"]}}
+        return declared
+
+    @model_validator(mode="after")
+    def _one_format(self) -> EntitySettings:
+        if "bronze_format" in self.model_fields_set and self.slice_format.kind != self.bronze_format:
+            raise inconsistent(
+                f"the format is {self.slice_format.kind}, but bronze_format is {self.bronze_format}",
+                remedy="Remove bronze_format.",
+            )
+        return self
+
+    @cached_property
+    def slice_format(self) -> SliceFormat:
+        """How the files of slices are read."""
+        return self.format or SliceFormat(kind=self.bronze_format)
 
     @property
     def free(self) -> Mapping[str, Any]:

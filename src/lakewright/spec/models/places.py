@@ -53,12 +53,14 @@ class Places:
         silver: Its table.
         raw: Folder of deliveries that are not slices yet.
         bronze_table: Catalog table of its slices, if one is declared instead of the folder.
+        quarantine: Folder of the bad rows of its slices.
     """
 
     bronze: str
     silver: Address
     raw: str
     bronze_table: str | None = None
+    quarantine: str = ""
 
 
 def _quoted(part: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakeMoved, LakewrightError
+from lakewright.errors import LakeMoved, LakewrightError, UsageError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
+from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.targets.entity.work import EntityWork
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["observe_entity", "property_changes"]
+__all__ = ["comment_changes", "new_comments", "observe_entity", "property_changes"]
 
 
 def observe_entity(work: EntityWork) -> Observation:
@@ -28,6 +30,7 @@ def observe_entity(work: EntityWork) -> Observation:
     pending, hold = _find_slices(work)
     state = work.table_state()
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
+    pending, hold = _held_by_time(work, pending) or (pending, hold)
     if options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
@@ -39,7 +42,11 @@ def observe_entity(work: EntityWork) -> Observation:
         " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
         exists=Answer.of(state.exists or is_begun),
         filled=Answer.of(is_filled),
-        changes=(*property_changes(work.entity, state), *_adoption_changes(work, state, pending)),
+        changes=(
+            *property_changes(work.entity, state),
+            *comment_changes(work.entity, state),
+            *_adoption_changes(work, state, pending),
+        ),
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
         others=tuple(map(slice_name, pending.others)),
@@ -61,6 +68,21 @@ def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ..
         for key, value in entity.settings.table_properties.items()
         if state.properties.get(key) != value
     )
+
+
+def new_comments(entity: Entity, state: TableState) -> dict[str, str]:
+    """Return the declared descriptions of columns that have other comments in the table."""
+    present = {name: state.column(name) for name in entity.descriptions}
+    return {
+        column.name: entity.descriptions[name]
+        for name, column in present.items()
+        if column is not None and column.description != entity.descriptions[name]
+    }
+
+
+def comment_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
+    """Return the comments of columns that CREATE would change."""
+    return tuple(TableChange(f"change the comment of column {name}") for name in new_comments(entity, state))
 
 
 def _adoption_changes(work: EntityWork, state: TableState, pending: Pending) -> tuple[TableChange, ...]:
@@ -101,6 +123,22 @@ def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tup
         if pending.ready:
             held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
             return held, Hold(error.message, error.as_fault(), is_locked=False)
+    return None
+
+
+def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:
+    """Return all slices as waiting if they cannot have the declared processing times, else None."""
+    context = work.processing
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    names = [slice_name(item) for item in pending.ready]
+    try:
+        if context.strategy_for(work.entity) is Strategy.HISTORIC:
+            times.check_order(names)
+        for name in names:
+            times.at(name)
+    except UsageError as error:
+        held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+        return held, Hold(error.message, error.as_fault(), is_locked=False)
     return None
 
 

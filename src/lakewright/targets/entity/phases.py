@@ -19,7 +19,7 @@ from lakewright.errors import (
     VerificationError,
 )
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.lake.table import drop_table, set_properties, truncate_table
+from lakewright.lake.table import drop_table, set_comments, set_properties, truncate_table
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -31,7 +31,7 @@ from lakewright.slices.result import ProcessResult
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.targets.entity.maintenance import maintain
-from lakewright.targets.entity.observation import property_changes
+from lakewright.targets.entity.observation import comment_changes, new_comments, property_changes
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.sql import name_sql
@@ -55,6 +55,7 @@ _COUNTS = (
     "inferred_deletes",
     "superseded",
     "outdated",
+    "quarantined",
 )
 _MOST_NAMED = 5
 
@@ -76,16 +77,19 @@ def _validate(work: EntityWork) -> Outcome:
 
 
 def _create(work: EntityWork) -> Outcome:
-    """Set the declared table properties, or adopt a table that another program wrote."""
+    """Set the declared properties and comments, or adopt a table that another program wrote."""
     state = work.table_state()
     if not state.exists:
         return Outcome(Status.SKIPPED, reasons=("the first slice creates the table",))
     if work.is_adoptable(state):
         return _adopt(work)
-    changes = property_changes(work.entity, state)
+    properties, comments = property_changes(work.entity, state), new_comments(work.entity, state)
+    changes = (*properties, *comment_changes(work.entity, state))
     if changes:
         with work.silver_lease():
-            set_properties(work.lake, work.silver, work.entity.settings.table_properties)
+            if properties:
+                set_properties(work.lake, work.silver, work.entity.settings.table_properties)
+            set_comments(work.lake, work.silver, comments)
     return Outcome(reasons=tuple(change.description for change in changes))
 
 

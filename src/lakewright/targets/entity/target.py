@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
+from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, field_validator
 from pydantic import Field as Declared
 
 from lakewright.plan.dirtiness import Dirtiness, entity_dirtiness
@@ -15,6 +16,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.slices.processing_time import parse_processing_time
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
@@ -53,7 +55,9 @@ class EntityTarget(Target):
         default=None, description="Strategy to use instead of the entity's own."
     )
     processing_time: str | None = Declared(
-        default=None, description="Processing time of the slice, as ISO 8601 text."
+        default=None,
+        description="Processing time of the slice: ISO 8601, or an expression over the slice such as "
+        "`${slice.date}`, so that each slice has its own.",
     )
     slices: str | None = Declared(
         default=None,
@@ -67,6 +71,15 @@ class EntityTarget(Target):
         description="Process slices up to this name, in natural order, and those whose name begins with it; "
         "default: all pending slices.",
     )
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"processingTime", "processing_time"})
+
+    @field_validator("processing_time")
+    @classmethod
+    def _is_time(cls, text: str | None) -> str | None:
+        if text is not None and "$" not in text and parse_processing_time(text, ZoneInfo("UTC")) is None:
+            raise ValueError(f"{text!r} is not a time in ISO 8601, such as 2024-05-01T06:00:00")
+        return text
 
     def references(self) -> Iterable[Reference]:
         """Return the entity."""

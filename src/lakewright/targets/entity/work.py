@@ -53,7 +53,7 @@ class EntityWork:
     Attributes:
         label: The target, as messages name it.
         strategy: The strategy to use instead of the entity's own.
-        processing_time: ISO 8601 text; for one slice only.
+        processing_time: ISO 8601 text, or an expression that gives one for each slice.
         selection: The slices that the target takes.
     """
 
@@ -90,6 +90,7 @@ class EntityWork:
         options = ProcessingOptions(
             strategy=self.strategy,
             processing_time=self.processing_time,
+            scope=self.context.workspace.scope,
             permissions=self.context.options.permissions,
             wait=self.context.options.wait,
             selection=self.selection,

@@ -1,0 +1,206 @@
+"""The processing times of slices: one for all, one for each by an expression over the slice, or the clock's.
+
+Source: `processing-strategies.md`, "Processing Time Override"; expressions over a slice, and that a text that
+is no time is an error, are Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SpecError, UsageError
+from lakewright.spec.expressions.expression import names_in, parse_template
+from lakewright.spec.expressions.function import Namespace, functions
+from lakewright.spec.expressions.scope import Scope
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from lakewright.slices.context import ProcessingOptions
+
+__all__ = ["ProcessingTimes", "depends_on_slice", "parse_processing_time"]
+
+SLICE = "slice"
+"""Name of the slice in expressions."""
+
+_ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
+_REMEDY = "Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00."
+
+
+def parse_processing_time(text: str, zone: ZoneInfo) -> datetime | None:
+    """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.
+
+    Args:
+        text: A time with or without an offset; without one it is in `zone`.
+        zone: The environment's time zone.
+
+    Example:
+        >>> from zoneinfo import ZoneInfo
+        >>> parse_processing_time("2025-05-05T12:00:00", ZoneInfo("Europe/Berlin")).isoformat()
+        '2025-05-05T10:00:00+00:00'
+        >>> parse_processing_time("yesterday", ZoneInfo("UTC")) is None
+        True
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def depends_on_slice(text: str) -> bool:
+    """Return whether a text is an expression over the slice.
+
+    Raises:
+        SpecError: An expression is invalid.
+
+    Example:
+        >>> depends_on_slice("${slice.date}T06:00:00"), depends_on_slice("$day")
+        (True, False)
+    """
+    return "$" in text and SLICE in names_in(parse_template(text))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingTimes:
+    """The processing times that the caller gave.
+
+    Attributes:
+        text: ISO 8601, or an expression that gives such a text; None for the clock's time.
+        zone: Time zone of texts without an offset.
+        scope: Names that the expression may use beside `slice`.
+        is_lenient: Whether a text that is no time is only warned of, and the clock's time is used.
+        warn: Receives the warning.
+    """
+
+    text: str | None
+    zone: ZoneInfo
+    scope: Scope
+    is_lenient: bool
+    warn: Callable[[str], None]
+
+    @classmethod
+    def of(cls, options: ProcessingOptions, zone: ZoneInfo, warn: Callable[[str], None]) -> ProcessingTimes:
+        """Return the times that the options give."""
+        scope = options.scope or Scope()
+        return cls(options.processing_time, zone, scope, options.is_time_lenient, warn)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one time is given, whatever the slice."""
+        return self.text is not None and not depends_on_slice(self.text)
+
+    def at(self, slice_name: str) -> datetime | None:
+        """Return the processing time of a slice; None for the clock's.
+
+        Raises:
+            UsageError: The text is no time, or the expression has no value for the slice.
+        """
+        if self.text is None:
+            return None
+        rendered = self._rendered(self.text, slice_name)
+        found = parse_processing_time(rendered, self.zone)
+        if found is None and not self.is_lenient:
+            of_slice = "" if rendered == self.text else f" of slice {slice_name}"
+            raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=_REMEDY)
+        return found
+
+    def check_readable(self) -> str | None:
+        """Return a warning if the one time that is given is no time, and that is allowed."""
+        if self.is_one and self.at("") is None:
+            warning = f"the processing time {self.text!r} is not ISO 8601; the current time is used"
+            self.warn(warning)
+            return warning
+        return None
+
+    def check_order(self, slice_names: Iterable[str]) -> None:
+        """Raise an error unless versions of records can begin and end at the times of these slices, in turn.
+
+        Raises:
+            UsageError: One time is given for several slices, or a time is not later than the one before.
+        """
+        names = list(slice_names)
+        if self.is_one and self.at("") is not None and len(names) > 1:
+            raise UsageError(
+                f"one processing time is given for {len(names)} pending slices",
+                remedy="Name one slice (`lakewright process ENTITY SLICE`), or give each its own time by an "
+                "expression: ${slice.date}.",
+            )
+        former: tuple[str, datetime] | None = None
+        for name in names:
+            at = self.at(name)
+            if at is not None and former is not None and at <= former[1]:
+                raise UsageError(
+                    f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
+                    f"{former[0]}, {former[1].isoformat()}",
+                    remedy="Give an expression whose values follow the order of the slices.",
+                )
+            former = former if at is None else (name, at)
+
+    def _rendered(self, text: str, slice_name: str) -> str:
+        try:
+            return self.scope.child({SLICE: _slice_value(slice_name)}).render(text)
+        except SpecError as error:
+            fault = error.faults[0]
+            raise UsageError(
+                f"the processing time {text!r} has no value for the slice {slice_name}: {fault.message}",
+                remedy=fault.remedy or "Correct the expression, or give a time.",
+            ) from error
+
+
+def _slice_value(name: str) -> Namespace:
+    """Return the slice as expressions see it: its name, and the date in its name."""
+
+    def find(pattern: str) -> date | datetime:
+        return find_date(name, pattern)
+
+    found = _ISO.search(name)
+    properties: dict[str, object] = {"name": name}
+    if found is not None:
+        try:
+            properties["date"] = date(int(found[1]), int(found[3]), int(found[4]))
+        except ValueError:
+            found = None
+    return Namespace(SLICE, functions({"date": find}), properties)
+
+
+def find_date(name: str, pattern: str) -> date | datetime:
+    """Return the first date in a slice's name that has a form, such as `dd.MM.yyyy` or `yyyyMMdd_HHmm`.
+
+    Raises:
+        ValueError: The name has no such date, or the pattern lacks year, month or day.
+
+    Example:
+        >>> find_date("sales-03.05.2024.csv", "dd.MM.yyyy")
+        datetime.date(2024, 5, 3)
+        >>> find_date("sales-20240503T0630", "yyyyMMdd'T'HHmm")
+        datetime.datetime(2024, 5, 3, 6, 30)
+    """
+    pieces = pattern.split("'")
+    text = "".join(re.escape(piece) if index % 2 else _as_regex(piece) for index, piece in enumerate(pieces))
+    try:
+        match = re.search(text, name)
+    except re.error as error:
+        raise ValueError(f"the pattern {pattern!r} has a part twice") from error
+    if match is None:
+        raise ValueError(f"the name {name!r} has no date of the form {pattern!r}")
+    parts = {unit: int(value) for unit, value in match.groupdict().items()}
+    if not {"y", "M", "d"} <= parts.keys():
+        raise ValueError(f"the pattern {pattern!r} lacks the year, the month or the day")
+    year = parts["y"] if parts["y"] > 99 else 2000 + parts["y"]
+    day = date(year, parts["M"], parts["d"])
+    if not {"H", "m", "s"} & parts.keys():
+        return day
+    return datetime(day.year, day.month, day.day, parts.get("H", 0), parts.get("m", 0), parts.get("s", 0))
+
+
+def _as_regex(piece: str) -> str:
+    return "".join(
+        rf"(?P<{letter}>\d{{{len(list(run))}}})" if letter in "yMdHms" else re.escape("".join(run))
+        for letter, run in groupby(piece)
+    )

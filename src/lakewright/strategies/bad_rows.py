@@ -1,0 +1,97 @@
+"""Bad rows of a slice that are put aside, so that its other rows can be processed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import BadRowsError
+from lakewright.lake.paths import local_path
+from lakewright.spec.words import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+__all__ = ["BadRow", "check_number", "collect_bad_rows", "rows_text"]
+
+SHOWN = 10
+"""Number of bad rows that an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """One bad row.
+
+    Attributes:
+        reason: What is wrong with it.
+        file: Its file: a local path or a URI.
+        line: The number of its line, if it is known.
+        key: Values of its business key; None if they are not known.
+        record: Its text, or its columns as JSON.
+    """
+
+    reason: str
+    file: str
+    line: int | None = None
+    key: Mapping[str, Any] | None = None
+    record: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as the quarantine holds it."""
+        return {
+            "reason": self.reason,
+            "file": self.file,
+            "line": self.line,
+            "key": None if self.key is None else dict(self.key),
+            "record": self.record,
+        }
+
+    @property
+    def text(self) -> str:
+        """Where the row is, and what is wrong with it."""
+        name = self.file.rstrip("/").rpartition("/")[2]
+        if self.line is not None:
+            place = f"{name}, line {self.line}"
+        elif self.key:
+            place = ", ".join(f"{column}={value}" for column, value in self.key.items())
+        else:
+            place = f"{name}, {self.record[:100]}"
+        return f"{place}: {self.reason}"
+
+
+def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
+    """Return the bad rows, found by one query; at most one more than `most`."""
+    if bad is None:
+        return ()
+    rows = map(_bad_row, bad.limit(most + 1).collect())
+    return tuple(sorted(rows, key=lambda row: (row.file, row.record)))
+
+
+def check_number(rows: tuple[BadRow, ...], most: int) -> None:
+    """Raise `BadRowsError` if there are more bad rows than may be put aside."""
+    if len(rows) > most:
+        raise BadRowsError(
+            f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
+            remedy="Correct the slice, or raise max_bad_rows; then resolve the item.",
+            details={"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]},
+        )
+
+
+def rows_text(rows: Iterable[BadRow]) -> str:
+    """Return the first bad rows in words."""
+    told = [row.text for row in rows]
+    return "; ".join(told[:SHOWN]) + ("; …" if len(told) > SHOWN else "")
+
+
+def _bad_row(row: Row) -> BadRow:
+    key = None if row["key"] is None else json.loads(row["key"])
+    place = str(row["file"] or "")
+    local = local_path(place) if place else None
+    return BadRow(
+        reason=str(row["reason"]),
+        file=place if local is None else str(local),
+        key=key or None,
+        record=str(row["record"]),
+    )

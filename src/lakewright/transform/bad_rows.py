@@ -1,0 +1,117 @@
+"""Bad rows of a slice: rows that do not parse, lack a value in their key, or do not fit a type.
+
+They are found before the common pipeline would fail because of them. Putting them aside is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lakewright.spec.models.types import Chars, Type
+from lakewright.transform.casts import cast_fault_sql, length_fault_sql
+from lakewright.transform.sql import name_sql, text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = [
+    "CORRUPT",
+    "NO_COLUMN",
+    "bad_rows",
+    "parsed_rows",
+    "row_faults",
+    "unparsed_rows",
+    "without_bad_rows",
+]
+
+CORRUPT = "_lakewright_corrupt_record"
+"""Column with the text of a row that does not parse; null in all other rows."""
+
+NO_COLUMN = "_lakewright_no_column"
+"""The only other column of a slice of which no row parses."""
+
+_FAULT = "_lakewright_fault"
+
+
+def unparsed_rows(frame: DataFrame) -> DataFrame | None:
+    """Return the rows that do not parse, as `bad_rows` does; None if the frame shows none."""
+    if CORRUPT not in frame.columns:
+        return None
+    return frame.where(f"{CORRUPT} is not null").selectExpr(
+        "'the row does not parse' as reason",
+        "input_file_name() as file",
+        "cast(null as string) as key",
+        f"concat({CORRUPT}, {_nothing(frame)}) as record",
+    )
+
+
+def parsed_rows(frame: DataFrame) -> DataFrame:
+    """Return the rows that parse, without the column `CORRUPT`."""
+    if CORRUPT not in frame.columns:
+        return frame
+    return frame.where(f"{CORRUPT} is null and {_nothing(frame)} = ''").drop(CORRUPT, NO_COLUMN)
+
+
+def _nothing(frame: DataFrame) -> str:
+    """Return SQL of an empty text that refers to a column: Spark refuses queries over `CORRUPT` alone."""
+    other = next(name_sql(name) for name in frame.columns if name != CORRUPT)
+    return f"left(coalesce(to_json(struct({other})), ''), 0)"
+
+
+def row_faults(
+    frame: DataFrame, types: Mapping[str, Type], keys: Sequence[str], flag: str | None
+) -> Iterator[str]:
+    """Yield SQL of what may be wrong with a row of the source: a text, or null.
+
+    Args:
+        frame: The slice after its calculated columns.
+        types: Declared types of columns, by name in any case.
+        keys: Columns in which null is a fault.
+        flag: The column with the deleted flag, if the slice has one.
+    """
+    for name in keys:
+        told = text_sql(f"column {name!r} of the business key is null")
+        yield f"if({name_sql(name)} is null, {told}, null)"
+    wanted = {name.lower(): kind for name, kind in types.items()}
+    for field in frame.schema.fields:
+        declared, value = wanted.get(field.name.lower()), name_sql(field.name)
+        if field.name == flag:
+            found = cast_fault_sql(value, field.dataType, "boolean", column=field.name)
+        elif isinstance(declared, Chars):
+            text = value if field.dataType.typeName() == "string" else f"cast({value} as string)"
+            found = length_fault_sql(text, declared.length, column=field.name)
+        elif declared is not None:
+            found = cast_fault_sql(value, field.dataType, declared.ddl, column=field.name)
+        else:
+            continue
+        if found is not None:
+            yield found
+
+
+def bad_rows(frame: DataFrame, faults: Sequence[str], keys: Sequence[str]) -> DataFrame | None:
+    """Return the rows with a fault, or None if there are no faults to look for.
+
+    The columns are `reason`, `file`, `key` and `record`, all texts; key and record are JSON.
+
+    Args:
+        frame: The rows.
+        faults: SQL of each fault; the first one that is not null counts.
+        keys: Columns of the business key.
+    """
+    if not faults:
+        return None
+    record = ", ".join(name_sql(name) for name in frame.columns)
+    key = ", ".join(name_sql(name) for name in keys)
+    found = frame.selectExpr("*", f"coalesce({', '.join(faults)}, null) as {_FAULT}")
+    return found.where(f"{_FAULT} is not null").selectExpr(
+        f"{_FAULT} as reason",
+        "input_file_name() as file",
+        f"to_json(struct({key}))" + " as key" if keys else "cast(null as string) as key",
+        f"to_json(struct({record})) as record",
+    )
+
+
+def without_bad_rows(frame: DataFrame, faults: Sequence[str]) -> DataFrame:
+    """Return the rows without a fault."""
+    return frame.where(f"coalesce({', '.join(faults)}, null) is null") if faults else frame
