@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import demo, lifecycle, manifest, spending, startup, strategies
+from benchmarks import bus, demo, lifecycle, manifest, spending, startup, strategies
 from benchmarks.report import print_rows, write_page
 
 SUITES = {
@@ -19,6 +19,7 @@ SUITES = {
     "Lifecycle": lifecycle.run,
     "Parallel runs": lifecycle.run_side_by_side,
     "Manifest": manifest.run,
+    "Bus": bus.run,
     "Strategies": strategies.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -35,7 +35,7 @@ from lakewright.manifest.record import Application, Author, Draft, State
 from lakewright.manifest.store import Append, Query, Store, Write
 from lakewright.stores.registry import open_store
 
-__all__ = ["run"]
+__all__ = ["fill", "leave_open", "run", "seed"]
 
 SIZES = (10_000, 100_000, 1_000_000)
 """Numbers of records at which queries are timed."""
@@ -181,10 +181,10 @@ def _bare_commits(folder: Path, number: int = 500) -> float:
 def _growth(folder: Path, sizes: Sequence[int], rounds: int) -> Iterator[Row]:
     timed: dict[str, list[float]] = {}
     with closing(open_store({"kind": "sqlite", "path": str(folder / "growth.db")})) as store:
-        _leave_open(store)
-        records = _seed(store)
+        leave_open(store)
+        records = seed(store)
         for size in sizes:
-            _fill(folder / "growth.db", (size - records) // 3)
+            fill(folder / "growth.db", (size - records) // 3)
             records = size
             for what, ask in _questions(store).items():
                 timed.setdefault(what, []).append(_best(ask, 5 * rounds))
@@ -199,7 +199,7 @@ def _growth(folder: Path, sizes: Sequence[int], rounds: int) -> Iterator[Row]:
     yield from _listing(folder)
 
 
-def _seed(store: Store) -> int:
+def seed(store: Store) -> int:
     """Write the items to copy, and return the number of records so far."""
     for _ in store.write_many(_processed(f"file:///lake/bronze/entity/seed-{n}-") for n in range(SEEDS)):
         pass
@@ -215,7 +215,7 @@ def _best(ask: Callable[[], Any], turns: int) -> float:
     return min(times)
 
 
-def _leave_open(store: Store) -> None:
+def leave_open(store: Store) -> None:
     """Leave some items failed and others locked."""
     ledger = _ledger(store)
     names = [f"open-{number:03}" for number in range(OPEN)]
@@ -228,7 +228,7 @@ def _leave_open(store: Store) -> None:
             ledger.failed(claim, {"error": {"message": "no"}})
 
 
-def _fill(place: Path, items: int) -> None:
+def fill(place: Path, items: int) -> None:
     """Add processed items with three records each by copying some within the database."""
     mark = f"copy-{uuid4().hex[:8]}"
     last = items // SEEDS

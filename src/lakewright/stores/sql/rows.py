@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Row
@@ -82,11 +84,13 @@ def _payload(stored: str | None) -> Mapping[str, Any] | None:
 def item_row(item: Item) -> dict[str, Any]:
     """Return the row of an item."""
     standing = standing_of(item)
+    fold = json.dumps(item.as_json())
+    _remember(fold, item)
     return {
         "item_id": item.item_id,
         "sequence": item.sequence,
         "state": item.state.value if item.state else None,
-        "fold": json.dumps(item.as_json()),
+        "fold": fold,
         "standing": None if standing is None else standing.key,
         "arrival": item.arrival,
     }
@@ -94,7 +98,24 @@ def item_row(item: Item) -> dict[str, Any]:
 
 def item_of(fold: str) -> Item:
     """Return the item whose fold a row holds."""
-    return Item.from_json(json.loads(fold))
+    item = _FOLDS.get(fold)
+    if item is None:
+        item = Item.from_json(json.loads(fold))
+        _remember(fold, item)
+    return item
+
+
+MOST_FOLDS = 512
+"""Items that are kept with their folds: taking and ending a lock reads the same item three times."""
+
+_FOLDS: OrderedDict[str, Item] = OrderedDict()
+
+
+def _remember(fold: str, item: Item) -> None:
+    _FOLDS[fold] = item
+    with suppress(KeyError):  # another thread was faster
+        while len(_FOLDS) > MOST_FOLDS:
+            _FOLDS.popitem(last=False)
 
 
 def document_row(document: Document) -> dict[str, Any]:
