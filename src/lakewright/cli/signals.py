@@ -42,6 +42,12 @@ class Stopper:
         self._announce(self._message)
 
 
+def _has_lost_jvm(error: BaseException) -> bool:
+    from lakewright.spark.jvm import is_jvm_failure
+
+    return isinstance(error, (ConnectionError, EOFError)) or is_jvm_failure(error)
+
+
 @contextmanager
 def listening(
     announce: Callable[[str], None],
@@ -63,6 +69,11 @@ def listening(
     before = {number: signal.signal(number, stopper.receive) for number in (*SIGNALS, *extra)}
     try:
         yield stopper
+    except Exception as error:
+        if stopper.signal is None or not _has_lost_jvm(error):
+            raise
+        # The signal went to the whole group of processes, and the JVM ended before this one.
+        raise KeyboardInterrupt(stopper.signal) from error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

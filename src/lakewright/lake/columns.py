@@ -112,14 +112,24 @@ def reader_schema(fields: Iterable[Field]) -> str:
     return ", ".join(Field(name=field.name, type=engine_type(field.type)).ddl for field in fields)
 
 
-def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Records) -> DataFrame:
+def frame_of_records(
+    spark: SparkSession, fields: Sequence[Field], records: Records, *, drops_others: bool = False
+) -> DataFrame:
     """Return a frame of rows given as texts, lists or maps in a project, cast to the columns' types.
 
     Columns that a map leaves out are null.
 
+    Args:
+        spark: The session.
+        fields: The columns.
+        records: The rows.
+        drops_others: Whether values beyond the columns are dropped, as those of a mock are in Flowman.
+
     Raises:
         SpecError: A row has too many values, or a name that isn't a column.
     """
+    if drops_others:
+        records = [_without_others(fields, record) for record in records]
     rows = [_row(fields, record) for record in records]
     texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
     if not fields:
@@ -129,6 +139,15 @@ def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Reco
     return spark.createDataFrame(rows, texts).select(
         *(_read_text(field).alias(field.name) for field in fields)
     )
+
+
+def _without_others(
+    fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]
+) -> Sequence[Any] | Mapping[str, Any]:
+    if isinstance(record, Mapping):
+        names = {field.name.lower() for field in fields}
+        return {name: value for name, value in record.items() if name.lower() in names}
+    return record[: len(fields)]
 
 
 def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> tuple[str | None, ...]:

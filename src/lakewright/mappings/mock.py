@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.lake.columns import fields_of, frame_of_records
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.spec.models.base import Reference
+from lakewright.spec.models.base import Reference, Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +27,7 @@ class MockMapping(Mapping):
     """
 
     mapping: Input | None = Declared(default=None, description="Mapping whose columns it has.")
-    records: list[list[Any] | dict[str, Any]] = Declared(
+    records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
 
@@ -46,5 +46,8 @@ class MockMapping(Mapping):
         if mocked is self:
             raise SpecError.of(f"mapping {self.name!r} mocks itself", remedy="Name the mapping to mock.")
         return frame_of_records(
-            workspace.spark, fields_of(mocked.build(workspace.outline()).schema), self.records
+            workspace.spark,
+            fields_of(mocked.build(workspace.outline()).schema),
+            self.records,
+            drops_others=True,
         )

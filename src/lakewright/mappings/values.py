@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -11,7 +11,7 @@ from pydantic import model_validator
 from lakewright.lake.columns import frame_of_records
 from lakewright.mappings.mapping import Mapping
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf
+from lakewright.spec.models.base import KindOf, Rows
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.sql_check import ColumnsOf
 
@@ -26,7 +26,7 @@ __all__ = ["ValuesMapping"]
 class ValuesMapping(Mapping):
     """Returns its records with the columns of `columns` or `schema`."""
 
-    records: list[list[Any] | dict[str, Any]] = Declared(
+    records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
@@ -12,7 +12,7 @@ from lakewright.lake.columns import frame_of_records
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.relations.empty import EmptyRelation
-from lakewright.spec.models.base import Reference
+from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class MockRelation(EmptyRelation):
     """
 
     relation: str | None = Declared(default=None, description="Relation whose columns it has.")
-    records: list[list[Any] | dict[str, Any]] = Declared(
+    records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps; partition columns come last."
     )
 
@@ -56,7 +56,8 @@ class MockRelation(EmptyRelation):
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
-        frame = frame_of_records(workspace.spark, self.declared(workspace) or (), self.records)
+        fields = self.declared(workspace) or ()
+        frame = frame_of_records(workspace.spark, fields, self.records, drops_others=True)
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
@@ -12,6 +12,7 @@ from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
+from lakewright.spec.models.base import Rows
 from lakewright.spec.models.fields import Field, TypeText
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["ValuesRelation"]
 class ValuesRelation(Relation):
     """Returns its records with the columns of `columns` or of the schema."""
 
-    records: list[list[Any] | dict[str, Any]] = Declared(
+    records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")

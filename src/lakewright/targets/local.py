@@ -38,13 +38,9 @@ class LocalTarget(FileOutput):
     encoding: str = Declared(default="UTF-8", description="Encoding of the file.")
     header: bool = Declared(default=True, description="Write the names of the columns first.")
     newline: str = Declared(default="\n", description="End of each line.")
-    delimiter: str = Declared(default=",", min_length=1, max_length=1, description="Between two values.")
-    quote: str = Declared(
-        default='"', min_length=1, max_length=1, description="Around values with separators."
-    )
-    escape: str = Declared(
-        default="\\", min_length=1, max_length=1, description="Before a quote within a value."
-    )
+    delimiter: str = Declared(default=",", pattern="^.$", description="Between two values.")
+    quote: str = Declared(default='"', pattern="^.$", description="Around values with separators.")
+    escape: str = Declared(default="\\", pattern="^.$", description="Before a quote within a value.")
 
     def references(self) -> Iterable[Reference]:
         """Return the mapping."""

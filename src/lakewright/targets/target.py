@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
-from pydantic import field_validator
+from pydantic import WithJsonSchema, field_validator
 
 from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import (
@@ -36,7 +36,7 @@ __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
 
 BuildPolicyText = Annotated[BuildPolicy, from_text(BuildPolicy.parse)]
 VerifyPolicyText = Annotated[VerifyPolicy, from_text(VerifyPolicy.parse)]
-DurationText = Annotated[Duration, from_text(Duration.parse)]
+DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"type": "string"})]
 
 
 class Target(Named):

@@ -30,6 +30,8 @@ mappings:
       - [1, null, Ann, '{"a": 1, "b": "x"}', [r, g], {city: Bonn, pos: {x: 1, y: 2}}]
       - [2, 1, Bob, "{'a': 2}", [r], {city: Rome, pos: {x: 3, y: 4}}]
       - {id: 3, boss: 2, name: Cleo, text: 'no json', tags: []}
+  scalars: {kind: values, columns: {name: string}, records: [abc, 1, null]}
+  mocked: {kind: mock, mapping: tags, records: [[1, x, more], {id: 2, other: y}, 3]}
   nothing: {kind: empty, columns: {id: int, day: date}}
   json:
     kind: extractJson
@@ -92,6 +94,9 @@ targets:
 
 EXPECTED = {
     "nothing": [],
+    # E5: a scalar is a row with one column; what a mock's mapping has no column for is dropped.
+    "scalars": [("1",), ("abc",), (None,)],
+    "mocked": [("1", "x"), ("2", None), ("3", None)],
     "json": [("1", "x"), ("2", None)],
     "broken": [("no json",)],
     "unpacked_a": [("1", "1"), ("2", "2")],

@@ -39,6 +39,7 @@ __all__ = [
     "Named",
     "NamedMap",
     "Reference",
+    "Rows",
     "SnakeModel",
     "TextMap",
     "Texts",
@@ -267,6 +268,20 @@ def _with_names(declared: Any) -> Any:
 
 NamedMap = Annotated[dict[str, T], BeforeValidator(_with_names)]
 """`NamedMap[...]`: a map from name to definition. Each definition receives its name."""
+
+
+def _as_row(declared: Any) -> Any:
+    return declared if isinstance(declared, (list, tuple, Mapping)) else [declared]
+
+
+Rows = list[
+    Annotated[
+        list[Any] | dict[str, Any],
+        BeforeValidator(_as_row),
+        WithJsonSchema({"type": ["array", "object", "string", "number", "boolean", "null"]}),
+    ]
+]
+"""Rows: lists of values, maps of column to value, or single values for rows with one column."""
 
 
 def read_settings(declared: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Declared
 
 from lakewright.relations.values import ValuesRelation
 from lakewright.schemas.schema import Schema
-from lakewright.spec.models.base import KindOf
+from lakewright.spec.models.base import KindOf, Rows
 from lakewright.spec.models.fields import TypeText
 from lakewright.targets.datasets.dataset import RelationLike
 
@@ -21,7 +21,7 @@ __all__ = ["ValuesDataset"]
 class ValuesDataset(RelationLike):
     """Returns the declared records, with the columns of `columns` or of `schema`."""
 
-    records: list[list[Any] | dict[str, Any]] = Declared(
+    records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."
     )
     columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
