@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.flowman import command_for
 from lakewright.cli.options import global_options, settings_of
 from lakewright.spec.suggestions import suggestion
 
@@ -111,7 +112,9 @@ class LazyGroup(_WithGlobalOptions, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the named command; the error for an unknown command suggests similar names."""
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            ours = command_for(args) if ctx.parent is None else None
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
+            near = near if ours is None else f"for Flowman's `{' '.join(args[:2])}`, use {ours}"
             raise click.UsageError(f"there is no command {args[0]!r}; {near}", ctx)
         return super().resolve_command(ctx, args)
 
