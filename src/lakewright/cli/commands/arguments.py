@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lakewright.cli.completion import complete_arguments, names_of
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.spec.suggestions import hint
@@ -32,6 +33,11 @@ def phase_named(text: str) -> Phase:
         raise click.BadParameter(f"{text!r} is not a phase; {hint(text, known)}") from None
 
 
+def _complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    del ctx, param
+    return [phase.value.lower() for phase in Phase if phase.value.lower().startswith(incomplete)]
+
+
 def job_request(
     job: str,
     phase: Phase,
@@ -52,9 +58,9 @@ def job_request(
 def job_arguments(function: F) -> F:
     """Add the arguments JOB, PHASE and PARAM=VALUE."""
     for decorate in (
-        click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]..."),
-        click.argument("phase", type=phase_named, metavar="PHASE"),
-        click.argument("name", metavar="JOB"),
+        click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
+        click.argument("phase", type=phase_named, metavar="PHASE", shell_complete=_complete_phase),
+        click.argument("name", metavar="JOB", shell_complete=names_of("jobs")),
     ):
         function = decorate(function)
     return function
@@ -74,6 +80,7 @@ _RUN_OPTIONS = (
         "--targets",
         "--target",
         "targets",
+        shell_complete=names_of("targets"),
         multiple=True,
         metavar="REGEX",
         help="Only targets whose name matches; also +NAME, NAME+, tag:…, kind:…, state:failed.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import complete_arguments, names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
 from lakewright.cli.progress import working
@@ -20,8 +21,8 @@ __all__ = ["docs"]
         "lakewright docs --no-checks --open",
     ],
 )
-@click.argument("job", required=False, metavar="[JOB]")
-@click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...")
+@click.argument("job", required=False, metavar="[JOB]", shell_complete=names_of("jobs"))
+@click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments)
 @click.option("--no-checks", is_flag=True, help="Start no Spark: run no checks, trace no columns.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @click.pass_obj

@@ -10,6 +10,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import author_option
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
@@ -34,7 +35,7 @@ __all__ = ["doctor"]
         "lakewright doctor -o json",
     ],
 )
-@click.argument("entity", required=False)
+@click.argument("entity", required=False, shell_complete=names_of("entities"))
 @click.option("--start", is_flag=True, help="Start a Spark session, too; this takes some seconds.")
 @click.option(
     "--repair", is_flag=True, help="Show what would repair the table of ENTITY, and repair it if confirmed."

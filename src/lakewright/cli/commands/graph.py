@@ -11,6 +11,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_request, phase_named
+from lakewright.cli.completion import complete_phase_and_arguments, names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Line, Span, line, whole
 
@@ -68,8 +69,10 @@ class _Drawing:
         "lakewright graph monthly --format dot | dot -Tsvg > monthly.svg",
     ],
 )
-@click.argument("name", metavar="JOB")
-@click.argument("words", nargs=-1, metavar="[PHASE] [PARAM=VALUE]...")
+@click.argument("name", metavar="JOB", shell_complete=names_of("jobs"))
+@click.argument(
+    "words", nargs=-1, metavar="[PHASE] [PARAM=VALUE]...", shell_complete=complete_phase_and_arguments
+)
 @click.option(
     "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True
 )

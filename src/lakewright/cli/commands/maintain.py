@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, Span, line
 from lakewright.cli.progress import working
@@ -23,7 +24,7 @@ __all__ = ["maintain"]
         "lakewright maintain regions --dry-run",
     ],
 )
-@click.argument("entities", metavar="[ENTITY]...", nargs=-1)
+@click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.pass_obj
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:

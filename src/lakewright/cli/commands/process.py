@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
@@ -32,7 +33,7 @@ __all__ = ["process"]
         "lakewright process regions --strategy full --allow-data-loss",
     ],
 )
-@click.argument("entity")
+@click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("slice_name", metavar="[SLICE]", required=False)
 @click.option(
     "--processing-time",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import complete_definition
 from lakewright.cli.group import command
 from lakewright.cli.page import Branch, Span, line
 
@@ -20,7 +21,7 @@ CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
     examples=["lakewright show job monthly", "lakewright show entity regions -o json"],
 )
 @click.argument("category", type=click.Choice(CATEGORIES))
-@click.argument("name")
+@click.argument("name", shell_complete=complete_definition)
 @click.pass_obj
 def show(call: Call, /, category: str, name: str) -> None:
     """Show one definition of the project; an entity with the settings of its connection."""

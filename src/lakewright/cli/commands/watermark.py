@@ -8,6 +8,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import operator_options
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.page import Table, line
 from lakewright.manifest.record import format_instant
@@ -45,7 +46,7 @@ def list_watermarks(call: Call, /) -> None:
 @watermark.add(
     name="set", examples=["lakewright watermark set orders updated_at 2022-01-01T00:00:00Z --type timestamp"]
 )
-@click.argument("entity")
+@click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("column")
 @click.argument("value")
 @click.option(
@@ -70,7 +71,7 @@ def set_watermark(
 @watermark.add(
     name="reset", examples=["lakewright watermark reset orders updated_at --reason 'the source starts again'"]
 )
-@click.argument("entity")
+@click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("column")
 @operator_options
 @click.pass_obj
@@ -85,7 +86,7 @@ def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, rea
 @watermark.add(
     name="history", examples=["lakewright watermark history", "lakewright watermark history orders"]
 )
-@click.argument("entity", required=False)
+@click.argument("entity", required=False, shell_complete=names_of("entities"))
 @click.pass_obj
 def list_changes(call: Call, /, entity: str | None) -> None:
     """List who set or reset watermarks, newest first, with the reason and the value before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
 from lakewright.errors import UsageError
@@ -30,7 +31,9 @@ __all__ = ["discover", "list_items", "show_item", "stats"]
     help="What this application has before it, and what each item waits for.",
 )
 @click.option("--after", multiple=True, metavar="APP", help="With --for: an application to wait for.")
-@click.option("--entity", metavar="NAME", help="Only slices of this entity.")
+@click.option(
+    "--entity", metavar="NAME", shell_complete=names_of("entities"), help="Only slices of this entity."
+)
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
 @click.pass_obj
@@ -109,7 +112,14 @@ def stats(call: Call, /) -> None:
     name="discover",
     examples=["lakewright manifest discover", "lakewright manifest discover --entity regions"],
 )
-@click.option("--entity", "entities", multiple=True, metavar="NAME", help="Only slices of this entity.")
+@click.option(
+    "--entity",
+    "entities",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=names_of("entities"),
+    help="Only slices of this entity.",
+)
 @click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> None:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest."""

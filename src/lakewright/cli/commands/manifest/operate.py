@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import line
 from lakewright.cli.render.words import counted, status
@@ -64,7 +65,12 @@ def items_argument(function: F) -> F:
         click.option("--yes", is_flag=True, help="Change what is selected; without it, it is only shown."),
         click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
         click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
-        click.option("--entity", metavar="NAME", help="Select slices of this entity."),
+        click.option(
+            "--entity",
+            metavar="NAME",
+            shell_complete=names_of("entities"),
+            help="Select slices of this entity.",
+        ),
         click.argument("items", nargs=-1, metavar="[ITEM]..."),
     ):
         function = decorate(function)

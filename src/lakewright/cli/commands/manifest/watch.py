@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.render.items import record_line, stale_lock_page
 from lakewright.cli.signals import Stopper, listening
@@ -39,7 +40,9 @@ STATES = [state.value.lower() for state in State]
     help="Only records of this state.",
 )
 @click.option("--application", metavar="NAME", help="Only for this application: name, or name:instance.")
-@click.option("--entity", metavar="NAME", help="Only slices of this entity.")
+@click.option(
+    "--entity", metavar="NAME", shell_complete=names_of("entities"), help="Only slices of this entity."
+)
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),

@@ -1,0 +1,92 @@
+"""Completion in shells: the names that a project declares, read without checking the project.
+
+A project that cannot be read completes nothing: an error would disturb the line being typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lakewright.cli.options import settings_of
+
+__all__ = ["complete_arguments", "complete_definition", "complete_phase_and_arguments", "names_of"]
+
+PHASES = ("validate", "create", "build", "verify", "truncate", "destroy")
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def names_of(section: str) -> Completer:
+    """Return a completer of the names in a section of the project, such as `jobs`."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        del param
+        return _starting(_definitions(ctx, section), incomplete)
+
+    return complete
+
+
+def complete_definition(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the definitions of the category given before."""
+    del param
+    category = ctx.params.get("category")
+    section = "entities" if category == "entity" else f"{category}s"
+    return _starting(_definitions(ctx, section), incomplete) if category else []
+
+
+def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return `name=`, `name:start=` and `name:end=` for each parameter of the job given before."""
+    del param
+    job = _definitions(ctx, "jobs").get(str(ctx.params.get("name") or ctx.params.get("job")))
+    declared = job.get("parameters") if isinstance(job, Mapping) else None
+    listed = declared if isinstance(declared, list) else [declared]
+    names = [
+        each["name"] for each in listed if isinstance(each, Mapping) and isinstance(each.get("name"), str)
+    ]
+    ends = ("=", ":start=", ":end=")
+    return _starting([f"{name}{end}" for name in names for end in ends], incomplete)
+
+
+def complete_phase_and_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return phases, where none is given yet, and the parameters of the job."""
+    words = ctx.params.get(param.name or "") or ()
+    return [*([] if words else _starting(PHASES, incomplete)), *complete_arguments(ctx, param, incomplete)]
+
+
+def _starting(names: Any, incomplete: str) -> list[str]:
+    return [str(name) for name in names if str(name).startswith(incomplete)]
+
+
+def _definitions(ctx: click.Context, section: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    try:
+        for value in _documents(ctx):
+            declared = value.get(section)
+            if isinstance(declared, Mapping):
+                found |= declared
+            elif isinstance(declared, list):
+                found |= {
+                    each["name"]: each for each in declared if isinstance(each, Mapping) and "name" in each
+                }
+    except Exception:  # whatever is wrong with the project, the shell gets no error
+        return {}
+    return found
+
+
+def _documents(ctx: click.Context) -> Iterator[Mapping[str, Any]]:
+    from lakewright.spec.reading.files import find_modules, find_project, project_file, read_document
+
+    place = settings_of(ctx).project
+    folder = (find_project(Path.cwd()) if place is None else place).absolute()
+    top, _ = read_document(project_file(folder), folder)
+    modules = top.value.get("modules") if isinstance(top.value, Mapping) else ()
+    listed = modules if isinstance(modules, list) else [modules]
+    files, _ = find_modules(folder, [each for each in listed if isinstance(each, str)], top)
+    for file in files:
+        document, _ = read_document(file, folder)
+        if isinstance(document.value, Mapping):
+            yield document.value
