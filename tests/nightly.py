@@ -85,9 +85,10 @@ def _chaos(minutes: float, run: Run) -> bool:
 
 
 def _succeeds(command: Sequence[str]) -> bool:
-    """Run a part, which prints what it finds, and return whether it succeeded."""
+    """Run a part, which prints what it finds, with Spark's compiled queries; return whether it succeeded."""
     print(f"\n$ {shlex.join(command)}", flush=True)
-    return subprocess.run(command, check=False).returncode == 0
+    environ = {**os.environ, "COMPILE_QUERIES": "1"}
+    return subprocess.run(command, env=environ, check=False).returncode == 0
 
 
 PYTEST = [sys.executable, "-m", "pytest", "-q"]

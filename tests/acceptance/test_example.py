@@ -61,6 +61,7 @@ def expected() -> list[tuple[str, str, int, int]]:
     return sorted(found)
 
 
+@pytest.mark.nightly
 def test_the_example_runs_over_a_range_into_a_database(example: InProcess, database: dict[str, str]) -> None:
     command = ["job", "monthly", "verify", *RANGE, "-P", "database"]
     done = example.run(*command, **database)

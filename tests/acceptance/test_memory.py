@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+@pytest.mark.nightly
 def test_a_jvm_without_memory_fails_no_slice_and_with_more_the_result_is_exact(
     tmp_path: Path, session: SparkSession
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_second_run_says_who_runs_or_waits_if_it_is_told_to(lake: SmallLake)
     assert lake.json("status")["running"] == []
 
 
+@pytest.mark.nightly
 def test_a_run_that_stood_still_commits_nothing_after_another_took_over(lake: SmallLake) -> None:
     project = lake.folder / "project.yml"
     project.write_text(project.read_text() + "manifest: {lease: 2s}\n")

@@ -63,6 +63,7 @@ def test_a_system_call_is_refused_where_it_is_counted_to(tmp_path: Path, place: 
     assert "No space left on device" in refused.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_made_good_by_the_next_whatever_the_strategy(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_a_dbt_snapshot_is_gone_on_from(lake: SmallLake) -> None:
 SCD2 = ("id", "city", "start", "stop", "current_flag")
 
 
+@pytest.mark.nightly
 def test_a_hand_written_history_is_gone_on_from(lake: SmallLake) -> None:
     """Sentinels, inclusive ends, other names, texts in the source that are numbers in the table."""
     adopt = {
@@ -150,6 +151,7 @@ def test_a_hand_written_history_is_gone_on_from(lake: SmallLake) -> None:
     assert observe_table(lake.lake, things.places(lake.lake.settings).silver).partition_columns == ("city",)
 
 
+@pytest.mark.nightly
 def test_a_table_of_current_rows_is_gone_on_from(lake: SmallLake) -> None:
     adopt = {"deleted": "gone", "last_seen": "loaded_at", "drop": ["loaded_by"]}
     things = entity(settings={"adopt": adopt, "last_seen": "on_change"})
@@ -215,6 +217,7 @@ UNCLEAR = [
 ]
 
 
+@pytest.mark.nightly
 def test_values_are_compared_in_whatever_type_a_slice_brings_them(lake: SmallLake) -> None:
     """Whole numbers as decimals are the same keys; nulls of a column without a type are changes."""
     things = entity("merge", settings={"adopt": {}, "last_seen": "on_change"})
@@ -252,6 +255,7 @@ def test_names_that_are_wrong_are_refused(lake: SmallLake) -> None:
         assert why in refusal(lake, things)
 
 
+@pytest.mark.nightly
 def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) -> None:
     columns = [
         {"name": "id", "fieldroles": ["businesskey"]},

@@ -117,6 +117,7 @@ def test_hashes_of_another_version_are_not_compared(lake: SmallLake) -> None:
     assert "version 0" in error.message
 
 
+@pytest.mark.nightly
 def test_the_commit_of_others_is_met_so_often_and_no_longer(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -461,6 +462,7 @@ def test_a_slice_without_rows_deletes_nothing_by_inference(
     assert lake.rows(crm, "id", "dlf_deleted") == [(1, False), (2, False)]
 
 
+@pytest.mark.nightly
 def test_the_ways_of_keeping_last_seen_differ_in_nothing_else(lake: SmallLake) -> None:
     """ "Merge Strategy": rows that are the same aren't written with `on_change`, and look the same."""
     flag = "dlf_deleted"

@@ -34,9 +34,10 @@ def size(lake: SmallLake, things: Entity) -> int:
     return sum(file.stat().st_size for file in files if "_delta_log" not in file.parts)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("strategy", "most_unchanged", "most_changed"),
-    [pytest.param("merge", 12, 30, marks=pytest.mark.nightly), ("historic", 12, 30)],
+    [("merge", 12, 30), ("historic", 12, 30)],
 )
 def test_cost_follows_change(lake: SmallLake, strategy: str, most_unchanged: int, most_changed: int) -> None:
     """ "Merge Strategy" with `last_seen: on_change`, "Historic Strategy": equal rows cost no byte."""

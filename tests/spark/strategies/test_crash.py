@@ -260,6 +260,7 @@ DAMAGES: list[tuple[str, Callable[[Path], None]]] = [
 ]
 
 
+@pytest.mark.nightly
 def test_what_delta_keeps_beside_its_log_may_be_damaged(lake: SmallLake) -> None:
     """What these help with, the log tells too."""
     things = entity("historic", settings={"table_properties": {"delta.checkpointInterval": "1"}})
@@ -295,6 +296,7 @@ def forget_logs(lake: SmallLake) -> None:
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
+@pytest.mark.nightly
 def test_a_torn_checkpoint_is_named_with_the_way_out(lake: SmallLake) -> None:
     """Nothing reads the table, so nothing is written; without the checkpoint all goes on."""
     things = entity(settings={"table_properties": {"delta.checkpointInterval": "1"}})

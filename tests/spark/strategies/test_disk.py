@@ -170,6 +170,7 @@ def test_a_disk_that_is_full_at_any_write_leaves_the_table_whole(lake: SmallLake
         assert lake.version(things) == 1
 
 
+@pytest.mark.nightly
 def test_a_limit_of_files_sizes_leaves_the_table_whole(lake: SmallLake) -> None:
     """F6, where nobody may mount: writes fail as on a full disk, at the data's first byte or later."""
     things = entity("historic")

@@ -114,6 +114,7 @@ def test_a_slice_is_seen_beside_the_table_that_the_first_one_will_make(lake: Sma
     assert [done.name for done in lake.process(things).slices] == ["s1", "s2"]
 
 
+@pytest.mark.nightly
 def test_slices_of_the_same_columns_are_looked_at_once(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,7 +56,8 @@ SAME: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("more", [{}, pytest.param({"v": "b"}, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("more", [{}, {"v": "b"}])
 def test_keys_with_different_hashes_are_different_records(lake: SmallLake, more: dict[str, str]) -> None:
     """ "Common Processing Pipeline", Generate primary key."""
     for number, (what, (declared, rows)) in enumerate(APART.items()):

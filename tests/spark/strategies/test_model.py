@@ -17,7 +17,7 @@ LEAST = 15
 
 
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("machines", [2, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("machines", [1, pytest.param(20, marks=pytest.mark.nightly)])
 def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSession, machines: int) -> None:
     """`processing-strategies.md`, "Full Strategy", "Merge Strategy", "Historic Strategy", "Schema Drift"."""
 

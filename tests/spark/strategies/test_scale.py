@@ -89,7 +89,8 @@ def test_a_slice_reads_the_files_of_its_partitions_alone(lake: SmallLake, strate
 
 
 @pytest.mark.usefixtures("_marked_in_files")
-@pytest.mark.parametrize("slices", [6, pytest.param(12, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("slices", [12])
 def test_history_costs_no_more_as_it_grows(lake: SmallLake, slices: int) -> None:
     """ "Historic Strategy": with the tool's own upkeep, slices read as few files late as early."""
     keys, most = 50, 6
@@ -116,7 +117,8 @@ def test_history_costs_no_more_as_it_grows(lake: SmallLake, slices: int) -> None
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("width", [300, pytest.param(2_000, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [2_000])
 def test_two_thousand_columns_are_not_too_many(lake: SmallLake, width: int) -> None:
     """ "Merge Strategy": also where planning is most of the work."""
     wide = entity(settings={"last_seen": "on_change"})

@@ -65,6 +65,7 @@ def test_merge_looks_only_where_partitions_never_move(lake: SmallLake) -> None:
     assert lake.rows(sales, "id", "part", "v") == [(0, "x", "b"), (1, "y", "a"), (2, None, "b")]
 
 
+@pytest.mark.nightly
 def test_excluded_columns_are_no_change_but_arrive(lake: SmallLake) -> None:
     loads = entity(
         columns=[KEY, {"name": "run", "newname": "load_id"}], settings={"hash_exclude": ["load_id"]}

@@ -62,6 +62,7 @@ def test_rows_stay_and_slices_go_on_after_compaction(lake: SmallLake, strategy: 
     assert not list(lake.store.documents("lease"))
 
 
+@pytest.mark.nightly
 def test_who_dies_in_the_middle_leaves_the_same_rows(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
     assert maintain(lake.lake, lake.leases(), things).is_done
 
 
+@pytest.mark.nightly
 def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
     """ "Historic Strategy": versions that ended long ago aren't written again and again."""
     noise = random.Random(1)
@@ -183,6 +185,7 @@ def test_a_file_large_enough_stays_as_it_is(lake: SmallLake) -> None:
     assert len(live(lake, things)) == 2
 
 
+@pytest.mark.nightly
 def test_only_files_beyond_retention_are_removed(lake: SmallLake) -> None:
     """`vacuum: true`: what no version within the table's retention needs, and never a younger one."""
     things = entity(
