@@ -176,5 +176,5 @@ class ThreeApplications(RuleBasedStateMachine):
 
 def test_three_applications_that_follow_each_other_are_like_the_plain_model() -> None:
     run_state_machine_as_test(
-        ThreeApplications, settings=settings(max_examples=25, stateful_step_count=30, deadline=None)
+        ThreeApplications, settings=settings(max_examples=15, stateful_step_count=25, deadline=None)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ from lakewright.errors import (
 )
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redact import Redactor
+from lakewright.manifest.transfer import import_manifest
 from lakewright.testing import MemoryStore
 
 LANDING, SCANNER, LOADER = "acme/landing", "acme/scanner", "acme/loader"
@@ -222,6 +224,41 @@ def test_the_state_of_an_application_follows_from_its_records_alone(manifest: Ma
     assert next(manifest.state(f"{LOADER}:south")).payload["schema"] == "iglu:x/y/jsonschema/1-0-0"
     manifest.ledger.requeue(names[0], "sent again")
     assert [each.item_id for each in manifest.state(f"{LOADER}:north")] == names[1:3]
+
+
+def test_records_of_the_original_are_usable_at_once(manifest: Manifest) -> None:
+    """Snowplow's eight keys; `processing-manifest.md`, "Use cases"."""
+    folder = "s3://shredded/good/run=2017-02-15-13-10-30/"
+    payload = {"schema": "iglu:rdbshredder/processed_payload/jsonschema/1-0-0", "data": {"shreddedTypes": []}}
+    chain = [
+        ("new", "NEW", None, None),
+        ("lock", "PROCESSING", None, None),
+        ("done", "PROCESSED", "lock", payload),
+    ]
+    lines = [
+        json.dumps(
+            {
+                "itemId": folder,
+                "application": {"agent": {"name": "rdb-shredder", "version": "0.13.0"}, "instanceId": None},
+                "recordId": record_id,
+                "previousRecordId": previous,
+                "state": state,
+                "timestamp": f"2018-05-13T17:32:0{second}.000Z",
+                "author": {
+                    "agent": {"name": "rdb-shredder", "version": "0.13.0"},
+                    "manifestVersion": "0.1.0",
+                },
+                "payload": content,
+            }
+        )
+        for second, (record_id, state, previous, content) in enumerate(chain)
+    ]
+    assert import_manifest(manifest.store, lines).faults == ()
+    (shredded,) = manifest.state("rdb-shredder")
+    assert shredded.payload == payload
+    loaded = manifest.process_all("rdb-loader:redshift", load, after=["rdb-shredder"])
+    assert loaded.processed == [folder]
+    assert ids(manifest, "rdb-loader:snowflake", "rdb-shredder") == [folder]
 
 
 def test_threads_and_asynchronous_code_share_one_manifest(manifest: Manifest) -> None:
