@@ -10,19 +10,28 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
-from lakewright.lake.columns import conform, engine_type, fields_of
+from lakewright.lake.columns import column, conform, engine_type, fields_of
 from lakewright.lake.schema_differences import fits
 from lakewright.mappings.mapping import InputMapping
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, upper
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.spec.models.types import Chars, Scalar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ColumnPolicy", "ColumnPolicyText", "SchemaMapping", "TypePolicy", "TypePolicyText"]
+__all__ = [
+    "CharPolicy",
+    "CharPolicyText",
+    "ColumnPolicy",
+    "ColumnPolicyText",
+    "SchemaMapping",
+    "TypePolicy",
+    "TypePolicyText",
+]
 
 
 class ColumnPolicy(StrEnum):
@@ -95,12 +104,42 @@ class TypePolicy(StrEnum):
         return wanted.model_copy(update={"type": actual.type})
 
 
+class CharPolicy(StrEnum):
+    """Policy for texts of a bounded length, `char(n)` and `varchar(n)`."""
+
+    IGNORE = "IGNORE"
+    PAD_AND_TRUNCATE = "PAD_AND_TRUNCATE"
+    PAD = "PAD"
+    TRUNCATE = "TRUNCATE"
+
+    def bounded(self, field: Field) -> Field:
+        """Return the column with the type that its values are cast to."""
+        if not isinstance(field.type, Chars) or self is CharPolicy.PAD_AND_TRUNCATE:
+            return field
+        kept = Chars(field.type.length) if self is CharPolicy.TRUNCATE else Scalar("string")
+        return field.model_copy(update={"type": kept})
+
+    def padded(self, frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
+        """Return the frame with short values of `char(n)` padded, if the policy pads without cutting."""
+        from pyspark.sql import functions
+
+        for field in fields if self is CharPolicy.PAD else ():
+            if isinstance(field.type, Chars) and field.type.is_fixed:
+                own, length = column(field.name), field.type.length
+                short = functions.length(own) < length
+                frame = frame.withColumn(
+                    field.name, functions.when(short, functions.rpad(own, length, " ")).otherwise(own)
+                )
+        return frame
+
+
 def _names(fields: Sequence[Field]) -> set[str]:
     return {field.name.lower() for field in fields}
 
 
 ColumnPolicyText = Annotated[ColumnPolicy, BeforeValidator(upper)]
 TypePolicyText = Annotated[TypePolicy, BeforeValidator(upper)]
+CharPolicyText = Annotated[CharPolicy, BeforeValidator(upper)]
 
 
 class SchemaMapping(InputMapping):
@@ -115,6 +154,11 @@ class SchemaMapping(InputMapping):
     )
     type_mismatch_policy: TypePolicyText = Declared(
         default=TypePolicy.CAST_ALWAYS, description="What happens to columns of another type."
+    )
+
+    char_varchar_policy: CharPolicyText = Declared(
+        default=CharPolicy.PAD_AND_TRUNCATE,
+        description="What happens to texts that are shorter or longer than `char(n)` and `varchar(n)` say.",
     )
 
     @model_validator(mode="after")
@@ -132,9 +176,9 @@ class SchemaMapping(InputMapping):
         wanted = self._fields(workspace)
         present = fields_of(frame.schema)
         columns = self.column_mismatch_policy.choose(present, wanted, self.name)
-        return conform(
-            frame, [self.type_mismatch_policy.choose(field, present, self.name) for field in columns]
-        )
+        chosen = [self.type_mismatch_policy.choose(field, present, self.name) for field in columns]
+        policy = self.char_varchar_policy
+        return policy.padded(conform(frame, [policy.bounded(field) for field in chosen]), chosen)
 
     def _fields(self, workspace: Workspace) -> tuple[Field, ...]:
         if self.declared_schema is not None:

@@ -32,6 +32,7 @@ from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
+from lakewright.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JVMView
@@ -291,7 +292,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
         settings,
         jars=fetch_jars(os.environ),
         drivers=_drivers(settings.drivers),
-        jvm_options=archive_options(java),
+        jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
     )
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():

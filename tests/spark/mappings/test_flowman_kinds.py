@@ -32,6 +32,11 @@ mappings:
       - {id: 3, boss: 2, name: Cleo, text: 'no json', tags: []}
   scalars: {kind: values, columns: {name: string}, records: [abc, 1, null]}
   mocked: {kind: mock, mapping: tags, records: [[1, x, more], {id: 2, other: y}, 3]}
+  names: {kind: select, input: people, columns: {a: name, b: name}, filter: "a <> 'Bob'"}
+  both: {kind: schema, input: names, columns: {a: char(4), b: varchar(3)}}
+  free: {kind: schema, input: names, columns: {a: char(4), b: varchar(3)}, charVarcharPolicy: ignore}
+  padded: {kind: schema, input: names, columns: {a: char(4), b: varchar(3)}, charVarcharPolicy: PAD}
+  cut: {kind: schema, input: names, columns: {a: char(3), b: varchar(3)}, charVarcharPolicy: TRUNCATE}
   nothing: {kind: empty, columns: {id: int, day: date}}
   json:
     kind: extractJson
@@ -93,6 +98,11 @@ targets:
 """
 
 EXPECTED = {
+    # E8: the key `charVarcharPolicy` decides about lengths.
+    "both": [("Ann ", "Ann"), ("Cleo", "Cle")],
+    "free": [("Ann", "Ann"), ("Cleo", "Cleo")],
+    "padded": [("Ann ", "Ann"), ("Cleo", "Cleo")],
+    "cut": [("Ann", "Ann"), ("Cle", "Cle")],
     "nothing": [],
     # E5: a scalar is a row with one column; what a mock's mapping has no column for is dropped.
     "scalars": [("1",), ("abc",), (None,)],
