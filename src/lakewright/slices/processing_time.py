@@ -7,14 +7,14 @@ is no time is an error, are Lakewright's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, UsageError
-from lakewright.spec.expressions.expression import names_in, parse_template
+from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakewright.slices.context import ProcessingOptions
 
-__all__ = ["ProcessingTimes", "depends_on_slice", "parse_processing_time"]
+__all__ = ["ProcessingTimes", "depends_on_slice", "parse_processing_time", "unknown_members"]
 
 SLICE = "slice"
 """Name of the slice in expressions."""
@@ -64,6 +64,25 @@ def depends_on_slice(text: str) -> bool:
         (True, False)
     """
     return "$" in text and SLICE in names_in(parse_template(text))
+
+
+def unknown_members(text: str) -> tuple[str, ...]:
+    """Return what an expression asks of the slice that no slice has.
+
+    Example:
+        >>> unknown_members("${slice.dat}T00:00:00"), unknown_members("$slice.date('yyyyMMdd')")
+        (('dat',), ())
+    """
+    return tuple(_unknown_members(parse_template(text))) if "$" in text else ()
+
+
+def _unknown_members(node: Node) -> Iterator[str]:
+    if isinstance(node, Access) and isinstance(node.target, Name) and node.target.name == SLICE:
+        known = ("date",) if node.arguments is not None else ("date", "name")
+        if node.member not in known:
+            yield node.member
+    for part in parts_of(node):
+        yield from _unknown_members(part)
 
 
 @dataclass(frozen=True, slots=True)

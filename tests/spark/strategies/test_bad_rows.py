@@ -207,3 +207,27 @@ def test_nested_fields_and_descriptions(lake: SmallLake) -> None:
     assert (comments["id"], comments["city"]) == ("Who's it", None)
     error = lake.fail(things, "s2", [{"customer": {"id": 1, "n": 6}, "a.b": "plain"}])
     assert "lacks the configured column 'Customer.Address.city'; it has 'customer', 'a.b'" in error.message
+
+
+def test_a_crash_leaves_no_wrong_count_of_rows_put_aside(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A12: rows are written before the commit, counted with it, and replaced by the next attempt."""
+    things = entity(columns=COLUMNS, settings={"format": "csv", "on_bad_rows": "quarantine"})
+    put(lake, things, "s1", "id,price\n1,1\n2,x\n")
+    for point, has_commit in (("after_quarantine", False), ("after_commit", True)):
+        with monkeypatch.context() as patch:
+            patch.setenv("LAKEWRIGHT_FAILPOINT", f"{point}:raise")
+            assert "failpoint" in str(lake.process(things).error)
+        (item,) = lake.items()
+        assert (item.processed, lake.version_or_none(things)) == ((), 0 if has_commit else None)
+        assert [row["key"] for row in aside(lake, things, "s1")] == [{"id": "2"}]
+        lake.ledger.resolve(item.item_id, "again")
+
+    (done,) = lake.process(things).slices
+
+    assert done.is_adopted
+    assert (done.summary.records_in_slice, done.summary.quarantined) == (2, 1)
+    (item,) = lake.items()
+    assert item.processed[0].note == {"quarantined": 1}
+    assert [row["key"] for row in aside(lake, things, "s1")] == [{"id": "2"}]

@@ -176,3 +176,22 @@ def test_a_repair_writes_only_what_it_showed(tmp_path: Path, spark: SparkSession
     assert lake.broken() == {}
     assert observe_table(lake.workspace.lake, lake.silver).version == 5
     assert sorted(run.status for run in journal.runs()) == ["FAILED", "FAILED", "SUCCESS"]
+
+
+def test_of_rows_that_share_a_key_the_later_one_in_the_sequence_stays(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """A11: not the one that was seen last."""
+    lake = Lake(tmp_path, spark, "merge")
+    lake.sql(
+        """INSERT INTO {table} BY NAME SELECT * EXCEPT (v, dlf_lastSeen), '0' AS v,
+        dlf_lastSeen + interval 1 hour AS dlf_lastSeen FROM {table} WHERE id = 1"""
+    )
+    kept = {}
+    for column in (None, "v"):
+        settings = lake.entity.settings.model_copy(update={"sequence_by": column})
+        entity = lake.entity.model_copy(update={"settings": settings})
+        planned = plan_repair(lake.context(permissions=Permissions(allow_data_loss=True)), entity)
+        assert planned is not None
+        kept[column] = [row["v"] for row in planned.rows.select("v").collect()]
+    assert kept == {None: ["0"], "v": ["21"]}

@@ -360,6 +360,9 @@ def test_a_mistyped_processing_time_is_a_fault_of_the_project(tmp_path: Path) ->
     with pytest.raises(SpecError) as raised:
         Target.named(make_workspace(tmp_path, PROJECT.replace("2022-01-01", "2022/01/01")), "orders")
     assert "'2022/01/01' is not a time in ISO 8601" in str(raised.value)
+    with pytest.raises(SpecError) as raised:
+        Target.named(make_workspace(tmp_path, PROJECT.replace("2022-01-01", "'${slice.day}'")), "orders")
+    assert "a slice has no 'day' in expressions; it has date and name" in str(raised.value)
 
 
 def test_descriptions_that_the_table_lacks_are_changes_of_create(tmp_path: Path) -> None:

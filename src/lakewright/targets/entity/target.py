@@ -16,7 +16,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.slices.processing_time import parse_processing_time
+from lakewright.slices.processing_time import parse_processing_time, unknown_members
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
@@ -79,6 +79,8 @@ class EntityTarget(Target):
     def _is_time(cls, text: str | None) -> str | None:
         if text is not None and "$" not in text and parse_processing_time(text, ZoneInfo("UTC")) is None:
             raise ValueError(f"{text!r} is not a time in ISO 8601, such as 2024-05-01T06:00:00")
+        for member in () if text is None else unknown_members(text):
+            raise ValueError(f"a slice has no {member!r} in expressions; it has date and name")
         return text
 
     def references(self) -> Iterable[Reference]:
