@@ -220,9 +220,10 @@ def _has_odd_lines(session: SparkSession, slice_: Slice, paths: Sequence[str], f
     """
     lines = session.read.option("__globPaths__", "false").text(list(paths))
     odd = "length(value) % 2 <> length(replace(value, '\"')) % 2" if form.kind == "csv" else "false"
-    row = lines.selectExpr(
-        "min(if(is_valid_utf8(value), null, input_file_name())) as invalid", f"count_if({odd}) as odd"
-    ).first()
+    checked = lines.selectExpr(
+        "if(is_valid_utf8(value), null, input_file_name()) as invalid", f"{odd} as odd"
+    )
+    row = checked.selectExpr("min(invalid) as invalid", "count_if(odd) as odd").first()
     if row is not None and row["invalid"] is not None:
         raise _undecodable_error(slice_, str(row["invalid"]), "UTF-8")
     return row is not None and row["odd"] > 0
