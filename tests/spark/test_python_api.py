@@ -224,6 +224,9 @@ def test_a_replaced_slice_that_was_processed_is_said(
         names = "SELECT name FROM {frame}"
         for as_of, name in ((None, "c"), (0, "a"), (then, "a"), ("2999-01-01T00:00:00Z", "c")):
             assert users.sql(names, frame=orders.read(as_of=as_of)).first() == (name,), as_of
+        assert shop.sql("SELECT name FROM orders WHERE id = 1").first() == ("c",)
+        with pytest.raises(UsageError, match="Spark rejects the query"):
+            shop.sql("SELECT nam FROM orders")
         with pytest.raises(TargetError, match="knows no version from"):
             orders.read(as_of=date(2001, 1, 1))
         with pytest.raises(UsageError, match="neither a version of the table nor a time"):

@@ -14,7 +14,7 @@ from lakewright.api.definitions import Job, Mapping, Relation
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
 from lakewright.api.results import Runs
-from lakewright.api.watching import RunEvent, Watcher, watched
+from lakewright.api.watching import RunEvent, Watcher, quiet_pyspark, watched
 from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
@@ -27,12 +27,13 @@ from lakewright.spark.session import SharedSession
 from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
+from lakewright.usecases.query import query_frame
 from lakewright.usecases.run_job import run_job
 from lakewright.usecases.run_tests import run_tests, select_tests
 from lakewright.usecases.status import ProjectStatus, project_status
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Project"]
 
@@ -160,6 +161,18 @@ class Project:
             SpecError: There is no such mapping.
         """
         return _named(self.mappings, "mapping", name)
+
+    def sql(self, query: str) -> DataFrame:
+        """Return the rows of a query as a DataFrame of `Project.spark`.
+
+        Entities, relations and mappings are the tables: `orders`, or `silver.orders`, `gold.orders` and
+        `mapping.orders` where several have the name. Only queries are accepted.
+
+        Raises:
+            UsageError: Spark rejects the query, or a name means several tables.
+        """
+        with quiet_pyspark():
+            return self._opened.frame(query_frame(self.app, query))
 
     def plan(
         self,

@@ -29,7 +29,7 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Answer", "first_line", "query_lake"]
+__all__ = ["Answer", "first_line", "query_frame", "query_lake"]
 
 _SHOW_TABLES = re.compile(
     r"\s*SHOW\s+TABLES(?:\s+(?:FROM|IN)\s+`?(?P<layer>\w+)`?)?(?:\s+(?:LIKE\s+)?'(?P<pattern>[^']*)')?[\s;]*",
@@ -74,16 +74,34 @@ def query_lake(app: App, query: str, *, limit: int) -> Answer:
         return Answer(("layer", "name"), shown[:limit], is_cut=len(shown) > limit)
     tables = find_tables(app.project, _names_only(query))
     notes = tuple(shadowed_mappings(app.project, _names_only(query)))
+    with _rejections(app.project, query), _views(app.workspace, tables) as session:
+        frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
+        rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
+        return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
+
+
+def query_frame(app: App, query: str) -> DataFrame:
+    """Return the rows of a query in Spark's SQL as a frame; they are computed when it is used.
+
+    Raises:
+        UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
+    """
+    query = query.rstrip().rstrip(";")
+    tables = find_tables(app.project, _names_only(query))
+    with _rejections(app.project, query), _views(app.workspace, tables) as session:
+        return _frame(session, rewritten(query, tables))
+
+
+@contextmanager
+def _rejections(project: Project, query: str) -> Iterator[None]:
+    """Raise errors of Spark in the block as errors of the query."""
     from pyspark.errors import PySparkException
 
     try:
-        with _views(app.workspace, tables) as session:
-            frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
-            rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
-            return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
+        yield
     except PySparkException as error:
         raise UsageError(
-            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app.project, query)
+            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(project, query)
         ) from error
 
 
