@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import abc
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,6 +17,7 @@ from lakewright.api.opened import Opened
 from lakewright.api.results import Runs
 from lakewright.api.watching import RunEvent, Watcher, quiet_pyspark, watched
 from lakewright.app import App
+from lakewright.bus.manifest import Manifest
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
@@ -275,6 +277,11 @@ class Project:
             found = run_tests(self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going)
             return tuple(found)
 
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Its manifest, for items of other programs too; closing the project closes it."""
+        return Manifest.of(self.app)
+
     def status(self) -> ProjectStatus:
         """Return what runs, waits and has failed, with the command to run next."""
         return project_status(self.app)
@@ -302,6 +309,8 @@ class Project:
 
     def close(self) -> None:
         """Close the manifest, and stop Spark if the project started it."""
+        if "manifest" in self.__dict__:
+            self.__dict__.pop("manifest").stop_heartbeat()
         self.app.close()
 
     def _request(
