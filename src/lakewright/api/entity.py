@@ -194,8 +194,7 @@ def _process(
     is_time_lenient: bool = False,
 ) -> ProcessResult:
     app = entity._opened.app
-    app.begin_run()
-    with watched(app, Watcher(app.run_id)):
+    with entity._opened.run() as run_id, watched(app, Watcher(run_id)):
         return process_slices(
             app,
             entity.declared.id,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
+from lakewright.errors import UsageError
 from lakewright.lake.frames import frame_in
 
 if TYPE_CHECKING:
@@ -24,6 +28,25 @@ class Opened:
 
     app: App
     given: SparkSession | None = None
+    _busy: Lock = field(default_factory=Lock, compare=False)
+
+    @contextmanager
+    def run(self) -> Iterator[str]:
+        """Yield the id of a new run, which is the project's only one until the block ends.
+
+        Raises:
+            UsageError: Another thread, or a listener of a run, has the project run something.
+        """
+        if not self._busy.acquire(blocking=False):
+            raise UsageError(
+                "the project is running something already",
+                remedy="Wait for it, or load the project once more: each Project runs one thing at a time.",
+            )
+        try:
+            self.app.begin_run()
+            yield self.app.run_id
+        finally:
+            self._busy.release()
 
     @property
     def session(self) -> SparkSession:

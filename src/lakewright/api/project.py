@@ -237,7 +237,7 @@ class Project:
 
         Raises:
             SpecError: The job, its arguments or a definition are wrong; nothing ran.
-            UsageError: The phase or a value is none; nothing ran.
+            UsageError: The phase or a value is none, or the project is running something; nothing ran.
             KeyboardInterrupt: Ctrl-C ended the run, which is recorded.
         """
         request = self._request(
@@ -253,11 +253,11 @@ class Project:
             wait=wait,
             permissions=Permissions(allow_data_loss=allow_data_loss),
         )
-        self.app.begin_run()
-        instances = map(self.app.journal.hide_secrets, instance_parameters(self.app, request))
-        watcher = Watcher(self.app.run_id, tuple(instances), on_event, self.app.redactor.text)
-        with watched(self.app, watcher):
-            result = run_job(self.app, request, listener=watcher, interruption=watcher)
+        instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
+        with self._opened.run() as run_id:
+            watcher = Watcher(run_id, instances, on_event, self.app.redactor.text)
+            with watched(self.app, watcher):
+                result = run_job(self.app, request, listener=watcher, interruption=watcher)
         log.info("%s %s: %s", job, phase, result.summary, extra={"run_id": result.run_id, "job": job})
         if result.exit_code == _INTERRUPTED:
             raise KeyboardInterrupt(f"run {result.run_id} of {job} was interrupted")
@@ -272,10 +272,13 @@ class Project:
             UsageError: There is no such test.
         """
         chosen = select_tests(self.app, names)
-        watcher = Watcher(self.app.run_id)
-        with watched(self.app, watcher):
-            found = run_tests(self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going)
-            return tuple(found)
+        with self._opened.run() as run_id:
+            watcher = Watcher(run_id)
+            with watched(self.app, watcher):
+                found = run_tests(
+                    self.app, chosen, listener=watcher, interruption=watcher, keep_going=keep_going
+                )
+                return tuple(found)
 
     @cached_property
     def manifest(self) -> Manifest:

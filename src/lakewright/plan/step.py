@@ -166,7 +166,7 @@ class Plan:
     def __repr__(self) -> str:
         counts = Counter(step.status for step in self.steps())
         numbers = " ".join(f"{status.value}={counts[status]}" for status in Planned)
-        return f"<Plan {self.job} {self.phase.value.lower()}, {len(self.instances)} instances: {numbers}>"
+        return f"<Plan {self.job} {self.phase.value.lower()} instances={len(self.instances)} {numbers}>"
 
     def _repr_html_(self) -> str:
         rows = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
-from lakewright.errors import TargetError, UsageError
+from lakewright.errors import SpecError, TargetError, UsageError
 from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.slices.processing_time import parse_processing_time
@@ -85,9 +86,10 @@ def read_relation(
         SpecError: There is no such relation, or its declaration needs other names or partitions.
     """
     workspace = _workspace(app, values)
-    relation = workspace.relation(name)
-    selection = {column: _texts(value) for column, value in (partition or {}).items()}
-    return relation.read(workspace, expand_selection(relation.partitions, selection))
+    with _hint():
+        relation = workspace.relation(name)
+        selection = {column: _texts(value) for column, value in (partition or {}).items()}
+        return relation.read(workspace, expand_selection(relation.partitions, selection))
 
 
 def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = None) -> DataFrame:
@@ -101,7 +103,19 @@ def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = N
     Raises:
         SpecError: There is no such mapping, or its declaration needs other names.
     """
-    return _workspace(app, values).frame(name)
+    with _hint():
+        return _workspace(app, values).frame(name)
+
+
+@contextmanager
+def _hint() -> Iterator[None]:
+    """Add to an error about an unknown name how its value is given."""
+    try:
+        yield
+    except SpecError as error:
+        if any("unknown name" in fault.message for fault in error.faults):
+            error.add_note("The value of a name that only a job has is an argument: read(day=…).")
+        raise
 
 
 def _workspace(app: App, values: Mapping[str, object] | None) -> Workspace:

@@ -1,0 +1,49 @@
+"""D2: an open project runs one thing at a time, each under an id of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakewright import Project
+from lakewright.api.opened import Opened
+from lakewright.app import App
+from lakewright.errors import SpecError, UsageError
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m]\nlake: {root_folder: lake}\n")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/m.yml").write_text(
+        "mappings: {one: {kind: sql, sql: SELECT 1}}\n"
+        "jobs: {daily: {description: all, parameters: [{name: day, type: date}], targets: []}}\n"
+    )
+    return Project.load(tmp_path)
+
+
+def test_a_second_run_is_refused_while_one_is_going_on(shop: Project) -> None:
+    opened = Opened(App(shop.app.project, {}))
+    with opened.run() as first:
+        with pytest.raises(UsageError, match="running something already"), opened.run():
+            pass
+        assert opened.app.run_id == first
+    with opened.run() as second:
+        assert first != second
+
+
+def test_definitions_are_listed_without_spark(shop: Project) -> None:
+    job = shop.job("daily")
+    assert (job.name, job.description, dict(job.parameters)) == ("daily", "all", {"day": "date"})
+    assert [repr(each) for each in shop.mappings.values()] == ["<Mapping one (sql)>"]
+    assert (shop.name, list(shop.relations), list(shop.entities), shop.warnings) == ("shop", [], [], ())
+    with pytest.raises(SpecError, match=r"there is no mapping 'on'.*one"):
+        shop.mapping("on")
+    with pytest.raises(SpecError, match="there is no job"):
+        shop.plan("dialy")
+    with pytest.raises(UsageError, match="is not a phase"):
+        shop.plan("daily", "biuld", day="2024-05-01")
+    assert list(shop.history()) == []
+    assert repr(shop.status()) == "<ProjectStatus nothing is running, waiting or failed>"
+    assert repr(shop.plan("daily", day="2024-05-01")).startswith("<Plan daily verify instances=1 ")
