@@ -41,8 +41,13 @@ entities:
     id: 2
     connection: shop
     processtype: full
-    settings: {bronze_format: csv}
+    settings: {format: {kind: csv, separator: ";", quote: "'", escape: "!"}}
     columns: [{name: id, datatype: int, fieldroles: [businesskey]}]
+  latin:
+    id: 3
+    connection: shop
+    processtype: full
+    settings: {format: {kind: csv, encoding: ISO-8859-1}}
 relations:
   days: {kind: file, format: json, location: "${project.basedir}/days", partitions: [{name: day, type: date}]}
 targets:
@@ -78,7 +83,11 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
     settings = dict(users.conf.getAll)
     shop = Project.load(folder, spark=users)
     assert repr(shop) == f"<Project shop in {folder}>"
-    assert (shop.spark, list(shop.entities), list(shop.jobs)) == (users, ["orders", "texts"], ["daily"])
+    assert (shop.spark, list(shop.entities), list(shop.jobs)) == (
+        users,
+        ["orders", "texts", "latin"],
+        ["daily"],
+    )
     orders = shop.entity("orders")
     assert (orders.strategy, orders.business_keys) == ("merge", ("id",))
 
@@ -145,7 +154,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
 def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: SparkSession) -> None:
     shop = Project.load(folder, spark=users)
     texts, bronze = shop.entity("texts"), folder / "lake/bronze/texts"
-    rows = [(1, ' a, "b" '), (2, "line\nbreak"), (3, None), (4, "\\")]
+    rows = [(1, " a; 'b!' "), (2, "line\nbreak"), (3, None), (4, "\\")]
     landed = texts.land(users.createDataFrame(rows, "id int, text string").coalesce(1), "day 1")
     assert (landed.name, landed.files, landed.is_replaced) == ("day 1", 1, False)
     assert [path.name for path in bronze.iterdir()] == ["day 1"]
@@ -180,6 +189,7 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
         (orders, one, "_2", "can't be the name of a slice"),
         (orders, one.where("false"), "2", "has no rows"),
         (texts, users.sql("SELECT 1 AS id, array(1) AS list"), "2", "can't be landed as csv"),
+        (shop.entity("latin"), one, "2", "encoded in ISO-8859-1"),
         (orders, one.toPandas(), "2", "a DataFrame can't be landed"),
     )
     for entity, frame, name, message in refused:

@@ -29,16 +29,8 @@ LONGEST_NAME = 255
 
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     # By default Spark trims texts in CSV, and leaves out the columns of JSON that are null.
-    "csv": {
-        "header": "true",
-        "escape": '"',
-        "ignoreLeadingWhiteSpace": "false",
-        "ignoreTrailingWhiteSpace": "false",
-    },
+    "csv": {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"},
     "json": {"ignoreNullFields": "false"},
-    "parquet": {},
-    "orc": {},
-    "avro": {},
 }
 
 
@@ -105,6 +97,7 @@ def land_slice(
             hold the frame's columns, or its files would be empty.
     """
     check_slice_name(name)
+    _check_format(entity)
     bronze = entity.places(lake.settings).bronze
     place = join(bronze, name)
     files = files_at(bronze, lake)
@@ -123,18 +116,34 @@ def land_slice(
     return LandedSlice(entity.name, name, place, item_id(place), count, size, is_replaced)
 
 
+def _check_format(entity: Entity) -> None:
+    """Raise an error if files in the entity's format can't hold every text."""
+    form = entity.settings.slice_format
+    problem = None
+    if not form.is_utf8:
+        problem = f"encoded in {form.encoding}, which lacks characters that texts may have"
+    elif form.kind == "csv" and not form.quote:
+        problem = "csv without quotes, which can't hold texts with a separator or a line break"
+    if problem is not None:
+        raise UsageError(
+            f"slices of {entity.name} are {problem}, so that frames can't be landed",
+            remedy="Write the files yourself, or change the `format` of the entity.",
+        )
+
+
 def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) -> None:
     from pyspark.errors import AnalysisException
 
-    kind = entity.settings.bronze_format
+    form = entity.settings.slice_format
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
+    options = {**mark, **_OPTIONS.get(form.kind, {}), **form.options}
     try:
-        frame.write.format(kind).options(**mark, **_OPTIONS[kind]).save(_uri(staged))
+        frame.write.format(form.kind).options(**options).save(_uri(staged))
     except AnalysisException as error:
         first = str(error).strip().partition("\n")[0]
         raise UsageError(
-            f"the frame can't be landed as {kind} for {entity.name}: {first}",
-            remedy="Cast or drop the columns that it names, or give the entity another `bronze_format`.",
+            f"the frame can't be landed as {form.kind} for {entity.name}: {first}",
+            remedy="Cast or drop the columns that it names, or give the entity another `format`.",
         ) from error
 
 
@@ -143,7 +152,7 @@ def _check_content(files: Files, entity: Entity, staged: str, name: str) -> None
     if not sum(file.size for file in files.listed(staged)):
         raise UsageError(
             f"the frame for the slice {name} of {entity.name} has no rows, so its "
-            f"{entity.settings.bronze_format} files would be empty",
+            f"{entity.settings.slice_format.kind} files would be empty",
             remedy="Land nothing, or use the format parquet, in which a slice without rows has columns.",
         )
 
