@@ -15,6 +15,7 @@ from lakewright.errors import (
     LakewrightError,
     NotInstalled,
     OperatorError,
+    RetryableError,
     SequenceConflict,
     SliceError,
     SparkUnavailable,
@@ -58,7 +59,7 @@ def fail_invalid_slices(
     that have the same, and not at all if a slice with these columns was just processed.
 
     Raises:
-        SpecError: An expression of the entity uses more than a row's columns, which is no slice's fault.
+        LakewrightError: The declaration or the access is at fault, and no slice.
     """
     slices = tuple(slices)
     by_id = {item_id(slice_.path): slice_ for slice_ in slices}
@@ -148,7 +149,11 @@ class _Validator:
             if isinstance(ours, NotInstalled | SpecError):
                 raise ours from error
             earlier = self.first.prepared.frame.columns if self.first is not None else ()
-            return ours if is_slice_at_fault(self.context, self.entity, ours, earlier=earlier) else None
+            if is_slice_at_fault(self.context, self.entity, ours, earlier=earlier):
+                return ours
+            if isinstance(ours, OperatorError | RetryableError):
+                return None
+            raise ours from error
         if not fit.state.exists:
             self.first = fit
         if columns:

@@ -183,6 +183,15 @@ def test_an_expression_that_reaches_too_far_is_no_slices_fault(lake: SmallLake) 
     assert verdicts(lake, sly) == {"s1": Verdict.READY}
 
 
+def test_a_declaration_at_fault_fails_the_phase_and_no_slice_b2(lake: SmallLake) -> None:
+    mistyped = entity(columns=[KEY, {"name": "vv", "datatype": "string"}])
+    lake.put(mistyped, "s1", SOUND)
+
+    with pytest.raises(SchemaDriftError, match="lacks the configured column 'vv'"):
+        look_ahead(lake, mistyped)
+    assert verdicts(lake, mistyped) == {"s1": Verdict.READY}
+
+
 def test_what_is_no_parquet_is_looked_at_as_far_as_it_has_a_head(lake: SmallLake) -> None:
     texts = entity(settings={"bronze_format": "csv"})
     folder = Path(texts.places(lake.lake.settings).bronze)

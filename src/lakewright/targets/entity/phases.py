@@ -200,14 +200,14 @@ def _truncate(work: EntityWork) -> Outcome:
     with work.silver_lease():
         if work.table_state().exists:
             truncate_table(work.lake, work.silver)
-        return _forget_slices(work, "its table was emptied")
+        return _forget_slices(work, f"its table was emptied by {work.context.leases.holder}")
 
 
 def _destroy(work: EntityWork) -> Outcome:
     """Drop the table, and make the manifest forget the slices."""
     with work.silver_lease():
         drop_table(work.lake, work.silver)
-        return _forget_slices(work, "its table was removed")
+        return _forget_slices(work, f"its table was removed by {work.context.leases.holder}")
 
 
 def _forget_slices(work: EntityWork, reason: str) -> Outcome:
