@@ -15,6 +15,7 @@ from lakewright.errors import SpecError
 from lakewright.relations.jdbc_migration import find_table_steps
 from lakewright.relations.migration import MigrationPolicy
 from lakewright.relations.relation import Relation
+from lakewright.relations.sql_server import SqlServerRelation
 from lakewright.relations.table import TableRelation
 from lakewright.spec.models.fields import Field, parse_type
 
@@ -99,3 +100,30 @@ def test_a_schema_is_read_from_an_address(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(SpecError, match="can't be read"):
         workspace.relation("a").fields(workspace)
+
+
+def test_a_table_of_sql_server_may_be_stored_by_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E14: `sqlserver` is a `jdbcTable` with `storageFormat`."""
+    relation = "{kind: sqlserver, connection: db, table: t, schema: {fields: {name: id, type: int}}"
+    workspace = make_workspace(
+        tmp_path,
+        f"""
+        connections: {{db: {{kind: jdbc, url: "jdbc:sqlserver://h;databaseName=d"}}}}
+        relations:
+          rows: {relation}}}
+          columns: {relation}, storageFormat: columnstore}}
+        """,
+    )
+    dialect = PostgresDialect(SqlDatabase.__new__(SqlDatabase))
+    monkeypatch.setattr(SqlServerRelation, "dialect", lambda *_: dialect)
+    rows, columns = (Relation.named(workspace, name) for name in ("rows", "columns"))
+    assert isinstance(rows, SqlServerRelation)
+    assert isinstance(columns, SqlServerRelation)
+    assert rows.creation_sql(workspace) == ['CREATE TABLE "t" ("id" integer)']
+    assert columns.creation_sql(workspace) == [
+        'CREATE TABLE "t" ("id" integer)',
+        'CREATE CLUSTERED COLUMNSTORE INDEX "t_columnstore" ON "t"',
+    ]
+    assert {str(each) for each in rows.resources(workspace)} == {"jdbc:sqlserver://h/t"}

@@ -39,6 +39,7 @@ from lakewright.spec.models.project_file import ImportSpec, ProjectFile
 from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.files import (
     DOCUMENTATION_FILE,
+    NAMESPACE_FILES,
     OVERRIDES_FILE,
     PROJECT_FILE,
     PROJECT_FILES,
@@ -153,6 +154,7 @@ class _Loader:
         top, document = self.read_project_file()
         self.read_modules(document)
         documentation = self.read_documentation()
+        self.warn_of_namespace()
         profiles = active_profiles(self.sections, self.options.profiles)
         environment = merged_environment(profiles)
         overrides = self.read_overrides()
@@ -245,6 +247,15 @@ class _Loader:
         except ValidationError as error:
             self.sections.faults += faults_of(error, "documentation", document.at, is_rendered=False)
         return value
+
+    def warn_of_namespace(self) -> None:
+        given = self.options.context.environ.get("FLOWMAN_CONF_DIR")
+        folders = [self.basedir, *([Path(given)] if given else [])]
+        for file in (folder / name for folder in folders for name in NAMESPACE_FILES):
+            if file.is_file():
+                why = f"{file.name} is not read: connections, hooks, metric sinks and plugins have no effect"
+                remedy = "Put what you need of it into the project; metrics go to files by `config`."
+                self.sections.warnings.append(Fault(why, Location(str(file)), remedy))
 
     def read_overrides(self) -> Profile:
         folder = self.options.overrides

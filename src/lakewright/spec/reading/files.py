@@ -14,6 +14,7 @@ from lakewright.spec.reading.yaml_reader import read_yaml
 
 __all__ = [
     "DOCUMENTATION_FILE",
+    "NAMESPACE_FILES",
     "OVERRIDES_FILE",
     "find_modules",
     "find_project",
@@ -27,6 +28,9 @@ OVERRIDES_FILE = ".flowman-env.yml"
 
 PROJECT_FILES = (PROJECT_FILE, "project.yaml")
 """Names of a project's file; of several, the first one counts."""
+
+NAMESPACE_FILES = ("default-namespace.yml", "namespace.yml")
+"""Names of Flowman's file of settings for all projects, which isn't read."""
 
 YAML_ENDINGS = (".yml", ".yaml")
 MOST_FILES = 10_000
@@ -59,7 +63,7 @@ def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
         candidates = [path]
     else:
         candidates = sorted(inner for inner in path.glob("*") if inner.is_file()) if path.is_dir() else []
-    own = {basedir / name for name in (*PROJECT_FILES, DOCUMENTATION_FILE)}
+    own = {basedir / name for name in (*PROJECT_FILES, *NAMESPACE_FILES, DOCUMENTATION_FILE)}
     for candidate in candidates:
         is_hidden = candidate.name.startswith(".") and candidate is not path
         if candidate.suffix.lower() in (*YAML_ENDINGS, ".json") and candidate not in own and not is_hidden:

@@ -109,3 +109,20 @@ def test_a_projects_file_may_end_with_yaml_or_be_named(tmp_path: Path) -> None:
     assert [str(fault) for fault in load(tmp_path).warnings] == [
         "project.yaml: project.yaml is ignored: project.yml is the project's file (Remove one of them.)"
     ]
+
+
+def test_a_namespace_is_left_out_in_words(tmp_path: Path) -> None:
+    """E14: Flowman's settings for all projects, beside the project or where its installation keeps them."""
+    make_project(tmp_path, "environment: [a=b]", project="")
+    (tmp_path / "project.yml").write_text("name: tests\nmodules: [.]\n")
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    for folder in (tmp_path, conf):
+        (folder / "default-namespace.yml").write_text("plugins: [flowman-delta]\nmetrics: {kind: console}\n")
+    project = load_project(tmp_path, kinds=KINDS, environ={"FLOWMAN_CONF_DIR": str(conf)})
+    assert ["metric sinks and plugins have no effect" in fault.message for fault in project.warnings] == [
+        True
+    ] * 2
+    assert [str(fault.location) for fault in project.warnings] == [
+        f"{folder}/default-namespace.yml" for folder in (tmp_path, conf)
+    ]
