@@ -13,6 +13,7 @@ Category, kind and name are labels; all metrics also have the labels `phase`, `p
 |---|---|
 | `lakewright.metrics.json` | every metric of the run, with the parameters of its instance |
 | `lakewright.metrics.prometheus` | the same in the text format that Prometheus' node exporter reads |
+| `lakewright.metrics.pushgateway` | the same, sent to the push gateway at this URL |
 
 A path that is a folder, or ends with a slash, gets a file for each job; a relative path starts at the
 project's folder. A failure to write metrics is logged and does not make the run fail.
@@ -31,9 +32,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lakewright.errors import SpecError
 from lakewright.plan.status import Status
+from lakewright.run.hooks.call import HttpCall
 from lakewright.run.planning import Contexts
 from lakewright.run.result import InstanceResult, RunResult, TargetResult
 from lakewright.spec.expressions.scope import Scope
@@ -45,6 +48,8 @@ __all__ = ["Published", "Publisher", "as_prometheus", "measured", "published", "
 log = logging.getLogger(__name__)
 
 _JSON, _PROMETHEUS = "lakewright.metrics.json", "lakewright.metrics.prometheus"
+_PUSHGATEWAY = "lakewright.metrics.pushgateway"
+_SECONDS_TO_PUSH = 10.0
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_:]")
 _NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -213,7 +218,7 @@ class Publisher:
     def publish(self, result: RunResult) -> tuple[Published, ...]:
         """Write the metrics that the job's board selects to the configured files, and return them."""
         config = self.project.config
-        if self.job.metrics is None and not {_JSON, _PROMETHEUS} & config.keys():
+        if self.job.metrics is None and not {_JSON, _PROMETHEUS, _PUSHGATEWAY} & config.keys():
             return ()
         try:
             metrics = self._metrics(result)
@@ -224,7 +229,18 @@ class Publisher:
         status = {"phase": result.phase.value, "status": result.status.value}
         self._write(_JSON, "json", as_json({**about, **status}, metrics))
         self._write(_PROMETHEUS, "prom", as_prometheus(metrics))
+        if url := config.get(_PUSHGATEWAY):
+            self._push(url, as_prometheus(metrics))
         return metrics
+
+    def _push(self, url: str, text: str) -> None:
+        group = f"job/{quote(self.project.name, safe='')}/instance/{quote(self.job.name, safe='')}"
+        # PUT replaces the group's metrics of the former run.
+        call = HttpCall(f"{url.rstrip('/')}/metrics/{group}", "PUT", {"Content-Type": "text/plain"}, text)
+        try:
+            call.make(_SECONDS_TO_PUSH)
+        except OSError as error:
+            log.warning("%s: %s: %s", _PUSHGATEWAY, call.label, error)
 
     def _metrics(self, result: RunResult) -> tuple[Published, ...]:
         common = {"project": self.project.name, "version": self.project.version or ""}

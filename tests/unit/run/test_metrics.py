@@ -13,6 +13,7 @@ from tests.unit.run.bench import Bench, FakeTarget
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.hooks.call import HttpCall
 from lakewright.run.metrics import Published, as_json, as_prometheus, measured
 from lakewright.run.result import InstanceResult, PhaseResult, TargetResult
 
@@ -80,6 +81,27 @@ def test_without_a_board_all_is_written_as_it_is_and_none_of_it_is_kept(tmp_path
     assert [path.name for path in (tmp_path / "metrics").iterdir()] == ["fake-daily.prom"]
     (run,) = bench.journal.runs()
     assert "metrics" not in run.facts
+
+
+def test_metrics_are_sent_to_a_push_gateway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """E14: Flowman's sink for Prometheus; a gateway that doesn't answer is a warning."""
+    sent: list[HttpCall] = []
+    monkeypatch.setattr(HttpCall, "make", lambda call, _: sent.append(call))
+    bench = Bench(tmp_path, TARGETS)
+    bench.write(TARGETS, {}, ["lakewright.metrics.pushgateway=http://gateway:9091/"])
+    bench.run(Phase.BUILD)
+    (call,) = sent
+    assert (call.method, call.url) == ("PUT", "http://gateway:9091/metrics/job/fake/instance/daily")
+    assert "# TYPE target_records gauge" in str(call.body)
+
+    def refuse(*_: object) -> None:
+        raise OSError("nobody answers")
+
+    monkeypatch.setattr(HttpCall, "make", refuse)
+    bench.run(Phase.BUILD)
+    assert "nobody answers" in caplog.text
 
 
 def test_what_can_not_be_written_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -254,7 +254,7 @@ class _Loader:
         for file in (folder / name for folder in folders for name in NAMESPACE_FILES):
             if file.is_file():
                 why = f"{file.name} is not read: connections, hooks, metric sinks and plugins have no effect"
-                remedy = "Put what you need of it into the project; metrics go to files by `config`."
+                remedy = "Put what you need of it into the project; `config` says where metrics go."
                 self.sections.warnings.append(Fault(why, Location(str(file)), remedy))
 
     def read_overrides(self) -> Profile:

@@ -180,6 +180,7 @@ SETTINGS = frozenset(
         "execution.target.forceDirty",
         "metrics.json",
         "metrics.prometheus",
+        "metrics.pushgateway",
         "spark.enableHive",
     )
 )
