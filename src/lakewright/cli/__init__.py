@@ -1,5 +1,20 @@
 """The command line: commands and options, output, and exit codes."""
 
-from lakewright.cli.entry import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the process's exit code."""
+    try:
+        # Ctrl-C while its modules are imported must not print a traceback either.
+        from lakewright.cli import entry
+
+        return entry.main(argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return 130

@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from lakewright.cli.call import Call
-from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, unexpected
+from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, file_fault, unexpected
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import is_json_wanted
 from lakewright.cli.output import Output
@@ -117,6 +117,8 @@ def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
         return WRONG, [Fault(error.format_message(), code="usage")]
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return 128 + _signal_of(error), [Fault("interrupted", code="interrupted")]
+    if isinstance(error, OSError) and (found := file_fault(error)) is not None:
+        return WRONG, [found]
     return FAILED, [unexpected(error)]
 
 

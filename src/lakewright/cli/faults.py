@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lakewright.cli.page import Branch, Span, line
 from lakewright.errors import BackdatedError, Fault, LakewrightError, OperatorError, SpecError, UsageError
 
-__all__ = ["exit_code", "fault_branch", "faults_of", "unexpected"]
+__all__ = ["exit_code", "fault_branch", "faults_of", "file_fault", "unexpected"]
 
 WRONG = 2
 HELD = 4
@@ -25,6 +25,17 @@ def exit_code(error: LakewrightError) -> int:
 def faults_of(error: LakewrightError) -> tuple[Fault, ...]:
     """Return every fault of an error."""
     return error.faults if isinstance(error, SpecError) else (error.as_fault(),)
+
+
+def file_fault(error: OSError) -> Fault | None:
+    """Return the fault for a file that cannot be read or written; None if the error names none."""
+    if error.filename is None or error.strerror is None:
+        return None
+    return Fault(
+        f"{error.filename}: {error.strerror}",
+        remedy="Name a place that exists and that you may write to, or change this one.",
+        code="file",
+    )
 
 
 def unexpected(error: BaseException) -> Fault:

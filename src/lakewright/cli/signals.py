@@ -15,6 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 HANG_UP = (signal.SIGHUP,)
 
+AT_ONCE = "Stopping at once: Spark is starting, and nothing has run."
+
 AFTER_COMMIT = "Stopping after the current commit; a second signal stops at once."
 
 
@@ -25,20 +27,29 @@ class Stopper:
         signal: The number of the signal, or None.
     """
 
-    def __init__(self, announce: Callable[[str], None], message: str = AFTER_COMMIT) -> None:
+    def __init__(
+        self,
+        announce: Callable[[str], None],
+        message: str = AFTER_COMMIT,
+        is_starting: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.signal: int | None = None
+        self._is_starting = is_starting
         self._announce = announce
         self._message = message
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
-        """Handle a signal: remember the first one, stop immediately on the second.
+        """Handle a signal: remember the first one, stop immediately on the second or while Spark starts.
 
         Raises:
-            KeyboardInterrupt: It is the second signal; its argument is the number of the first.
+            KeyboardInterrupt: The command stops at once; its argument is the number of the first signal.
         """
         if self.signal is not None:
             raise KeyboardInterrupt(self.signal)
         self.signal = number
+        if self._is_starting():
+            self._announce(AT_ONCE)
+            raise KeyboardInterrupt(number)
         self._announce(self._message)
 
 
@@ -54,6 +65,7 @@ def listening(
     *,
     extra: Sequence[signal.Signals] = (),
     message: str = AFTER_COMMIT,
+    is_starting: Callable[[], bool] = lambda: False,
 ) -> Iterator[Stopper]:
     """Yield a stopper that receives signals in the `with` block; earlier handlers are restored after it.
 
@@ -61,8 +73,9 @@ def listening(
         announce: Receives the message when the first signal comes.
         extra: Signals to receive besides Ctrl-C and SIGTERM.
         message: What is announced.
+        is_starting: Whether Spark is starting, so that there is no commit to wait for.
     """
-    stopper = Stopper(announce, message)
+    stopper = Stopper(announce, message, is_starting)
     if threading.current_thread() is not threading.main_thread():
         yield stopper
         return

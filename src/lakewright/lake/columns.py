@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -161,7 +162,9 @@ def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> 
         return tuple(values)
     cells = record if isinstance(record, (list, tuple)) else [record]
     if len(cells) > len(fields):
-        raise SpecError.of(f"a record has {len(cells)} values, but there are {len(fields)} columns")
+        raise SpecError.of(
+            f"a record has {counted(len(cells), 'value')} for {counted(len(fields), 'column')}"
+        )
     values[: len(cells)] = [_text(value) for value in cells]
     return tuple(values)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.lake.delta_log import open_table
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.spec.models.places import Address
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ class TableShape:
         """Return the reasons to compact the table; none if there is no need."""
         found = []
         if self.small_files >= wanted.small_files:
-            found.append(f"{self.small_files} files below {wanted.file_mib} MiB")
+            found.append(f"{counted(self.small_files, 'file')} below {wanted.file_mib} MiB")
         if self.marked is not None and self.marked > wanted.marked_rows:
             found.append(f"{self.marked:.0%} of the rows in its files are marked as replaced")
         return tuple(found)

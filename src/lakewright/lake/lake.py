@@ -69,12 +69,18 @@ class Lake:
         self.session = session
         self.sessions = OwnSession() if sessions is None else sessions
         self._spark: SparkSession | None = None
+        self._is_starting = False
         self._lock = threading.Lock()
         self._kept_lock = threading.Lock()
         self._thread = _ThreadState()
         self._tags: set[str] = set()
         self._observations: dict[Hashable, Any] | None = None
         self._kept: dict[Hashable, Closeable] = {}
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the session is starting at this moment."""
+        return self._is_starting
 
     @property
     def is_started(self) -> bool:
@@ -103,8 +109,12 @@ class Lake:
         """
         with self._lock:
             if self._spark is None:
-                with self.starting():
-                    self._spark = self.sessions.start(self.session)
+                self._is_starting = True
+                try:
+                    with self.starting():
+                        self._spark = self.sessions.start(self.session)
+                finally:
+                    self._is_starting = False
             self._tag(self._spark)
             return self._spark
 

@@ -14,6 +14,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
+from lakewright.spec.words import counted
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -51,5 +52,5 @@ class CountTarget(Target):
         """Count the rows and print the number."""
         del phase
         rows = context.workspace.frame(self.mapping).count()
-        context.say(f"{self.mapping}: {rows} rows")
+        context.say(f"{self.mapping}: {counted(rows, 'row')}")
         return Outcome(metrics={"records": rows})

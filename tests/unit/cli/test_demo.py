@@ -99,3 +99,14 @@ class TestDoctor:
         lines = answered.out.splitlines()
         position = next(n for n, text in enumerate(lines) if text.startswith("NOT OK  jars"))
         assert lines[position + 1].startswith("  do: ")
+
+
+def test_a_folder_that_can_not_be_made_is_an_error_in_words(tmp_path: Path) -> None:
+    """B8: no raw OSError."""
+    (tmp_path / "file").write_text("")
+    answered = call_with(FakeApp(), "init", str(tmp_path / "file" / "x"))
+    assert answered.code == 2
+    assert "Not a directory" in answered.err
+    assert "do: Name a place" in answered.err
+    assert "OSError" not in answered.err
+    assert "NotADirectoryError" not in answered.err

@@ -266,3 +266,17 @@ def test_progress_of_a_range_names_the_instance_and_how_many_there_are() -> None
     assert "[1/2] day=2024-05-01 BUILD raw" in drawn
     alone = FakeApp(result=range_of(Status.SUCCESS))
     assert "[1/1]" not in call_with(alone, *BUILD).err
+
+
+def test_a_warning_is_not_repeated_where_the_same_target_failed_afterwards() -> None:
+    """C3: no SUCCESS_WITH_ERRORS in VALIDATE before the FAILED of the same slice."""
+    found = Fault("a key occurs twice")
+    result = result_of(
+        ended("people", Status.SUCCESS_WITH_ERRORS, phase=Phase.VALIDATE, error=found),
+        ended("prices", Status.SUCCESS_WITH_ERRORS, phase=Phase.VALIDATE, error=found),
+        ended("people", Status.FAILED, phase=Phase.BUILD, error=found),
+    )
+    shown = call_with(FakeApp(result=result), *BUILD).err
+    assert "FAILED people in BUILD" in shown
+    assert "people in VALIDATE" not in shown
+    assert "SUCCESS_WITH_ERRORS prices in VALIDATE" in shown

@@ -49,3 +49,15 @@ def test_handlers_are_put_back() -> None:
     with listening(print):
         pass
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_signal_while_spark_starts_stops_at_once() -> None:
+    """B8: there is no commit to wait for."""
+    said: list[str] = []
+    with (
+        listening(said.append, is_starting=lambda: True) as stopper,
+        pytest.raises(KeyboardInterrupt) as stop,
+    ):
+        os.kill(os.getpid(), signal.SIGINT)
+    assert (stop.value.args, stopper.signal) == ((signal.SIGINT,), signal.SIGINT)
+    assert said == ["Stopping at once: Spark is starting, and nothing has run."]

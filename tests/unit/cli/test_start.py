@@ -42,3 +42,22 @@ def test_a_reader_that_has_enough_is_no_error_to_tell(tmp_path: Path, options: t
     ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (ended.returncode, "Traceback" in ended.stderr, "Broken" in ended.stderr) == (1, False, False)
+
+
+@pytest.mark.parametrize("module", ["logging", "lakewright", "click", "lakewright.cli.output"])
+def test_ctrl_c_while_modules_are_imported_prints_no_traceback(module: str) -> None:
+    """B8: the signal comes at the import of a module; the command ends with 130."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from lakewright_command import main\n"
+        f"sys.modules.pop({module!r}, None)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.exit(main())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "error: interrupted\n")

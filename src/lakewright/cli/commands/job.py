@@ -81,7 +81,7 @@ def run_watched(call: Call, request: JobRequest) -> RunResult:
     hidden = call.app.journal.hide_secrets
     instances = [assignments(hidden(each)) for each in instance_parameters(call.app, request)]
     with (
-        listening(call.output.note) as stopper,
+        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
         watching(call.output, call.app, instances, job=request.job) as listener,
     ):
         return run_job(call.app, request, listener=listener, interruption=stopper)

@@ -55,7 +55,10 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
     from lakewright.usecases.process_slices import process_slices
 
     begin = call.clock()
-    with listening(call.output.note) as stopper, watching(call.output, call.app, entity=entity):
+    with (
+        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        watching(call.output, call.app, entity=entity),
+    ):
         result = process_slices(
             call.app,
             entity,

@@ -45,7 +45,7 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
     if dry_run:
         return _plan(call, chosen)
     with (
-        listening(call.output.note) as stopper,
+        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
         watching(call.output, call.app) as listener,
     ):
         results = list(

@@ -114,8 +114,12 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
     if is_one_screen and sum(1 for _ in result.targets()) <= SHORT_TREE:
         return
     for instance in result.instances:
-        for target in (target for phase in instance.phases for target in phase.targets):
-            if target.error is not None:
+        targets = [target for phase in instance.phases for target in phase.targets]
+        failed = {target.name for target in targets if target.status.is_failure}
+        for target in targets:
+            # What a check of the same target found before is the cause, and part of the tree.
+            is_repeated = target.name in failed and not target.status.is_failure
+            if target.error is not None and not is_repeated:
                 error = target.error.as_json()
                 place = (target.name, "in", target.phase.value, assignments(instance.parameters))
                 head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))

@@ -12,6 +12,7 @@ from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.words import counted
 from lakewright.workspace.query import mapping_names
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class SqlCheck(QueryCheck):
             return _one_row(found, names.index("success"))
         if len(names) != 2:  # a boolean and a number
             raise SpecError.of(
-                f"the query of the check returns {len(names)} columns",
+                f"the query of the check returns {counted(len(names), 'column')}",
                 remedy="Return a column `success`, or two columns: a boolean and a number of rows.",
             )
         totals = {True: 0, False: 0}

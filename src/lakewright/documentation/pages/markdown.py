@@ -38,7 +38,9 @@ def _lines(document: Document) -> Iterator[str]:
         yield _text(f"Job {document.job} {given}".rstrip() + ".")
     if document.last_run is not None:
         run = document.last_run
-        yield _text(f"Last run: {run.job} up to {run.phase}, {run.status}, {run.started}.")
+        # A run that writes the page cannot know how it ends.
+        label, status = ("Last run", f", {run.status}") if run.finished else ("Written during the run", "")
+        yield _text(f"{label}: {run.job} up to {run.phase}{status}, {run.started}.")
     yield ""
     yield from _bad_checks(document)
     for category, title in CHAPTERS.items():

@@ -135,6 +135,10 @@ def read_lake(
     def locate(path: tuple[str | int, ...]) -> Location:
         return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
 
+    local = str(values.get("root_folder") or "").removeprefix("file:")
+    if local and "://" not in local and Path(local).is_file():
+        remedy = "Name a folder; it is made if it does not exist."
+        sections.fault(f"lake: root_folder is a file: {local}", locate(("root_folder",)), remedy)
     try:
         lake = LakeSettings.model_validate(values)
     except ValidationError as error:

@@ -631,3 +631,13 @@ def test_entities_may_be_a_list_in_yaml_too(tmp_path: Path) -> None:
         """,
     )
     assert project.entities["a"].connection == "c"
+
+
+def test_a_root_folder_that_is_a_file_is_a_fault_with_its_place(tmp_path: Path) -> None:
+    """B8: it is found before a run meets it as a raw OSError."""
+    (tmp_path / "lake").write_text("")
+    (tmp_path / "project.yml").write_text("name: p\nmodules: [m]\nlake: {root_folder: lake}\n")
+    (tmp_path / "m").mkdir()
+    with pytest.raises(SpecError, match=r"project\.yml:3: lake: root_folder is a file: ") as caught:
+        load_project(tmp_path, kinds=KINDS, environ={})
+    assert len(caught.value.faults) == 1

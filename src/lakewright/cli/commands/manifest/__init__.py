@@ -31,7 +31,7 @@ _HERE = "lakewright.cli.commands.manifest"
         "resolve": (f"{_HERE}.operate:resolve", "Let a failed item be processed again."),
         "release": (f"{_HERE}.operate:release", "Remove the lock of an item."),
         "skip": (f"{_HERE}.operate:skip", "Skip an item."),
-        "unskip": (f"{_HERE}.operate:unskip", "Take a skip back."),
+        "unskip": (f"{_HERE}.operate:unskip", "Undo a skip."),
         "requeue": (f"{_HERE}.operate:requeue", "Process an item again."),
         "export": (f"{_HERE}.transfer:export", "Write every record as a line of JSON."),
         "import": (f"{_HERE}.transfer:import_file", "Import exported records."),

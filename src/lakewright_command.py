@@ -1,0 +1,21 @@
+"""The entry point of the `lakewright` command, apart from the package so that it runs before any import.
+
+Ctrl-C while Python imports the package would print a traceback: until the command line runs, it ends the
+process quietly.
+"""
+
+# Python's own `signal` imports more, during which a signal may come.
+import _signal  # type: ignore[import-not-found]
+import os
+
+_signal.signal(_signal.SIGINT, lambda *_: (os.write(2, b"error: interrupted\n"), os._exit(130)))
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command line and return the process's exit code."""
+    from lakewright.cli import main as run
+
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    return run()
