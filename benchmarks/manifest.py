@@ -254,6 +254,8 @@ def fill(place: Path, items: int) -> None:
                     f"INSERT INTO lakewright_{table} {copies}, {seeds} SELECT {columns} FROM copies, seeds"
                 )
             connection.execute(f"UPDATE lakewright_standings SET number = ({number})")
+        # No manifest gets a log of gigabytes in one transaction, in which each page must be looked up.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _processed(item_id: str) -> Write:

@@ -104,6 +104,23 @@ def test_an_application_that_nobody_knows_is_a_warning(shop: InProcess) -> None:
     assert "left: 1 item waiting for acme/scaner" in done.err
 
 
+def test_a_list_says_who_waits_for_whom(shop: InProcess) -> None:
+    add(shop, "a", "b", "c")
+    succeed(shop, "manifest", "run", "--as", "acme/scanner", "--match", "a", "--", "true")
+    assert shop.run("manifest", "run", "--as", "acme/scanner", "--match", "c", "--", "false").code == 1
+    done = shop.run("manifest", "ls", "--for", "acme/loader", "--after", "acme/scanner", "-o", "json")
+    assert [(row["item_id"], row["verdict"], row["waits_for"]) for row in json.loads(done.out)] == [
+        ("a", "ready", None),
+        ("b", "ready", "acme/scanner"),
+        ("c", "failed", "acme/scanner"),
+    ]
+    assert "warning: acme/loader has no record in the manifest yet; known: acme/scanner" in done.err
+    text = succeed(shop, "manifest", "ls", "--for", "acme/loader", "--after", "acme/scanner", "--limit", "2")
+    assert "waits for acme/scanner" in text
+    assert shop.run("manifest", "ls", "--after", "acme/scanner").code == 2
+    assert shop.run("manifest", "ls", "--for", "acme/loader", "--state", "ready").code == 2
+
+
 def test_one_item_that_is_not_ready_says_why(shop: InProcess) -> None:
     add(shop, "a", "b")
     run = ("manifest", "run", "--as", "acme/loader", "--item")
