@@ -19,11 +19,12 @@ from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.errors import LakewrightError, NotInstalled, SpecError
+from lakewright.errors import LakewrightError, SpecError
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
+from lakewright.spark.class_archive import archive_path
 from lakewright.spark.jars import DELTA_JARS, jars_folder, missing_jars
 from lakewright.spark.java import find_java
 from lakewright.spec.models.entity import Entity
@@ -77,6 +78,7 @@ def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     yield _package("Spark", "pyspark")
     yield _package("Delta", "delta-spark")
     yield _guarded("jars", lambda: _jars(environ))
+    yield _guarded("archive of classes", lambda: _archive(environ))
 
 
 def _python() -> Check:
@@ -106,12 +108,19 @@ def _jars(environ: Mapping[str, str]) -> str:
     folder = jars_folder(environ)
     missing = missing_jars(folder)
     if missing:
-        names = ", ".join(jar.name for jar in missing)
-        raise NotInstalled(
-            f"{folder} lacks {names}",
-            remedy="The first run fetches them; without a network, `python -m lakewright.spark.jars`.",
+        number = f"{len(missing)} of {len(DELTA_JARS)}"
+        return (
+            f"the first run, or `lakewright setup`, fetches {number} into {folder}; "
+            "if it has no network, copy that folder from a machine that has one"
         )
     return f"{len(DELTA_JARS)} in {folder}"
+
+
+def _archive(environ: Mapping[str, str]) -> str:
+    archive = archive_path(find_java(environ))
+    if archive.is_file():
+        return str(archive)
+    return "none, so that each start of Spark takes some seconds longer; `lakewright setup` makes it"
 
 
 def _guarded(name: str, ask: Callable[[], str]) -> Check:
