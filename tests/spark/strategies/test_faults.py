@@ -93,6 +93,25 @@ def test_a_slice_that_vanished_or_changed_fails(lake: SmallLake) -> None:
     assert lake.process(crm).slices[0].summary.inserted == 3
 
 
+def test_a_changed_slice_is_told_or_processed_again_with_those_after_it_a2(lake: SmallLake) -> None:
+    crm = entity()
+    lake.load(crm, "s1", [{"id": 1, "v": "a"}])
+    lake.load(crm, "s2", [{"id": 2, "v": "b"}])
+    lake.put(crm, "s1", [{"id": 1, "v": "corrected"}, {"id": 2, "v": "older"}])
+
+    told = lake.process(crm)
+
+    assert (told.slices, told.errors) == ((), ())
+    assert told.warning is not None
+    assert "s1" in told.warning.message
+    assert lake.rows(crm, "id", "v") == [(1, "a"), (2, "b")]
+    again = lake.process(entity(settings={"changed_slices": "requeue"}))
+    assert [done.name for done in again.slices] == ["s1", "s2"]
+    assert again.warning is None
+    assert lake.rows(crm, "id", "v") == [(1, "corrected"), (2, "b")]
+    assert lake.process(crm).warning is None
+
+
 def test_a_failed_slice_holds_back_those_after_it_and_no_others(lake: SmallLake) -> None:
     """ "State" (Failed blocks until Resolved); other entities go on."""
     crm, other = entity(), entity(name="other")
