@@ -79,5 +79,5 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
     assert seconds < 30
     assert "ABORTED=1" in out
     (told,) = lake.json("history")
-    assert told["status"] == "FAILED"
+    assert told["status"] == "ABORTED"
     assert lake.json("plan", "endless", "build")["status"] == "WOULD_RUN"
