@@ -109,6 +109,15 @@ def test_a_delete_of_a_record_without_a_row_is_told_as_such_c3(summary: Summary,
     assert f": {told} (" in page
 
 
+def test_the_report_has_the_warnings_of_a_slice_and_what_was_left_out() -> None:
+    """B9, A11, A12: what was noticed and left is told below the slice."""
+    summary = Summary(Strategy.MERGE, 6, inserted=1, superseded=2, outdated=1, quarantined=2)
+    done = replace(DONE, summary=summary, warnings=("column 'v' is new",))
+    page = call_with(app(ProcessResult((done,))), "process", "regions").out
+    assert "1 inserted, 2 superseded in the slice, 1 older than the table, 2 put aside (" in page
+    assert "    warning: column 'v' is new" in page
+
+
 def test_options_reach_the_application() -> None:
     options = ("--strategy", "FULL", "--processing-time", "2022-01-01", "--late", "--allow-data-loss")
     answered = call_with(app(ProcessResult()), "process", "regions", "s1", *options)
