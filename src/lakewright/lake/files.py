@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
+from lakewright.lake.file_systems import file_system
 from lakewright.lake.paths import join, local_path, parent
 
 if TYPE_CHECKING:
@@ -215,9 +216,7 @@ class HadoopFiles:
         self._lake = lake
 
     def _at(self, path: str) -> tuple[Any, Any]:
-        spark: Any = self._lake.spark
-        place = spark._jvm.org.apache.hadoop.fs.Path(path)
-        return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+        return file_system(self._lake.spark, path)
 
     def exists(self, path: str) -> bool:
         """Return whether a file or folder exists."""

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
+from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.arguments import expand_arguments
@@ -265,6 +266,8 @@ class _Observer:
         except (
             Exception
         ) as error:  # a failed observation must not break a plan: the target runs, with the error as reason
+            if (missing := missing_file_system(error)) is not None:
+                return Observation(f"target:{target.name}", error=f"{missing.message} ({missing.remedy})")
             log.warning("%s could not be observed: %s", target.name, error)
             return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
 

@@ -23,6 +23,7 @@ from lakewright.errors import (
     StoreUnavailable,
     TargetTimeout,
 )
+from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
@@ -78,6 +79,8 @@ class StepRunner:
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error
+            if (missing := missing_file_system(error)) is not None:
+                raise missing from error
             raise
 
     def _run_limited(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:

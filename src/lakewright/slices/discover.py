@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from lakewright.errors import SliceError, StorageUnavailable
+from lakewright.errors import NotInstalled, SliceError, StorageUnavailable
+from lakewright.lake.file_systems import file_system
 from lakewright.lake.paths import join, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
@@ -292,10 +293,11 @@ def _list_hadoop(bronze: str, lake: Lake) -> tuple[bool, list[Slice]]:
     """Return whether a folder exists in any file system that Hadoop supports, and its slices."""
     spark: Any = lake.spark
     try:
-        root = spark._jvm.org.apache.hadoop.fs.Path(bronze)
-        system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        system, root = file_system(spark, bronze)
         exists = bool(system.exists(root))
         return exists, list(_hadoop_slices(bronze, system, root)) if exists else []
+    except NotInstalled:
+        raise
     except Exception as error:
         if is_jvm_failure(error):
             raise
