@@ -30,7 +30,7 @@ mappings:
       - [1, null, Ann, '{"a": 1, "b": "x"}', [r, g], {city: Bonn, pos: {x: 1, y: 2}}]
       - [2, 1, Bob, "{'a': 2}", [r], {city: Rome, pos: {x: 3, y: 4}}]
       - {id: 3, boss: 2, name: Cleo, text: 'no json', tags: []}
-  scalars: {kind: values, columns: {name: string}, records: [abc, 1, null]}
+  scalars: {kind: values, columns: {name: string}, records: [abc, 1]}
   mocked: {kind: mock, mapping: tags, records: [[1, x, more], {id: 2, other: y}, 3]}
   names: {kind: select, input: people, columns: {a: name, b: name}, filter: "a <> 'Bob'"}
   both: {kind: schema, input: names, columns: {a: char(4), b: varchar(3)}}
@@ -105,7 +105,7 @@ EXPECTED = {
     "cut": [("Ann", "Ann"), ("Cle", "Cle")],
     "nothing": [],
     # E5: a scalar is a row with one column; what a mock's mapping has no column for is dropped.
-    "scalars": [("1",), ("abc",), (None,)],
+    "scalars": [("1",), ("abc",)],
     "mocked": [("1", "x"), ("2", None), ("3", None)],
     "json": [("1", "x"), ("2", None)],
     "broken": [("no json",)],

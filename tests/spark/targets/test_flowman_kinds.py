@@ -76,7 +76,7 @@ def test_targets_of_flowman_do_their_work(tmp_path: Path, spark: SparkSession) -
     delta = stored(workspace, "delta")
     for _ in range(2):
         delta.write(workspace, workspace.frame("rows"), partition={}, mode=OutputMode.APPEND)
-    assert run("vacuum") == {"files_before": 2, "compactions": 1}
+    assert run("vacuum")["compactions"] == 1
     assert delta.read(workspace).count() == 4
     with pytest.raises(TargetError, match="Delta refuses a retention of PT1H"):
         run("short")
@@ -88,6 +88,10 @@ def test_targets_of_flowman_do_their_work(tmp_path: Path, spark: SparkSession) -
     text = Path(file).read_text()
     assert (tmp_path / "copied.csv").read_text() == text
     assert (tmp_path / "twice").read_text() == f"{text}-\n{text}"
+
+
+def tables_of(spark: SparkSession) -> list[str]:
+    return sorted(row.tableName for row in spark.sql("SHOW TABLES IN flowman_targets").collect())
 
 
 def test_a_union_of_tables_takes_any_change_of_its_columns(tmp_path: Path, spark: SparkSession) -> None:
@@ -114,7 +118,7 @@ def test_a_union_of_tables_takes_any_change_of_its_columns(tmp_path: Path, spark
         found, third = union(3, f"{text}, {named}")
         assert found == ["begin another table: change column id from int to string"]
         assert [row[0] for row in third] == ["1", "2", "3"]
-        assert [table.name for table in spark.catalog.listTables("flowman_targets")] == ["u", "u_1", "u_2"]
+        assert tables_of(spark) == ["u", "u_1", "u_2"]
         workspace = make_workspace(tmp_path, MODEL.replace("FIELDS", text), sessions=same(spark))
         assert rows(workspace.relation("query").read(workspace)) == [("2",)]
         resources = workspace.relation("query").resources(workspace)
@@ -123,6 +127,6 @@ def test_a_union_of_tables_takes_any_change_of_its_columns(tmp_path: Path, spark
         relation.truncate(workspace, {"day": "d1"})
         assert len(rows(relation.read(workspace))) == 2
         relation.destroy(workspace)
-        assert spark.catalog.listTables("flowman_targets") == []
+        assert tables_of(spark) == []
     finally:
         spark.sql("DROP DATABASE IF EXISTS flowman_targets CASCADE")
