@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["DeltaVacuumTarget"]
 
 
+SHORTEST_HOURS = 7 * 24
+"""Delta's own default, below which it refuses or warns, depending on its version."""
+
+
 class DeltaVacuumTarget(Target):
     """Removes the files that no version of a Delta table within the retention needs, in BUILD."""
 
@@ -78,8 +82,13 @@ class DeltaVacuumTarget(Target):
         """Merge small files if there are many, and remove the files that are no longer needed.
 
         Raises:
-            TargetError: There is no table, or Delta refuses so short a retention.
+            TargetError: The retention is so short that readers and writers at work may lose their files.
         """
+        if self.retention_time is not None and self._hours() < SHORTEST_HOURS:
+            raise TargetError(
+                f"{self.label}: a retentionTime of {self.retention_time} is shorter than a week",
+                remedy="Set a longer one: who reads a former version, or writes now, would lose its files.",
+            )
         del phase
         workspace = context.workspace
         relation = self.table(workspace)
@@ -89,15 +98,7 @@ class DeltaVacuumTarget(Target):
             is_compacted = self.compaction and files > self.max_files
             if is_compacted:
                 table.optimize().executeCompaction()
-            try:
-                table.vacuum(None if self.retention_time is None else self._hours())
-            except Exception as error:
-                if "retention" not in str(error):
-                    raise
-                raise TargetError(
-                    f"{self.label}: Delta refuses a retention of {self.retention_time}",
-                    remedy="Set a longer retentionTime; readers of former versions would fail.",
-                ) from error
+            table.vacuum(None if self.retention_time is None else self._hours())
         workspace.invalidate(relation.resources(workspace))
         return Outcome(metrics={"files_before": files, "compactions": int(is_compacted)})
 

@@ -28,6 +28,7 @@ targets:
     {name: at, type: timestamp, description: When}, {name: parts, type: "array<struct<x: decimal(5,2)>>"}]}}
   spark: {kind: schema, format: spark, file: out/spark.json, schema: {kind: avro, file: out/schema.json}}
   away: {kind: local, mapping: rows, filename: "s3a://x/y.csv"}
+  short: {kind: deltaVacuum, retentionTime: PT1H, relation: {kind: delta, location: delta}}
 mappings: {rows: {kind: values, columns: {x: int}}}
 """
 
@@ -113,3 +114,9 @@ def test_a_file_of_another_machine_is_refused_in_words(context: Context) -> None
     """E14: the `local` target writes where the job runs."""
     with pytest.raises(LakewrightError, match="is not a file of this machine"):
         target(context, "away").observe(context)
+
+
+def test_a_vacuum_never_takes_files_that_may_be_in_use(context: Context) -> None:
+    """E14: deltaVacuum; whatever Delta's own check says in this version."""
+    with pytest.raises(TargetError, match="a retentionTime of PT1H is shorter than a week"):
+        target(context, "short").execute(context, Phase.BUILD)
