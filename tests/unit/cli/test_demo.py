@@ -6,12 +6,13 @@ import json
 import shlex
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, failing, plan_of, result_of, step
 
-from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors import Fault, NotInstalled, SpecError, UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 
@@ -94,10 +95,14 @@ class TestDoctor:
 
     def test_each_lack_comes_with_a_remedy_and_fails(self, tmp_path: Path) -> None:
         environ = {"LAKEWRIGHT_CACHE": str(tmp_path)}
-        answered = call_with(FakeApp(), "doctor", environ=environ, opening=failing(UsageError("none")))
+        lack = mock.patch(
+            "lakewright.usecases.diagnose.find_java", side_effect=NotInstalled("no Java", remedy="Get one.")
+        )
+        with lack:
+            answered = call_with(FakeApp(), "doctor", environ=environ, opening=failing(UsageError("none")))
         assert answered.code == 1
         lines = answered.out.splitlines()
-        position = next(n for n, text in enumerate(lines) if text.startswith("NOT OK  jars"))
+        position = next(n for n, text in enumerate(lines) if text.startswith("NOT OK  Java"))
         assert lines[position + 1].startswith("  do: ")
 
 
