@@ -46,7 +46,7 @@ Each class has a unique `code`, which stays the same between versions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 __all__ = [
@@ -117,6 +117,18 @@ class Fault:
     remedy: str | None = None
     code: str = "spec"
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def and_also(self, other: Fault | None) -> Fault:
+        """Return this fault with another one of the same target below it."""
+        if other is None:
+            return self
+        alerts = [*self.details.get("alerts", ()), *other.details.get("alerts", ())]
+        return replace(
+            self,
+            message=f"{self.message}\n{other.message}",
+            remedy=" ".join(filter(None, (self.remedy, other.remedy))) or None,
+            details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
+        )
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""

@@ -21,6 +21,7 @@ __all__ = [
     "failed_error",
     "invalid_error",
     "locked_error",
+    "recovery_advice",
     "recovery_command",
 ]
 
@@ -111,7 +112,7 @@ def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
         f"{item.item_id} failed for {item.failed.application} at {since}: {message}",
         remedy=f"First `{command('resolve', item.item_id)}`, then {refused} it."
         if refused
-        else f"Fix the cause, then `{recovery_command(item)}`.",
+        else recovery_advice(item),
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),
@@ -122,16 +123,44 @@ def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
     )
 
 
-def recovery_command(item: Item) -> str:
-    """Return the command that has a failed item processed again once the cause is fixed."""
+def recovery_command(item: Item, name: str | None = None) -> str:
+    """Return the command that has a failed item processed again once the cause is fixed.
+
+    Args:
+        item: The item.
+        name: What the command calls it, such as `entity/slice`; its id by default.
+    """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
-    error = item.failed.note.get("error")
+    error, named = item.failed.note.get("error"), name or item.item_id
     if not item.failed.note.get("holds_back", True):
-        return f"{command('requeue', item.item_id)} --late"
+        return f"{command('requeue', named)} --late"
     if isinstance(error, dict) and error.get("code") == CommitTooLate.code:
-        return command("requeue", item.item_id)
-    return command("resolve", item.item_id)
+        return command("requeue", named)
+    return command("resolve", named)
+
+
+def recovery_advice(item: Item, name: str | None = None, *, at: str = "") -> str:
+    """Return what to do about a failed item: the remedy of its error, then the commands to type.
+
+    Another application than an entity does not run again by itself, so it is named.
+
+    Args:
+        item: The item.
+        name: What the command calls it, such as `entity/slice`; its id by default.
+        at: Options that are appended to each command.
+    """
+    typed = f"`{recovery_command(item, name)}{at}`"
+    error = item.failed.note.get("error") if item.failed is not None else None
+    remedy = error.get("remedy") if isinstance(error, dict) else None
+    if remedy and "`lakewright" in remedy:
+        return str(remedy)
+    after = ""
+    if item.failed is not None and not item.failed.application.is_of_entity:
+        after = f", and run {item.failed.application} again"
+    if remedy and "resolve" in remedy:
+        return f"{remedy.rstrip('.')}: {typed}{after}."
+    return f"{remedy} Then {typed}{after}." if remedy else f"Fix the cause, then {typed}{after}."
 
 
 def invalid_error(item: Item) -> ManifestCorrupt:

@@ -78,6 +78,11 @@ class Application:
         """The identity of an application: its name and instance, without the version."""
         return (self.agent.name, self.instance_id)
 
+    @property
+    def is_of_entity(self) -> bool:
+        """Whether it processes the slices of an entity; other programs can't have such names."""
+        return self.name.startswith("lakewright/")
+
     def covers(self, other: Application) -> bool:
         """Return whether a record of this application also counts for `other`.
 

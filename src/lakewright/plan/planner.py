@@ -267,7 +267,8 @@ class _InstancePlanning:
             if blocked := self._blocked(candidate.name, upstream):
                 return replace(step, reasons=blocked)
             if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
-                return replace(step, reasons=(observation.hold.message,), hold=observation.hold)
+                hold, warning = observation.hold, self._new_warning(observation)
+                return replace(step, reasons=(hold.message,), hold=hold, warning=warning)
         if phase is Phase.BUILD:
             step = replace(step, warning=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)

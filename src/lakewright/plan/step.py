@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ class Step:
     Attributes:
         reasons: Why it would run, is clean or is blocked. Never empty.
         hold: The lock or the unresolved failure that blocks it, or None.
-        warning: What an operator should look at although the step is not blocked, or None.
+        warning: What an operator should look at beside what blocks the step, or None.
         changes: The changes that CREATE would make to the existing table.
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
@@ -87,6 +88,8 @@ _WAS = {
 }
 """Reasons that no longer hold once the step has run, and what to say then."""
 
+_TO_PROCESS = re.compile(r"^(\d+ slices?) to process:")
+
 
 def done_reasons(step: Step) -> tuple[str, ...]:
     """Return the reasons of a step that has run, in the past tense where it has changed them.
@@ -98,7 +101,10 @@ def done_reasons(step: Step) -> tuple[str, ...]:
     done = _DONE.get(step.phase)
     if done is None:
         return step.reasons
-    return tuple(f"{done}: {_WAS[reason]}" if reason in _WAS else reason for reason in step.reasons)
+    return tuple(
+        f"{done}: {_WAS[reason]}" if reason in _WAS else _TO_PROCESS.sub(r"\1 processed:", reason)
+        for reason in step.reasons
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,13 @@ class Recorder:
         """Record the result of a step, and whether its target stays dirty, in one write."""
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
-        self._waiting[number] = {**result.as_json(), "phase": step.phase.value, "instance": parameters}
+        changed = result.error.details.get("changed") if result.error is not None else None
+        self._waiting[number] = {
+            **result.as_json(),
+            "phase": step.phase.value,
+            "instance": parameters,
+            **({"changed": changed} if changed else {}),
+        }
         puts = self._taint(instance, step, result)
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
             self.flush(puts)

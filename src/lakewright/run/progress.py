@@ -104,7 +104,7 @@ class Progress:
         if obstacle is None and (failed := self._failed_before(scheduled)):
             return _result(step, Status.BLOCKED, failed)
         if obstacle is None and step.status is Planned.BLOCKED:
-            error = step.hold.error if step.hold else None
+            error = step.hold.error.and_also(step.warning) if step.hold else None
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
         if step.status is Planned.CLEAN and (obstacle is None or not self._is_in_doubt(step)):
             return _clean(step)

@@ -40,19 +40,21 @@ def find_deviations(
         bronze=bronze,
         listing=listing,
         changed=changed,
-        requeue=_requeue_command(context, entity, changed, items),
+        requeue=_requeue_command(entity, changed, items),
         is_lost=is_lost,
     )
 
 
-def _requeue_command(
-    context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
-) -> str:
-    """Return the command that has changed slices processed again, with those after them if needed."""
+def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
+    """Return the command that has changed slices processed again, with those after them if needed.
+
+    Slices that are ready count too: the run that names the command may have processed them by its end.
+    """
     if not changed:
         return ""
-    later = later_processed(changed[0], items.values(), context.application)
-    if later and entity.settings.late_slices == "refuse":
+    first = natural_key(slice_name(changed[0]))
+    is_followed = any(natural_key(slice_name(item)) > first for item in items.values())
+    if is_followed and entity.settings.late_slices == "refuse":
         return f"{command('requeue', f'{entity.name}/{slice_name(changed[0])}')} --cascade"
     return command("requeue", *(f"{entity.name}/{slice_name(item)}" for item in changed))
 

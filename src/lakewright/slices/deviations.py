@@ -61,7 +61,11 @@ class Deviations:
     @property
     def fault(self) -> Fault | None:
         """What an operator should look at, with the commands to type; None if there is nothing."""
-        found = list(self._faults())
+        return self.fault_beside()
+
+    def fault_beside(self, *said: str) -> Fault | None:
+        """Return the fault without the messages that were said already; None if nothing is left."""
+        found = [each for each in self._faults() if each[0] not in said]
         if not found:
             return None
         messages, remedies, alerts = zip(*found, strict=True)

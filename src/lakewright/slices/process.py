@@ -22,6 +22,7 @@ from lakewright.errors import (
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
 from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.lock import recovery_advice
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
@@ -153,9 +154,14 @@ def _with_slice(
     try:
         done = processor.process(claim, heartbeat)
     except LakewrightError as error:
-        report(replace(about, error=error))
-        failed = (name,) if processor.is_at_fault(error) else ()
-        return replace(result, failed=(*result.failed, *failed), errors=(*result.errors, error))
+        is_failed = processor.is_at_fault(error)
+        report(replace(about, error=error, is_failed=is_failed))
+        if not is_failed:
+            return replace(result, errors=(*result.errors, error))
+        item = processor.context.ledger.item(claim.item.item_id)
+        if item.failed is not None:
+            error.remedy = recovery_advice(item, f"{processor.entity.name}/{name}")
+        return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))
 

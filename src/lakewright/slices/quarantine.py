@@ -88,7 +88,7 @@ def name_bad_rows(
     if isinstance(error, SliceError):
         message = f"the slice {slice_.name} of {entity.name} has rows that can't be read: {rows_text(rows)}"
     else:
-        message = f"{error.message}; in {rows_text(rows)}"
+        message = f"{error.message}; in {rows_text(rows, said=error.message)}"
     details = {**error.details, "rows": [row.as_json() for row in rows[:SHOWN]]}
     return type(error)(message, remedy=error.remedy, details=details)
 

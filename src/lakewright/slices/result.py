@@ -52,7 +52,8 @@ class SliceReport:
         slice: Name of the slice.
         item_id: Id of its item.
         result: Its result, or None if it failed.
-        error: Why it failed, or None.
+        error: Why it was not processed, or None.
+        is_failed: Whether the slice is at fault; otherwise it is ready for the next run.
     """
 
     entity: str
@@ -60,11 +61,13 @@ class SliceReport:
     item_id: str
     result: SliceResult | None = None
     error: LakewrightError | None = None
+    is_failed: bool = True
 
     def __str__(self) -> str:
         subject = f"{self.entity}: slice {self.slice}"
         if self.result is None:
-            return f"{subject} failed" if self.error is None else f"{subject} failed: {self.error.message}"
+            ended = "failed" if self.is_failed else "was not processed and stays ready"
+            return f"{subject} {ended}" if self.error is None else f"{subject} {ended}: {self.error.message}"
         found = self.result.summary
         counts = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "closed")
         named = ", ".join(f"{name} {getattr(found, name)}" for name in counts if getattr(found, name))
@@ -100,8 +103,9 @@ class ProcessResult:
 
     @property
     def warning(self) -> Fault | None:
-        """What an operator should look at although no slice failed, or None."""
-        return None if self.deviations is None or self.errors else self.deviations.fault
+        """What an operator should look at beside the errors, or None."""
+        said = (error.message for error in self.errors)
+        return None if self.deviations is None else self.deviations.fault_beside(*said)
 
     def __repr__(self) -> str:
         parts = ("slices", "failed", "errors", "waiting")

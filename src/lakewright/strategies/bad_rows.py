@@ -51,14 +51,17 @@ class BadRow:
     @property
     def text(self) -> str:
         """Where the row is, and what is wrong with it."""
+        return f"{self.place}: {self.reason}"
+
+    @property
+    def place(self) -> str:
+        """Where the row is: its line, its key, or the row itself."""
         name = self.file.rstrip("/").rpartition("/")[2]
         if self.line is not None:
-            place = f"{name}, line {self.line}"
-        elif self.key:
-            place = ", ".join(f"{column}={value}" for column, value in self.key.items())
-        else:
-            place = f"{name}, {self.record[:100]}"
-        return f"{place}: {self.reason}"
+            return f"{name}, line {self.line}"
+        if self.key:
+            return ", ".join(f"{column}={value}" for column, value in self.key.items())
+        return f"{name}, {self.record[:100]}"
 
 
 def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
@@ -79,9 +82,9 @@ def check_number(rows: tuple[BadRow, ...], most: int) -> None:
         )
 
 
-def rows_text(rows: Iterable[BadRow]) -> str:
-    """Return the first bad rows in words."""
-    told = [row.text for row in rows]
+def rows_text(rows: Iterable[BadRow], *, said: str = "") -> str:
+    """Return the first bad rows in words; a reason that was said already is not repeated."""
+    told = [row.place if row.reason == said else row.text for row in rows]
     return "; ".join(told[:SHOWN]) + ("; …" if len(told) > SHOWN else "")
 
 

@@ -169,14 +169,24 @@ def project_status(app: App) -> ProjectStatus:
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
         stale=tuple(row for row in found if row.is_stale),
-        failed=tuple(row for row in found if row.verdict in (Verdict.FAILED, Verdict.INVALID)),
+        failed=tuple(_failed(found)),
         waiting=tuple(row for row in found if row.verdict is Verdict.READY),
         undone=tuple(_undone(runs)),
-        warned=tuple(_warned(app.journal, runs)),
+        warned=tuple(each for each in _warned(app.journal, runs) if not _is_requeued(app, each)),
         last_runs=runs[:LAST_RUNS],
         limits=_limits(app.project),
         quarantined=tuple(_quarantined(app)),
     )
+
+
+def _failed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield failed and damaged items once: for the application that failed, if it is listed."""
+    of_item: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.verdict in (Verdict.FAILED, Verdict.INVALID):
+            of_item.setdefault(row.item.item_id, []).append(row)
+    for found in of_item.values():
+        yield next((row for row in found if row.is_cause), found[0])
 
 
 def _awaited(app: App) -> Iterator[Row]:
@@ -252,6 +262,21 @@ def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
             yield from (Warned(run, each) for each in found if each["error"])
+
+
+def _is_requeued(app: App, warned: Warned) -> bool:
+    """Return whether a warning is only about changed slices, and each has been requeued since."""
+    changed, error = warned.entry.get("changed", ()), warned.entry["error"]
+    if not changed or "\n" in str(error["message"]):
+        return False
+    items = app.store.read(list(changed))
+    return all(
+        (item := items.get(item_id)) is not None
+        and item.revision > 1
+        and item.new is not None
+        and item.new.since >= warned.run.started
+        for item_id in changed
+    )
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:

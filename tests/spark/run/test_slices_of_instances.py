@@ -64,14 +64,15 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
     days = ("day:start=2024-05-01", "day:end=2024-05-02")
     left = "leaves 3 slices to other runs: 2024-05-03.json, 2024-05-04.json, 2024-05-05.json"
     to_process = [f"1 slice to process: 2024-05-0{day}.json" for day in (1, 2)]
+    done = [f"1 slice processed: 2024-05-0{day}.json" for day in (1, 2)]
     assert builds(shop.json("plan", "daily", "build", *days)) == [
         ("WOULD_RUN", to_process[0]),
         ("WOULD_RUN", to_process[1], left),
     ]
 
     assert builds(shop.json("job", "daily", "build", *days)) == [
-        ("SUCCESS", to_process[0], "2024-05-01.json"),
-        ("SUCCESS", to_process[1], left, "2024-05-02.json"),
+        ("SUCCESS", done[0], "2024-05-01.json"),
+        ("SUCCESS", done[1], left, "2024-05-02.json"),
     ]
 
     found = shop.json("sql", "SELECT CAST(dlf_ValidFrom AS date) AS day, v FROM orders ORDER BY 1")
@@ -86,7 +87,7 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
     assert builds(done) == [
         (
             "SUCCESS",
-            "2 slices to process: 2024-05-03.json, 2024-05-04.json",
+            "2 slices processed: 2024-05-03.json, 2024-05-04.json",
             "2024-05-03.json",
             "2024-05-04.json",
         ),

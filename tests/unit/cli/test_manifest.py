@@ -16,6 +16,7 @@ from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.fsck import fsck
+from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
@@ -507,9 +508,38 @@ class TestStatus:
 
     def test_its_page_names_the_command_to_type_next(self) -> None:
         page = call_with(a_lake(), "status", "--project", "my lake").out
-        assert f"do: `lakewright manifest resolve {ITEM}b --project 'my lake'`" in page
+        assert f"do: Fix the cause, then `lakewright manifest resolve {ITEM}b --project 'my lake'`." in page
         assert "failed orders b just now: column x is gone" in page
         assert "locked orders c just now by ada@elsewhere" in page
+
+    def test_a_failure_of_another_program_is_told_once_with_its_name(self) -> None:
+        app, scanner = FakeApp(), Application.named("acme/scanner")
+        slices(app, "a")
+        held = app.ledger.acquire(
+            ITEM + "a", scanner, HOLDER, duration=timedelta(seconds=60), token_counter=None
+        )
+        app.ledger.failed(held, failure(ValueError("line 2: seven is no amount")))
+        page = call_with(app, "status").out
+        assert "Failed 1\n  failed acme/scanner a just now: line 2: seven is no amount" in page
+        assert (
+            f"Fix the cause, then `lakewright manifest resolve {ITEM}a`, and run acme/scanner again." in page
+        )
+        assert "acme/scanner" in call_with(app, "manifest", "ls", "--state", "failed").out
+
+        app.ledger.resolve(ITEM + "a", "corrected")
+        assert "acme/scanner: 1 slice waits to be processed by acme/scanner" in call_with(app, "status").out
+
+    def test_a_warning_about_a_changed_slice_ends_once_it_is_requeued_a2(self) -> None:
+        app = a_lake()
+        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
+        error = {"message": "1 slice of orders changed", "remedy": "Requeue.", "code": "slices_changed"}
+        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS"}
+        told = {**entry, "reasons": [], "error": {**error, "location": None}, "instance": {}}
+        app.journal.record_targets(run, {0: {**told, "changed": [ITEM + "a"]}})
+        app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=app.store.now())
+        assert "orders changed" in call_with(app, "status").out
+        app.ledger.requeue(ITEM + "a", "corrected")
+        assert "orders changed" not in call_with(app, "status").out
 
     def test_nothing_is_said_to_be_nothing(self) -> None:
         assert call_with(FakeApp(), "status").out == "Nothing is running, waiting or failed.\n"

@@ -12,8 +12,9 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.unit.run.test_execute import Recorder
 
-from lakewright.errors import Fault, StorageUnavailable
+from lakewright.errors import Fault, SliceError, StorageUnavailable
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.payload import failure
 from lakewright.plan.dirtiness import entity_dirtiness
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
@@ -21,11 +22,14 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.status import Planned, Status
+from lakewright.plan.step import Step, done_reasons
 from lakewright.run.execute import ExecutionOptions, execute
 from lakewright.run.hooks.notifier import _alerts
 from lakewright.slices.application import application_of
 from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
+from lakewright.slices.result import SliceReport
+from lakewright.strategies.bad_rows import BadRow, rows_text
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
@@ -125,6 +129,15 @@ def test_the_command_cascades_where_later_slices_are_processed_a2(
     for name in changed:
         write(tmp_path / "lake/bronze/orders", name, 1, 2)
     assert command in str(fault_of(observed(context)).remedy)
+
+
+def test_the_command_stays_right_once_the_run_has_processed_later_slices_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    write(tmp_path / "lake/bronze/orders", "2022-10", 1, 2)
+    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
+    found = observed(context)
+    assert found.pending == ("2022-11",)
+    assert "requeue orders/2022-10 --cascade`" in str(fault_of(found).remedy)
 
 
 def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
@@ -234,6 +247,54 @@ def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None
     assert observed(context).notes == ("not complete yet: 2022-11",)
 
 
+def failed(context: Context, name: str) -> None:
+    """Add a slice that fails with a remedy."""
+    workspace = context.workspace
+    bronze = Path(workspace.entity("orders").places(workspace.lake.settings).bronze)
+    write(bronze, name, 1)
+    application = application_of("tests", workspace.entity("orders"))
+    context.ledger.discover(discovered(list_slices(str(bronze), workspace.lake), application, "orders"))
+    claim = context.ledger.acquire(
+        (bronze / name).as_uri(),
+        application,
+        context.leases.holder,
+        duration=context.leases.duration,
+        token_counter="t",
+    )
+    context.ledger.failed(claim, failure(SliceError("key 1 occurs twice", remedy="Correct the slice.")))
+
+
+def test_a_changed_slice_is_told_beside_a_failed_one_a2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = processed(tmp_path)
+    write(tmp_path / "lake/bronze/orders", "2022-10", 1, 2)
+    failed(context, "2022-11")
+
+    found = observed(context)
+
+    assert found.hold is not None
+    assert "key 1 occurs twice" in found.hold.message
+    assert str(found.hold.error.remedy).startswith("Correct the slice. Then `lakewright manifest resolve ")
+    changed = "1 slice of orders changed since it was processed: 2022-10"
+    assert fault_of(found).message == changed
+    outcome = built(context, monkeypatch)
+    assert outcome.status.is_failure
+    assert outcome.error is not None
+    assert outcome.error.message.splitlines()[1:] == [changed]
+    assert "requeue orders/2022-10 --cascade`" in str(outcome.error.remedy)
+    assert outcome.error.details["alerts"] == [SLICES_CHANGED]
+
+
+def test_what_holds_later_slices_back_is_told_where_earlier_ones_are_ready(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    failed(context, "2022-12")
+    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
+    found = observed(context)
+    assert found.pending == ("2022-11",)
+    assert "2022-12 failed for" in fault_of(found).message
+
+
 def test_slices_that_are_gone_after_truncate_are_told_a2(tmp_path: Path) -> None:
     context = processed(tmp_path)
     orders = Target.named(context.workspace, "orders")
@@ -271,3 +332,21 @@ def test_a_clean_step_with_a_warning_ends_with_errors_in_one_instance_only_a2() 
     assert second.status is Status.SKIPPED
     assert (result.status, result.exit_code, recorder.performed) == (Status.SUCCESS_WITH_ERRORS, 0, [])
     assert list(_alerts(first)) == [SLICES_CHANGED, BRONZE_UNREADABLE]
+
+
+def test_a_slice_that_stays_ready_is_not_called_failed() -> None:
+    error = StorageUnavailable("the disk is full")
+    told = SliceReport("orders", "s1", "file:///s1", error=error, is_failed=False)
+    assert str(told) == "orders: slice s1 was not processed and stays ready: the disk is full"
+    assert str(replace(told, is_failed=True)) == "orders: slice s1 failed: the disk is full"
+
+
+def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
+    row = BadRow(reason="no date", file="/lake/s1.csv", line=None, key={"id": "1"}, record="1,x")
+    assert rows_text([row], said="no date") == "id=1"
+    assert rows_text([row]) == "id=1: no date"
+
+
+def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:
+    step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("2 slices to process: a, b",))
+    assert done_reasons(step) == ("2 slices processed: a, b",)

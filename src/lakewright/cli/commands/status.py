@@ -15,9 +15,8 @@ from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
-from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import Lock
+from lakewright.manifest.lock import Lock, recovery_advice
 from lakewright.manifest.record import ANYONE
 
 if TYPE_CHECKING:
@@ -80,23 +79,22 @@ def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Bloc
 def _failure(row: Row, now: datetime, at: str) -> Branch:
     said = row.item.problem or failure_message(row.item)
     since = f" {ago(row.since, now)}" if row.since else ""
-    what = f" {row.entity or row.application} {row.slice}{since}: {said}"
-    typed = row.next_command
-    below = (_do(f"{_remedy(row.item)}`{typed}{at}`"),) if typed else ()
+    what = f" {row.owner} {row.slice}{since}: {said}"
+    below = (_do(advice),) if (advice := _advice(row, at)) else ()
     return Branch(line(coloured(row.verdict.value), what), below)
 
 
-def _remedy(item: Item) -> str:
-    """Return the remedy of the failure, which comes before the command to process the item again."""
-    error = item.failed.note.get("error") if item.failed is not None else None
-    remedy = error.get("remedy") if isinstance(error, dict) else None
-    return f"{remedy} Then " if remedy and "`lakewright" not in remedy else ""
+def _advice(row: Row, at: str) -> str:
+    """Return what to do about a failed or damaged item."""
+    if row.lock is None and row.item.problem is None and row.item.failed is not None:
+        return recovery_advice(row.item, at=at)
+    return f"`{row.next_command}{at}`" if row.next_command else ""
 
 
 def _lock(row: Row, lock: Lock, now: datetime, at: str) -> Branch:
     held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
-    what = f" {row.entity or row.application} {row.slice} {since}{held}"
+    what = f" {row.owner} {row.slice} {since}{held}"
     typed = row.next_command
     below = f"run the job again, which takes it over, or `{typed}{at}`"
     return Branch(line(coloured("locked"), what), (_do(below),) if typed else ())
@@ -148,10 +146,12 @@ def _name_of(row: Row) -> str:
     new = row.item.new
     if row.application == ANYONE and new is not None:
         return f"added by {new.application}"
-    return row.entity or str(row.application)
+    return row.owner
 
 
 def _what_takes(rows: Sequence[Row], limits: Sequence[str]) -> str:
+    if not rows[0].application.is_of_entity:
+        return f"to be processed by {rows[0].application}"
     if not limits:
         return "to be processed by the next run"
     named = ", ".join(row.slice for row in rows[:MOST_NAMED]) + (", …" if len(rows) > MOST_NAMED else "")

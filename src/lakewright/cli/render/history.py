@@ -58,7 +58,9 @@ def _phase(phase: Mapping[str, Any]) -> Branch:
 
 def _target(target: Mapping[str, Any]) -> Branch:
     time = Span(f" {seconds(target['seconds'])}", "dim") if target["seconds"] else ""
-    reasons = f": {'; '.join(target['reasons'])}" if target["reasons"] else ""
+    message = target["error"]["message"].splitlines()[:1] if target["error"] else []  # stands below
+    said = [reason for reason in target["reasons"] if reason not in message]
+    reasons = f": {'; '.join(said)}" if said else ""
     head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
     return Branch(head, tuple(details(target["metrics"], target["error"])))
 

@@ -47,7 +47,7 @@ def rows_page(rows: Sequence[Row], now: datetime) -> Iterator[Block]:
 def _row(row: Row, now: datetime) -> tuple[Line, ...]:
     return (
         line(status(row.verdict.value)),
-        line(row.entity or str(row.application)),
+        line(row.owner),
         line(row.slice),
         line(ago(row.since, now) if row.since else ""),
         line(str(row.item.revision)),

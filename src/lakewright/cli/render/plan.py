@@ -74,10 +74,10 @@ def _steps(steps: Sequence[Step]) -> Iterator[Branch]:
 def _details(step: Step) -> Iterator[Branch]:
     for change in step.changes:
         yield Branch(_change(change))
-    if step.warning is not None:
-        yield fault_branch(step.warning, is_warning=True)
     if step.hold is not None and step.hold.error.remedy:
         yield Branch(line(Span("do: ", "dim"), step.hold.error.remedy))
+    if step.warning is not None:
+        yield fault_branch(step.warning, is_warning=True)
 
 
 def _change(change: TableChange) -> Line:

@@ -194,7 +194,8 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
     )
     time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
     # The error stands below.
-    said = [reason for reason in first.reasons if first.error is None or reason != first.error.message]
+    message = first.error.message.splitlines()[:1] if first.error is not None else []
+    said = [reason for reason in first.reasons if reason not in message]
     reasons = f": {'; '.join(said)}" if said else ""
     return Branch(
         line(status(first.status.value), f" {names}", time, reasons),
@@ -207,7 +208,7 @@ def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iter
     yield from map(slice_branch, metrics.get("slices", ()))
     # With slices, the other metrics are only their sums.
     known = ("slices", "maintenance")
-    rest = {} if metrics.get("slices") else {key: value for key, value in metrics.items() if key not in known}
+    rest = {} if "slices" in metrics else {key: value for key, value in metrics.items() if key not in known}
     if metrics.get("maintenance"):
         yield Branch(maintenance_line(metrics["maintenance"]))
     if rest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakeMoved, LakewrightError, UsageError
+from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, find_pending, holding_error
@@ -55,8 +55,15 @@ def observe_entity(work: EntityWork) -> Observation:
         hold=hold,
         idle=None if deviations is None else deviations.idle_reason,
         notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),
-        warning=None if deviations is None or hold is not None else deviations.fault,
+        warning=_warning(pending, hold),
     )
+
+
+def _warning(pending: Pending, hold: Hold | None) -> Fault | None:
+    """Return the deviations of bronze, after what holds slices back if others are processed before them."""
+    said = () if hold is None else (hold.message,)
+    found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
+    return hold.error.and_also(found) if hold is not None and pending.ready else found
 
 
 def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:

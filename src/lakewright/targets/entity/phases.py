@@ -30,6 +30,7 @@ from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.words import counted
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.observation import comment_changes, new_comments, property_changes
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
@@ -118,8 +119,8 @@ def _process(work: EntityWork) -> Outcome:
         return Outcome(
             _failed_status(result.error, work.context.run_id),
             metrics=_metrics(result),
-            reasons=tuple(error.message for error in result.errors),
-            error=result.error.as_fault(),
+            reasons=(*_failed_slices(result), *(error.message for error in result.errors)),
+            error=result.error.as_fault().and_also(result.warning),
         )
     if result.is_stopped:
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
@@ -133,6 +134,15 @@ def _process(work: EntityWork) -> Outcome:
     if result.warning is None:
         return outcome
     return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=result.warning)
+
+
+def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
+    """Return which slices failed, and how many wait for them."""
+    if not result.failed:
+        return ()
+    count = len(result.waiting)
+    waits = f", and {counted(count, 'slice')} {'waits' if count == 1 else 'wait'}" if count else ""
+    return (f"{', '.join(result.failed)} failed{waits}",)
 
 
 def _check_table_not_lost(work: EntityWork) -> None:
