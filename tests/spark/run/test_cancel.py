@@ -104,4 +104,4 @@ def test_a_second_interruption_ends_spark_jobs_at_once(bench: Bench, spark: Spar
     assert result.exit_code == 130
     assert has_ended(lambda: not tracker.getActiveJobsIds())
     (run,) = bench.journal.runs()
-    assert run.status == "FAILED"
+    assert run.status == "ABORTED"
