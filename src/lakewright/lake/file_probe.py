@@ -22,12 +22,22 @@ from typing import IO, Any, cast
 
 from lakewright.lake.parquet_footer import count_rows
 
-__all__ = ["has_rows", "is_examinable", "lines_of", "quoted_line_ends", "undecodable_line"]
+__all__ = [
+    "has_rows",
+    "has_typeless_json",
+    "is_examinable",
+    "lines_of",
+    "quoted_line_ends",
+    "undecodable_line",
+]
 
 _OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _OTHER_COMPRESSIONS = frozenset({".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".lzo"})
 _LINES = frozenset({"csv", "json", "text"})
 _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
+
+_TYPELESS = re.compile(rb"null|\[\s*\]")
+_LONGEST_GAP = 64
 
 _BREAK = re.compile(rb"\r\n|\n|\r")
 
@@ -108,6 +118,28 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None  # Spark reports the error when it reads the file
     return None
+
+
+def has_typeless_json(path: Path) -> bool:
+    """Return whether a JSON file may have nulls or empty lists; one that can't be examined may.
+
+    Only they can leave a column without a type. The text of a value may look like one.
+    """
+    end = b""
+    try:
+        stream = _open(path)
+        if stream is None:
+            return True
+        with stream:
+            while block := stream.read(_LARGE_BLOCK):
+                # In UTF-16 and UTF-32, bytes of zero lie between the characters.
+                text = end + block.replace(b"\0", b"")
+                if _TYPELESS.search(text):
+                    return True
+                end = text[-_LONGEST_GAP:]
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return True
+    return False
 
 
 def lines_of(path: Path, encoding: str) -> Iterator[str]:

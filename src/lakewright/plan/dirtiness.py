@@ -163,8 +163,9 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
         return Dirtiness.unknown(observation.error)
     waits = () if observation.waits_for is None else (observation.waits_for,)
     if not observation.pending:
-        own = "every slice that it takes has been processed" if observation.others else observation.idle
-        return Dirtiness.no(*(waits or (own or "every slice has been processed",)), *observation.notes)
+        taken = " that it takes" if observation.others else ""
+        own = observation.idle or f"every slice{taken} has been processed"
+        return Dirtiness.no(*(waits or (own,)), *observation.notes)
     reason = _slices(observation.pending, "to process")
     late = observation.overtaken
     if not late:

@@ -88,10 +88,10 @@ class Deviations:
         return tuple(notes)
 
     @property
-    def idle_reason(self) -> str:
-        """Why there is no slice to process, if there is none."""
+    def idle_reason(self) -> str | None:
+        """Why there is no slice to process, if there is none; None if every slice has been processed."""
         if self.listing.slices or self.is_lost:
-            return "every slice has been processed"
+            return None
         if not self.listing.exists:
             return f"no slice has arrived: there is no folder {self.bronze}"
         return f"no slice has arrived in {self.bronze}"

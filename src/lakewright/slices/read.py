@@ -7,17 +7,19 @@ RFC 4180, section 2 (line breaks inside quotes).
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
-from lakewright.lake.file_probe import is_examinable, quoted_line_ends, undecodable_line
+from lakewright.lake.file_probe import has_typeless_json, is_examinable, quoted_line_ends, undecodable_line
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns
 from lakewright.lake.paths import local_path
+from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql
+from lakewright.transform.typeless import without_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +42,9 @@ _OPTIONS: dict[str, dict[str, str]] = {
     "orc": {},
 }
 
+# With column pruning, a query over a few columns takes rows with too many fields for right ones.
+_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "columnPruning": "false"}
+
 
 def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
@@ -57,11 +62,16 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
     options = _options(session, slice_, form)
     session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
     if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
-        return _read_with_corrupt_rows(session, slice_, form.kind, options)
-    frame = session.read.format(form.kind).options(**options).load(slice_.path)
+        frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
+        options |= _PERMISSIVE
+    else:
+        frame = session.read.format(form.kind).options(**options).load(slice_.path)
+    keys = {name.lower() for name in entity.business_keys}
+    if form.kind == "json":
+        keys |= {name.partition(".")[0] for name in keys}
+        return _without_inferred_texts(session, slice_, frame, options, keys)
     if misread is None:
         return frame
-    keys = {name.lower() for name in entity.business_keys}
     typeless = [name for name in misread.typeless if name.lower() not in keys]
     return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
 
@@ -107,15 +117,39 @@ def _read_with_corrupt_rows(
     from pyspark.sql.types import StringType
 
     reader = session.read.format(kind).options(**options)
-    # With column pruning, a query over a few columns takes rows with too many fields for right ones.
-    permissive = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "columnPruning": "false"}
     if kind == "csv":
         schema = reader.load(slice_.path).schema.add(CORRUPT, StringType())
-        return reader.options(**permissive).schema(schema).load(slice_.path)
-    frame = reader.options(**permissive).load(slice_.path)
+        return reader.options(**_PERMISSIVE).schema(schema).load(slice_.path)
+    frame = reader.options(**_PERMISSIVE).load(slice_.path)
     if frame.columns != [CORRUPT]:
         return frame
-    return reader.options(**permissive).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
+    return reader.options(**_PERMISSIVE).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
+
+
+def _without_inferred_texts(
+    session: SparkSession,
+    slice_: Slice,
+    frame: DataFrame,
+    options: Mapping[str, str],
+    keys: Collection[str],
+) -> DataFrame:
+    """Return the rows of JSON with what is only null or empty as typeless; Spark infers it as text.
+
+    Spark infers the columns once more, unless the files on this machine have neither nulls nor empty lists.
+    """
+    from pyspark.sql import functions
+
+    if all(_is_near(path) and not has_typeless_json(Path(path)) for path in slice_.paths):
+        return frame
+    reader = session.read.format("json").options(**options).option("dropFieldIfAllNull", "true")
+    typed = {field.name: field.dataType for field in reader.load(slice_.path).schema.fields}
+    columns = {}
+    for field in frame.schema.fields:
+        kind = without_types(field.dataType, typed.get(field.name))
+        if kind != field.dataType and field.name.lower() not in {*keys, CORRUPT.lower(), NO_COLUMN.lower()}:
+            sql = convert_sql(name_sql(field.name), field.dataType, kind, field.name)
+            columns[field.name] = functions.expr(sql)
+    return frame.withColumns(columns) if columns else frame
 
 
 def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[str, str]:

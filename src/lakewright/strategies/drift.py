@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["Alignment", "Drift", "align"]
+__all__ = ["Alignment", "Drift", "align", "convert_sql"]
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
@@ -110,7 +110,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
         can_evolve = policy == "evolve" and own.name.lower() not in never
         target = _union(own.dataType, found.dataType) if can_evolve else own.dataType
         is_wider = is_wider or _is_widened(own.dataType, target)
-        columns[own.name] = _cast_to(name_sql(found.name), found.dataType, target, own.name)
+        columns[own.name] = convert_sql(name_sql(found.name), found.dataType, target, own.name)
         if found.dataType.simpleString() != own.dataType.simpleString():
             types[own.name] = target.simpleString()
             if in_order(found.dataType) != in_order(own.dataType):
@@ -219,23 +219,25 @@ def _has_new_fields(table: DataType, slice_: DataType) -> bool:
     )
 
 
-def _cast_to(value: str, source: DataType, target: DataType, column: str, depth: int = 0) -> str:
+def convert_sql(value: str, source: DataType, target: DataType, column: str, depth: int = 0) -> str:
     """Return SQL that casts a value to the target's type, fields by name; an unfit value fails the query."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if source.simpleString() == target.simpleString():
         return value
+    if "void" in {source.typeName(), target.typeName()}:
+        return f"cast(null as {_ddl(target) if target.typeName() != 'void' else 'void'})"
     one, other = (_family(kind) for kind in (source, target))
     if one != other:
         raise incompatible_type_error(column, source.simpleString(), target.simpleString())
     if isinstance(source, ArrayType) and isinstance(target, ArrayType):
         item = f"e{depth}"
-        inner = _cast_to(item, source.elementType, target.elementType, column, depth + 1)
+        inner = convert_sql(item, source.elementType, target.elementType, column, depth + 1)
         return f"transform({value}, {item} -> {inner})"
     if isinstance(source, MapType) and isinstance(target, MapType):
         item = f"e{depth}"
-        key = _cast_to(f"{item}.key", source.keyType, target.keyType, column, depth + 1)
-        inner = _cast_to(f"{item}.value", source.valueType, target.valueType, column, depth + 1)
+        key = convert_sql(f"{item}.key", source.keyType, target.keyType, column, depth + 1)
+        inner = convert_sql(f"{item}.value", source.valueType, target.valueType, column, depth + 1)
         return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {inner})))"
     if isinstance(source, StructType) and isinstance(target, StructType):
         parts = ", ".join(_fields(value, source, target, column, depth))
@@ -253,7 +255,7 @@ def _fields(value: str, source: StructType, target: StructType, column: str, dep
             inner = f"cast(null as {_ddl(wanted.dataType)})"
         else:
             path = f"{value}.{name_sql(own.name)}"
-            inner = _cast_to(path, own.dataType, wanted.dataType, f"{column}.{wanted.name}", depth)
+            inner = convert_sql(path, own.dataType, wanted.dataType, f"{column}.{wanted.name}", depth)
         yield f"{text_sql(wanted.name)}, {inner}"
 
 

@@ -18,7 +18,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
-from lakewright.strategies.drift import Alignment, align
+from lakewright.strategies.drift import Alignment, align, convert_sql
 from lakewright.strategies.table_properties import own_properties
 from lakewright.transform.bad_rows import bad_rows, without_bad_rows
 from lakewright.transform.casts import cast_fault_sql
@@ -26,11 +26,12 @@ from lakewright.transform.expression_safety import check_expressions
 from lakewright.transform.pipeline import PreparedSlice, prepare, union_of
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST, kept_rows, rank_by_sequence
 from lakewright.transform.sql import name_sql
-from lakewright.transform.steps import incompatible_type_error, storable_sql
+from lakewright.transform.steps import incompatible_type_error
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.transform.typeless import is_typeless, settled
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
     from lakewright.lake.lake import Lake
@@ -144,19 +145,28 @@ def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedS
 
 
 def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
-    """Return the slice with columns without a type cast to the table's type, or left out if it has none."""
+    """Return the slice with what has no type in the table's type, or left out if the table has none.
+
+    This holds for whole columns, and for fields and elements inside them.
+    """
     from pyspark.sql import functions
+    from pyspark.sql.types import NullType
 
     if not prepared.typeless:
         return prepared
     known = {field.name.lower(): field.dataType for field in table.fields} if table is not None else {}
-    typed = {
-        name: functions.expr(f"cast(null as {storable_sql(known[name.lower()])})")
-        for name in prepared.typeless
-        if name.lower() in known
-    }
-    undeclared = [name for name, is_free in prepared.typeless.items() if is_free and name not in typed]
-    left_out = undeclared if policy == "evolve" else []
+    typed: dict[str, Column] = {}
+    left_out: list[str] = []
+    for name, is_free in prepared.typeless.items():
+        # The pipeline makes a text of a whole column that has no type.
+        own = prepared.frame.schema[name].dataType
+        own = own if is_typeless(own) else NullType()
+        is_kept = policy != "evolve" or not is_free
+        target = settled(own, known.get(name.lower()), is_kept=is_kept)
+        if target is None:
+            left_out.append(name)
+        else:
+            typed[name] = functions.expr(convert_sql(name_sql(name), own, target, name))
     ranked = prepared.ranked
     return replace(
         prepared,

@@ -23,6 +23,7 @@ from lakewright.transform.column_names import check_names, final_names, normal_n
 from lakewright.transform.hash import value_class
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.transform.typeless import is_typeless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -237,8 +238,8 @@ def _given_a_type(entity: Entity, system: SystemColumns, source: _SourceColumns)
 
 
 def _typeless(frame: DataFrame) -> set[str]:
-    """Return the names, in lower case, of columns that hold only nulls and have no type."""
-    return {field.name.lower() for field in frame.schema.fields if field.dataType.typeName() == "void"}
+    """Return the names, in lower case, of columns that have no type, or something without one inside."""
+    return {field.name.lower() for field in frame.schema.fields if is_typeless(field.dataType)}
 
 
 def _asked_for(entity: Entity) -> set[str]:

@@ -247,39 +247,50 @@ def find_name(names: Iterable[str], wanted: str) -> str | None:
 
 
 def storable(kind: DataType) -> DataType:
-    """Return the type that a table can hold: no type becomes string, nested names lose invalid characters."""
-    from pyspark.sql.types import ArrayType, MapType, NullType, StringType, StructField, StructType
+    """Return the type that a table can hold: no type becomes string, nested names lose invalid characters.
+
+    Fields and elements without a type keep none; `transform.typeless` decides about them.
+    """
+    from pyspark.sql.types import NullType, StringType
+
+    return StringType() if isinstance(kind, NullType) else _with_normal_names(kind)
+
+
+def _with_normal_names(kind: DataType) -> DataType:
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     from lakewright.transform.column_names import normal_name
 
-    if isinstance(kind, NullType):
-        return StringType()
     if isinstance(kind, ArrayType):
-        return ArrayType(storable(kind.elementType), kind.containsNull)
+        return ArrayType(_with_normal_names(kind.elementType), kind.containsNull)
     if isinstance(kind, MapType):
-        return MapType(storable(kind.keyType), storable(kind.valueType), kind.valueContainsNull)
+        key, value = _with_normal_names(kind.keyType), _with_normal_names(kind.valueType)
+        return MapType(key, value, kind.valueContainsNull)
     if isinstance(kind, StructType):
-        fields = [StructField(normal_name(f.name), storable(f.dataType), f.nullable) for f in kind.fields]
-        return StructType(fields)
+        return StructType(
+            [
+                StructField(normal_name(f.name), _with_normal_names(f.dataType), f.nullable)
+                for f in kind.fields
+            ]
+        )
     return kind
 
 
 def storable_sql(kind: DataType) -> str:
     """Return the type that a table can hold in Spark's SQL, with nested names quoted."""
+    return _quoted(storable(kind))
+
+
+def _quoted(kind: DataType) -> str:
     from pyspark.sql.types import ArrayType, MapType, StructType
 
-    found = storable(kind)
-    if isinstance(found, ArrayType):
-        return f"array<{storable_sql(found.elementType)}>"
-    if isinstance(found, MapType):
-        return f"map<{storable_sql(found.keyType)}, {storable_sql(found.valueType)}>"
-    if isinstance(found, StructType):
-        return (
-            "struct<"
-            + ", ".join(f"{name_sql(f.name)}: {storable_sql(f.dataType)}" for f in found.fields)
-            + ">"
-        )
-    return found.simpleString()
+    if isinstance(kind, ArrayType):
+        return f"array<{_quoted(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_quoted(kind.keyType)}, {_quoted(kind.valueType)}>"
+    if isinstance(kind, StructType):
+        return f"struct<{', '.join(f'{name_sql(f.name)}: {_quoted(f.dataType)}' for f in kind.fields)}>"
+    return kind.simpleString()
 
 
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:

@@ -240,6 +240,21 @@ def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:
     assert observed(context).idle == f"no slice has arrived in {bronze}"
 
 
+def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
+    """The slices of other days do not count as those of the day."""
+    context = processed(tmp_path)
+    write(tmp_path / "lake/bronze/orders", "2022-11", 1)
+    declared = PROJECT.format(policy="warn", late="refuse")
+    for pattern, reason in (
+        ("2022-12*", "bronze has no slice that it takes (slices: 2022-12*)"),
+        ("2022-1", "every slice that it takes has been processed"),
+    ):
+        limited = declared.replace("entity: orders}", f"entity: orders, slices: '{pattern}'}}")
+        orders = Target.named(make_workspace(tmp_path, limited), "orders")
+        clean = orders.dirtiness(Phase.BUILD, orders.observe(context), context.defaults)
+        assert clean.reasons == (reason,)
+
+
 def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None:
     context = processed(tmp_path)
     write(tmp_path / "lake/bronze/orders/2022-11/_temporary", "part", 1)

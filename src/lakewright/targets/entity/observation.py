@@ -19,6 +19,8 @@ from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
+    from lakewright.slices.deviations import Deviations
+    from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["comment_changes", "new_comments", "observe_entity", "property_changes"]
@@ -53,7 +55,7 @@ def observe_entity(work: EntityWork) -> Observation:
         overtaken=tuple(map(slice_name, pending.overtaken())),
         waits_for=pending.waits_for,
         hold=hold,
-        idle=None if deviations is None else deviations.idle_reason,
+        idle=None if deviations is None else _idle_reason(work.selection, deviations),
         notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),
         warning=_warning(pending, hold),
     )
@@ -64,6 +66,14 @@ def _warning(pending: Pending, hold: Hold | None) -> Fault | None:
     said = () if hold is None else (hold.message,)
     found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
     return hold.error.and_also(found) if hold is not None and pending.ready else found
+
+
+def _idle_reason(selection: SliceSelection, deviations: Deviations) -> str | None:
+    """Return why a target has no slice to process; None if it has processed every slice that it takes."""
+    slices = deviations.listing.slices
+    if slices and not any(selection.takes(each.name) for each in slices):
+        return f"bronze has no slice that it takes ({selection})"
+    return deviations.idle_reason
 
 
 def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:

@@ -1,0 +1,44 @@
+"""Nulls and empty lists in nested JSON, of which Spark infers texts."""
+
+from __future__ import annotations
+
+import pytest
+from tests.spark.strategies.bench import SmallLake, entity
+from tests.spark.strategies.test_bad_rows import put
+
+KEY = {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]}
+
+
+@pytest.mark.parametrize("on_bad_rows", ["fail", "quarantine"])
+def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
+    lake: SmallLake, on_bad_rows: str
+) -> None:
+    """ "Schema Drift": a slice without values does not decide a type, at any depth."""
+    settings = {"format": "json", "on_bad_rows": on_bad_rows}
+    things = entity(name="nested", columns=[KEY], settings=settings)
+    slices = [
+        '{"id": 1, "lines": [], "coupon": null, "buyer": {"name": "Ada", "home": null, "tags": []}}',
+        '{"id": 2, "lines": [{"sku": "a", "qty": 1}], "coupon": {"pct": 5}, '
+        '"buyer": {"name": "Bo", "home": {"city": "Oslo"}, "tags": [7]}}',
+        '{"id": 3, "lines": [], "coupon": null, "buyer": {"name": "Cy", "home": null, "tags": []}}',
+        '{"id": 3, "lines": [], "coupon": {"pct": null}, "buyer": {"name": "Cy", "home": null, "tags": []}}',
+    ]
+    for number, content in enumerate(slices, 1):
+        put(lake, things, f"s{number}.json", content + "\n")
+        lake.warnings.clear()
+        result = lake.process(things)
+        assert result.error is None, result.error
+        if number == 1:
+            kinds = {field.name: field.dataType.simpleString() for field in lake.table(things).schema.fields}
+            assert "lines" not in kinds
+            assert "coupon" not in kinds
+            assert kinds["buyer"] == "struct<name:string>"
+        elif number > 2:
+            assert lake.warnings == []
+    columns = ("id", "to_json(lines)", "to_json(coupon)", "to_json(buyer)")
+    rows = [tuple(row) for row in lake.table(things).selectExpr(*columns).orderBy("id").collect()]
+    assert rows == [
+        (1, None, None, '{"name":"Ada"}'),
+        (2, '[{"qty":1,"sku":"a"}]', '{"pct":5}', '{"name":"Bo","home":{"city":"Oslo"},"tags":[7]}'),
+        (3, "[]", "{}", '{"name":"Cy","tags":[]}'),
+    ]
