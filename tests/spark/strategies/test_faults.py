@@ -222,7 +222,12 @@ def test_a_configured_cast_that_fails_names_column_and_value(lake: SmallLake) ->
         )
         error = lake.fail(typed, "s1", [{"id": 1, "v": "7"}, {"id": 2, "v": "seven"}])
         assert isinstance(error, SchemaDriftError)
-        assert error.details == {"column": "v", "type": "int", "sample": "seven"}
+        (bad,) = error.details["rows"]
+        assert (bad["key"], bad["reason"]) == (
+            {"id": 2},
+            "column 'v': the value 'seven' doesn't fit the type int",
+        )
+        assert [error.details[name] for name in ("column", "type", "sample")] == ["v", "int", "seven"]
         assert lake.version_or_none(typed) is None
 
 
