@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "counter_of",
     "has_landed",
+    "lacks_commits",
     "last_given_number",
     "metrics_content",
     "recover_slices",
@@ -57,6 +58,12 @@ def has_landed(lake: Lake, silver: Address, item: Item, application: Application
     return (
         last is not None and last >= number and not is_superseded(lake, silver, app_id, number, item.item_id)
     )
+
+
+def lacks_commits(lake: Lake, ledger: Ledger, silver: Address, application: Application) -> bool:
+    """Return whether a table has commits of an application that the manifest has not numbered."""
+    last = last_commit_number(lake, silver, str(application))
+    return last is not None and last > last_given_number(ledger, silver)
 
 
 def recover_slices(context: ProcessingContext, entity: Entity, items: Collection[Item]) -> dict[str, Item]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import SpecError
+from lakewright.lake.observation import local_table_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.readiness import Readiness
@@ -19,6 +20,7 @@ from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
@@ -88,6 +90,7 @@ class ProjectStatus:
         warned: Targets that ended with errors in the last run of their job and phase.
         quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later successful run of the same job, phase and parameters.
+        unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
     """
 
@@ -101,6 +104,7 @@ class ProjectStatus:
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quarantined: tuple[Quarantined, ...] = ()
+    unrecorded: tuple[str, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -113,6 +117,7 @@ class ProjectStatus:
             or self.waiting
             or self.undone
             or self.warned
+            or self.unrecorded
         )
 
     def __repr__(self) -> str:
@@ -151,6 +156,7 @@ class ProjectStatus:
             "warnings": [one.as_json() for one in self.warned],
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "quarantined": [each.as_json() for each in self.quarantined],
+            "unrecorded": list(self.unrecorded),
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -176,7 +182,17 @@ def project_status(app: App) -> ProjectStatus:
         last_runs=runs[:LAST_RUNS],
         limits=_limits(app.project),
         quarantined=tuple(_quarantined(app)),
+        unrecorded=() if app.store.standings() else tuple(_unrecorded(app)),
     )
+
+
+def _unrecorded(app: App) -> Iterator[str]:
+    """Yield the entities whose tables have commits; those that only Spark can read are left out."""
+    for entity in app.project.entities.values():
+        silver = entity.places(app.project.lake).silver
+        is_local = silver.location is not None and local_table_path(app.lake, silver) is not None
+        if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
+            yield entity.name
 
 
 def _failed(rows: Iterable[Row]) -> Iterator[Row]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import getpass
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
@@ -21,6 +24,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
+from lakewright.spec.models.places import Address
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")
 HOLDER = Holder("elsewhere", 7, "then", "run-1", "ada")
@@ -500,7 +504,8 @@ class TestStatus:
     def test_it_has_what_an_operator_needs(self) -> None:
         found = document(a_lake(), "status")
         assert list(found) == [
-            *("running", "waiting", "failed", "warnings", "stale", "quarantined", "last_runs")
+            *("running", "waiting", "failed", "warnings", "stale"),
+            *("quarantined", "unrecorded", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
@@ -540,6 +545,18 @@ class TestStatus:
         assert "orders changed" in call_with(app, "status").out
         app.ledger.requeue(ITEM + "a", "corrected")
         assert "orders changed" not in call_with(app, "status").out
+
+    def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
+        app, silver = FakeApp(), tmp_path / "orders"
+        entity = app.project.entities["orders"]
+        places = replace(entity.places(app.project.lake), silver=Address(location=str(silver)))
+        entity.places = lambda _: places
+        committed = CommitProperties(app_transactions=[Transaction(str(ORDERS), 1)])
+        write_deltalake(silver, pa.table({"id": [1]}), commit_properties=committed)
+        page = call_with(app, "status").out
+        assert "The manifest is empty, but the tables of orders have commits" in page
+        assert "`lakewright manifest discover` lists them" in page
+        assert "Nothing is running" not in page
 
     def test_nothing_is_said_to_be_nothing(self) -> None:
         assert call_with(FakeApp(), "status").out == "Nothing is running, waiting or failed.\n"

@@ -27,7 +27,7 @@ from lakewright.slices.discover import discovered, item_id, list_slices, slice_n
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import Pending, find_pending
 from lakewright.slices.process import process_pending
-from lakewright.slices.recover_from_log import last_given_number
+from lakewright.slices.recover_from_log import lacks_commits, last_given_number
 from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
 
@@ -116,9 +116,12 @@ def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) ->
     place = Place(tmp_path, "s1", "s2", "s3")
     place.commit(1, "s1")
     place.commit(2, "s2")
+    silver = place.entity.places(place.workspace.lake.settings).silver
+    assert lacks_commits(place.workspace.lake, place.ledger, silver, place.application)
 
     assert names(place.look().ready) == ["s3"]
 
+    assert not lacks_commits(place.workspace.lake, place.ledger, silver, place.application)
     records = list(place.ledger.store.records(place.item("s2").item_id))
     assert [record.state for record in records] == [State.NEW, State.PROCESSING, State.PROCESSED]
     told = records[-1].content

@@ -47,6 +47,8 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     stale = [_lock(row, row.lock, now, at) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
     undone = [_undone(run, now, at) for run in found.undone]
+    if found.unrecorded:
+        yield _lost(found.unrecorded, at)
     yield from _section("Failed", [_failure(row, now, at) for row in found.failed], f"{more}failed{at}")
     yield from _section("Stale locks", stale, f"lakewright manifest ls --stale{at}")
     yield from _section("Runs that failed", undone, f"lakewright history --status failed{at}")
@@ -60,6 +62,20 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)
+
+
+def _lost(entities: Sequence[str], at: str) -> Branch:
+    named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
+    return Branch(
+        line(Span("The manifest is empty", "bold red"), f", but the tables of {named} have commits"),
+        (
+            _do(
+                "If its file or database was moved, bring it back or correct `manifest:`. Otherwise the next "
+                "run recovers the slices that the tables hold; "
+                f"`lakewright manifest discover{at}` lists them."
+            ),
+        ),
+    )
 
 
 def _quarantined(found: ProjectStatus) -> Iterator[Branch]:

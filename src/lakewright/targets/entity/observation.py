@@ -11,6 +11,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
@@ -56,8 +57,25 @@ def observe_entity(work: EntityWork) -> Observation:
         waits_for=pending.waits_for,
         hold=hold,
         idle=None if deviations is None else _idle_reason(work.selection, deviations),
-        notes=(*(() if preview is None else (preview,)), *(() if deviations is None else deviations.notes)),
+        notes=(
+            *(() if preview is None else (preview,)),
+            *(() if deviations is None else deviations.notes),
+            *_recovery_note(work, pending),
+        ),
         warning=_warning(pending, hold),
+    )
+
+
+def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return that slices may have been processed already, if the manifest lacks commits of the table."""
+    processing = work.processing
+    if not pending.ready or not lacks_commits(
+        work.lake, processing.ledger, work.silver, processing.application
+    ):
+        return ()
+    return (
+        "the manifest lacks commits of the table: the run first records the slices that are in it "
+        "(`lakewright manifest discover` lists them)",
     )
 
 
