@@ -41,8 +41,16 @@ def find_deviations(
         listing=listing,
         changed=changed,
         requeue=_requeue_command(entity, changed, items),
+        vanished=_vanished(context, items),
         is_lost=is_lost,
     )
+
+
+def _vanished(context: ProcessingContext, items: Mapping[str, Item]) -> int:
+    """Return how many slices were processed that are not among those in bronze; they are not read."""
+    present = sum(1 for item in items.values() if item.verdict(context.application) is Verdict.PROCESSED)
+    recorded = context.ledger.store.counts().get((context.application, Verdict.PROCESSED), 0)
+    return max(0, recorded - present)
 
 
 def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:

@@ -46,6 +46,7 @@ class Deviations:
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
         listing: What the folder holds.
+        vanished: Number of processed slices that are no longer in bronze.
         is_lost: Whether the folder does not exist although slices from it were processed.
     """
 
@@ -56,6 +57,7 @@ class Deviations:
     requeue: str = ""
     requeued: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    vanished: int = 0
     is_lost: bool = False
 
     @property
@@ -79,10 +81,15 @@ class Deviations:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user may want to know: slices that are still being written or are processed again."""
+        """What a user may want to know: slices that are being written, processed again, or were removed."""
         notes = []
         if self.requeued:
             notes.append(f"processed again because of changed files: {_named(self.requeued)}")
+        if self.vanished and not self.is_lost:
+            notes.append(
+                f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
+                "no longer in bronze; `lakewright manifest discover` lists them"
+            )
         if self.listing.incomplete:
             notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
         return tuple(notes)

@@ -365,3 +365,12 @@ def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
 def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:
     step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("2 slices to process: a, b",))
     assert done_reasons(step) == ("2 slices processed: a, b",)
+
+
+def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    (tmp_path / "lake/bronze/orders/2022-1").unlink()
+    found = observed(context)
+    (note,) = found.notes
+    assert note == ("1 processed slice is no longer in bronze; `lakewright manifest discover` lists them")
+    assert (found.warning, found.pending) == (None, ())
