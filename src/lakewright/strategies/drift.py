@@ -32,11 +32,13 @@ class Drift:
         added: Columns that the table does not have.
         removed: Columns of the table that the slice does not have.
         retyped: Column to its types in table and slice, if they differ.
+        inside: A text for each difference of these types, which names the field by its path.
     """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     retyped: Mapping[str, tuple[str, str]] | None = None
+    inside: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.retyped)
@@ -44,15 +46,7 @@ class Drift:
     @property
     def messages(self) -> tuple[str, ...]:
         """A text for each difference."""
-        changed = (self.retyped or {}).items()
-        return (
-            *(f"column {name!r} is new" for name in self.added),
-            *(f"column {name!r} is missing; it is null in what is written" for name in self.removed),
-            *(
-                f"column {name!r} is {slice_} in the slice, {table} in the table"
-                for name, (table, slice_) in changed
-            ),
-        )
+        return (*map(_new, self.added), *map(_missing, self.removed), *self.inside)
 
     def as_json(self) -> dict[str, Any]:
         """Return the drift as records and commits hold it."""
@@ -100,6 +94,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     retyped: dict[str, tuple[str, str]] = {}
     types: dict[str, str] = {}
     removed: list[str] = []
+    inside: list[str] = []
     is_wider = False
     for own in table.fields:
         found = present.get(own.name.lower())
@@ -115,8 +110,9 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
             types[own.name] = target.simpleString()
             if in_order(found.dataType) != in_order(own.dataType):
                 retyped[own.name] = (own.dataType.simpleString(), found.dataType.simpleString())
+                inside.extend(_differences(own.name, own.dataType, found.dataType))
     added = [each for each in slice_.fields if each.name.lower() not in known]
-    drift = Drift(tuple(each.name for each in added), tuple(removed), retyped)
+    drift = Drift(tuple(each.name for each in added), tuple(removed), retyped, tuple(inside))
     if policy == "fail" and drift:
         raise SchemaDriftError(
             f"the slice's columns differ from the table's: {'; '.join(drift.messages)}",
@@ -127,6 +123,36 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
         columns.update({each.name: name_sql(each.name) for each in added})
     evolves = policy == "evolve" and (bool(added) or is_wider or _has_new_fields(table, slice_))
     return Alignment(columns, drift, evolves=evolves, widens=is_wider, types=types)
+
+
+def _new(path: str) -> str:
+    return f"column {path!r} is new"
+
+
+def _missing(path: str) -> str:
+    return f"column {path!r} is missing; it is null in what is written"
+
+
+def _differences(path: str, table: DataType, slice_: DataType) -> Iterator[str]:
+    """Yield a text for each difference of two types; fields and those of elements are named by their path."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(table, StructType) and isinstance(slice_, StructType):
+        old, new = ({field.name.lower(): field for field in kind.fields} for kind in (table, slice_))
+        yield from (_new(f"{path}.{field.name}") for name, field in new.items() if name not in old)
+        for name, field in old.items():
+            inner = f"{path}.{field.name}"
+            if name in new:
+                yield from _differences(inner, field.dataType, new[name].dataType)
+            else:
+                yield _missing(inner)
+    elif isinstance(table, ArrayType) and isinstance(slice_, ArrayType):
+        yield from _differences(path, table.elementType, slice_.elementType)
+    elif isinstance(table, MapType) and isinstance(slice_, MapType):
+        yield from _differences(path, table.keyType, slice_.keyType)
+        yield from _differences(path, table.valueType, slice_.valueType)
+    elif in_order(table) != in_order(slice_):
+        yield f"column {path!r} is {slice_.simpleString()} in the slice, {table.simpleString()} in the table"
 
 
 def in_order(kind: DataType) -> str:

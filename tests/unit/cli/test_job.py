@@ -258,6 +258,27 @@ def test_the_report_of_a_range_tells_what_happened_and_counts_the_rest() -> None
     assert whole.count("SKIPPED raw, silver: is filled") == 9
 
 
+def test_a_report_that_folds_what_was_skipped_keeps_the_reasons_of_build() -> None:
+    """A day whose slices have not arrived is not hidden behind what is true of each day."""
+    skipped = [
+        ended(name, Status.SKIPPED, phase=phase, reasons=(reason,))
+        for name in ("raw", "silver")
+        for phase, reason in (
+            (Phase.VALIDATE, "there is no slice to check"),
+            (Phase.CREATE, "exists and conforms"),
+            (Phase.BUILD, "bronze has no slice that it takes (slices: 2024-05-07*)"),
+        )
+    ]
+    shown = call_with(FakeApp(result=result_of(*skipped)), *BUILD).out
+    assert "6 targets: bronze has no slice that it takes (slices: 2024-05-07*), " in shown
+    assert "and 1 more reason; -v shows all" in shown
+
+
+def test_a_failed_target_without_rows_shows_no_counts() -> None:
+    failed = ended("raw", Status.FAILED, metrics={"inserted": 0, "updated": 0}, error=Fault("no"))
+    assert "inserted" not in call_with(FakeApp(result=result_of(failed)), *BUILD).out
+
+
 def test_progress_of_a_range_names_the_instance_and_how_many_there_are() -> None:
     """C2: `[3/10] day=2024-05-03 BUILD regions`."""
     app = FakeApp(result=range_of(Status.SUCCESS, Status.SUCCESS))

@@ -114,3 +114,23 @@ def test_fields_inside_are_matched_by_name() -> None:
 def test_what_has_no_way_into_the_tables_type_is_refused() -> None:
     with pytest.raises(SchemaDriftError, match="array<string>"):
         align(columns(v=ArrayType(StringType())), columns(v=StringType()), policy="evolve", fixed=[])
+
+
+def test_a_difference_inside_a_column_is_named_by_its_path() -> None:
+    """A warning about one field does not repeat the whole type of its column."""
+    table = columns(
+        buyer=struct(id=LongType(), home=struct(city=StringType(), zip=StringType())),
+        lines=ArrayType(struct(sku=StringType(), qty=LongType())),
+    )
+    slice_ = columns(
+        buyer=struct(id=StringType(), home=struct(City=StringType(), country=StringType())),
+        lines=ArrayType(struct(qty=LongType(), sku=StringType(), discount=DoubleType())),
+    )
+    drift = align(slice_, table, policy="evolve", fixed=()).drift
+    assert drift.messages == (
+        "column 'buyer.id' is string in the slice, bigint in the table",
+        "column 'buyer.home.country' is new",
+        "column 'buyer.home.zip' is missing; it is null in what is written",
+        "column 'lines.discount' is new",
+    )
+    assert set(drift.retyped or {}) == {"buyer", "lines"}

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line
 from lakewright.cli.render.words import assignments, counted, seconds, status
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
 
@@ -94,12 +95,14 @@ def _folded_phase(phase: PhaseResult) -> Branch:
 
 
 def _reasons(skipped: Sequence[TargetResult]) -> str:
-    """Return how many targets were skipped, with the most frequent reasons."""
+    """Return how many targets were skipped, with the most frequent reasons; those of BUILD tell most."""
     if not skipped:
         return ""
-    found = Counter("; ".join(target.reasons) or "no reason" for target in skipped).most_common()
+    built = [target for target in skipped if target.phase is Phase.BUILD]
+    counts = [Counter("; ".join(t.reasons) or "no reason" for t in each) for each in (built, skipped)]
+    found = list(dict.fromkeys(reason for count in counts for reason, _ in count.most_common()))
     named = skipped[0].name if len(skipped) == 1 else counted(len(skipped), "target")
-    shown = ", ".join(reason for reason, _ in found[:MOST_REASONS])
+    shown = ", ".join(found[:MOST_REASONS])
     more = f" and {counted(len(found) - MOST_REASONS, 'more reason')}; -v shows all"
     return f"{named}: {shown}{more if len(found) > MOST_REASONS else ''}"
 
@@ -211,7 +214,8 @@ def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iter
     rest = {} if "slices" in metrics else {key: value for key, value in metrics.items() if key not in known}
     if metrics.get("maintenance"):
         yield Branch(maintenance_line(metrics["maintenance"]))
-    if rest:
+    is_nothing = error is not None and not any(rest.values())
+    if rest and not is_nothing:
         yield Branch(line(Span(_measures(rest), "dim")))
     if error is not None:
         yield Branch(line(Span("error: ", "red"), _first(error)), tuple(_error(error)))
