@@ -91,6 +91,7 @@ def tables_of(spark: SparkSession) -> list[str]:
     return sorted(row.tableName for row in spark.sql("SHOW TABLES IN flowman_targets").collect())
 
 
+@pytest.mark.nightly
 def test_a_union_of_tables_takes_any_change_of_its_columns(tmp_path: Path, spark: SparkSession) -> None:
     """E14: hiveUnionTable adds columns to its last table, and begins another one for an incompatible type."""
 
