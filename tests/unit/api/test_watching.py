@@ -59,7 +59,8 @@ def test_an_error_of_on_event_is_logged_and_does_not_end_the_run(caplog: pytest.
     def fail(event: RunEvent) -> None:
         raise ValueError(event.kind)
 
-    Watcher("r1", [], fail).step_started(0, STEP)
+    with caplog.at_level(logging.INFO, "lakewright"):
+        Watcher("r1", [], fail).step_started(0, STEP)
     assert "on_event failed for started of orders" in caplog.text
     assert "ValueError: started" in caplog.text
 

@@ -214,6 +214,7 @@ def test_what_a_command_leaves_running_is_killed_with_its_lock(bench: Bench) -> 
     assert not is_running(pid_in(bench.folder / "pid"))
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_reaches_the_command_and_makes_the_item_ready_again(
     bench: Bench, number: signal.Signals
