@@ -32,7 +32,7 @@ def credentials() -> Iterator[None]:
     """Credentials for this process and those it starts; DynamoDB Local takes any."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "tests")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "no-secret-of-anyone")
         yield
 
 

@@ -60,8 +60,11 @@ class Output:
     def document(self, document: Any) -> None:
         """Print the command's one JSON document."""
         if isinstance(document, Mapping) and self.schema is not None:
-            document = {"schema": self.schema, **document}
-        finite = _finite(self.redacted(document))
+            # Its keys are ours: a secret that happens to be one of them must not hide it.
+            shown = {key: self.redacted(value) for key, value in document.items()}
+            finite = _finite({"schema": self.schema, **shown})
+        else:
+            finite = _finite(self.redacted(document))
         json.dump(finite, self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         self.out.write("\n")
         self.out.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 from unittest import mock
@@ -120,3 +121,13 @@ def test_a_table_that_is_too_wide_moves_its_last_columns_below_each_row() -> Non
 
 def test_a_whole_line_is_not_wrapped() -> None:
     assert drawn(20, whole(COMMAND)) == [COMMAND]
+
+
+def test_a_secret_that_is_a_key_of_a_document_hides_no_key() -> None:
+    """E9."""
+    out = io.StringIO()
+    output = Output(
+        out, io.StringIO(), schema="lakewright/test/1", redactor=Redactor.of({"PASSWORD": "status"})
+    )
+    output.document({"status": "the word is status"})
+    assert json.loads(out.getvalue()) == {"schema": "lakewright/test/1", "status": "the word is ***"}
