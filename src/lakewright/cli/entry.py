@@ -42,6 +42,7 @@ COMMANDS = {
     "schema": (f"{HERE}.schema:schema", "Write JSON schemas for editors."),
     "init": (f"{HERE}.init:init", "Write a small project that runs."),
     "demo": (f"{HERE}.demo:demo", "Write a project on real data and run it."),
+    "serve": (f"{HERE}.serve:serve", "Keep Spark warm, run triggers, show the operator's page."),
     "setup": (f"{HERE}.setup:setup", "Prepare this machine, so that Spark starts fast."),
     "doctor": (f"{HERE}.doctor:doctor", "Check the machine, the project and one table, with remedies."),
 }

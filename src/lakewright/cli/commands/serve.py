@@ -1,0 +1,132 @@
+"""`lakewright serve`: the resident server of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.group import LazyGroup
+from lakewright.cli.options import Settings, settings_of
+from lakewright.cli.page import Span, line
+from lakewright.cli.signals import listening
+
+if TYPE_CHECKING:
+    from lakewright.serve.options import ServeOptions
+    from lakewright.serve.server_files import ServerFiles
+    from lakewright.serve.service import Serving
+
+__all__ = ["global_arguments", "serve"]
+
+_HERE = "lakewright.cli.commands.serve_control"
+
+STOPPING = "Stopping the server; a second signal stops at once."
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "status": (f"{_HERE}:status", "Show whether a server runs for the project."),
+        "stop": (f"{_HERE}:stop", "Stop the project's server."),
+    },
+    invoke_without_command=True,
+    examples=[
+        "lakewright serve",
+        "lakewright serve --detach --allow-actions",
+        "lakewright serve status",
+        "lakewright serve stop",
+    ],
+)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8377,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one and prints it.",
+)
+@click.option("--allow-actions", is_flag=True, help="Let the page and the API run, resolve and skip.")
+@click.option("--allow-data", is_flag=True, help="Let the page show rows of tables.")
+@click.option(
+    "--behind-proxy",
+    metavar="HEADER",
+    help="A proxy checks the users and names them in this header; needed for any --host but loopback.",
+)
+@click.option(
+    "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
+)
+@click.pass_context
+def serve(ctx: click.Context, /, *, detach: bool, **options: Any) -> int | None:
+    """Keep Spark warm for the commands of this user, run triggers, and show the operator's page.
+
+    The server holds no truth: it can be killed at any moment, and nothing is lost.
+    """
+    call = ctx.find_object(Call)
+    if ctx.invoked_subcommand is not None or call is None:
+        return None
+    from lakewright.serve.options import ServeOptions
+
+    wanted = ServeOptions(**options)
+    wanted.check()
+    with call.configured(settings_of(ctx)):
+        return _detach(call, wanted) if detach else _serve(call, wanted)
+
+
+def _serve(call: Call, options: ServeOptions) -> int:
+    from lakewright.serve.server import serve as run
+
+    with listening(call.output.note, message=STOPPING) as stopper:
+        run(_serving(call, options), stopper.wait)
+    return 0
+
+
+def _detach(call: Call, options: ServeOptions) -> int:
+    from lakewright.serve.background import start_in_background
+
+    files = server_files(call)
+    state = start_in_background(files, [*global_arguments(call.settings), "serve", *options.arguments()])
+    call.output.note(
+        line("server ", Span(f"{state['pid']}", "bold"), f" started; its output is in {files.log}")
+    )
+    return 0
+
+
+def server_files(call: Call) -> ServerFiles:
+    """Return the files of the server of the call's project."""
+    from lakewright.serve.server_files import ServerFiles
+
+    return ServerFiles.of(call.app.project.basedir)
+
+
+def global_arguments(settings: Settings) -> tuple[str, ...]:
+    """Return the arguments that name the same project with the same values."""
+    given = [
+        *(("--project", str(settings.project.absolute())) if settings.project else ()),
+        *(argument for name in settings.profiles for argument in ("-P", name)),
+        *(argument for name, value in settings.definitions.items() for argument in ("-D", f"{name}={value}")),
+        *(argument for name, value in settings.conf.items() for argument in ("--conf", f"{name}={value}")),
+    ]
+    return tuple(given)
+
+
+def _serving(call: Call, options: ServeOptions) -> Serving:
+    from lakewright.serve.requests import Requests
+    from lakewright.serve.service import Serving
+
+    def report(text: str) -> None:
+        call.output.note(text)
+
+    return Serving(
+        options=options,
+        files=server_files(call),
+        environ=call.environ,
+        open_app=_opener(call),
+        requests=Requests(global_arguments(call.settings)),
+        report=report,
+    )
+
+
+def _opener(call: Call) -> Callable[[], Any]:
+    return lambda: call.opener(call.settings, call.environ, call.output.say)

@@ -1,0 +1,50 @@
+"""`lakewright serve status` and `lakewright serve stop`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.serve import server_files
+from lakewright.cli.group import command
+from lakewright.cli.page import Span, line
+
+__all__ = ["status", "stop"]
+
+
+@command(examples=["lakewright serve status", "lakewright serve status -o json"])
+@click.pass_obj
+def status(call: Call, /) -> int:
+    """Show whether a server runs for the project; the exit code is 1 if none does."""
+    found = server_files(call).read_state()
+    blocks = [line("no server runs for this project")] if found is None else _blocks(found)
+    call.output.result({"running": found is not None, **(found or {})}, blocks)
+    return 1 if found is None else 0
+
+
+def _blocks(state: Mapping[str, Any]) -> list[Any]:
+    return [line(Span(f"{name}: ", "dim"), str(value)) for name, value in state.items()]
+
+
+@command(examples=["lakewright serve stop"])
+@click.option(
+    "--timeout",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Seconds to wait for its end.",
+)
+@click.pass_obj
+def stop(call: Call, /, *, timeout: int) -> None:
+    """Stop the project's server, and wait until it has ended.
+
+    What it runs stops after the current commit, as Ctrl-C would stop it.
+    """
+    from lakewright.serve.background import stop_server
+
+    was_running = stop_server(server_files(call), timeout)
+    text = "the server has stopped" if was_running else "no server runs for this project"
+    call.output.result({"stopped": was_running}, [line(text)])

@@ -1,0 +1,81 @@
+"""The server: it composes services, starts them, waits until it is asked to stop, and stops them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+
+from lakewright.serve.service import Service, ServiceFactory, Serving
+
+__all__ = ["SERVICES", "make_services", "running", "serve"]
+
+log = logging.getLogger(__name__)
+
+SERVICES: tuple[str, ...] = ()
+"""Where the factories of services are, as in `"lakewright.serve.triggers.service:make"`; they start in this
+order and stop in the reverse one."""
+
+
+def serve(serving: Serving, wait: Callable[[], None]) -> None:
+    """Run the project's services until `wait` returns.
+
+    Raises:
+        UsageError: Another server runs for this project, or an option is wrong.
+        LakewrightError: A service can't start; those that have started are stopped.
+    """
+    serving.options.check()
+    with serving.files.locked():
+        with running(make_services(serving)):
+            serving.files.write_state(_state(serving))
+            wait()
+        log.info("the server has stopped")
+
+
+def make_services(serving: Serving, factories: Sequence[str] = SERVICES) -> tuple[Service, ...]:
+    """Return the services that the project needs."""
+    made = (_factory(name)(serving) for name in factories)
+    return tuple(service for service in made if service is not None)
+
+
+@contextmanager
+def running(services: Sequence[Service]) -> Iterator[None]:
+    """Start services, and stop those that were started, the last one first."""
+    begun: list[Service] = []
+    try:
+        for service in services:
+            begun.append(service)
+            service.start()
+            log.info("%s started", service.name)
+        yield
+    finally:
+        for service in reversed(begun):
+            _stop(service)
+
+
+def _stop(service: Service) -> None:
+    try:
+        service.stop()
+    except Exception:  # the other services must be stopped too
+        log.exception("%s did not stop cleanly", service.name)
+
+
+def _factory(name: str) -> ServiceFactory:
+    module, _, function = name.partition(":")
+    found: ServiceFactory = getattr(import_module(module), function)
+    return found
+
+
+def _state(serving: Serving) -> dict[str, object]:
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": version("lakewright"),
+        "project": str(serving.files.basedir),
+    }

@@ -1,0 +1,63 @@
+"""What runs in a server: services, and what they are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.serve.options import ServeOptions
+    from lakewright.serve.requests import Requests
+    from lakewright.serve.server_files import ServerFiles
+
+__all__ = ["Service", "ServiceFactory", "Serving"]
+
+
+class Service(Protocol):
+    """A part of a server that runs in threads of its own."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the log."""
+        ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it does or awaits something, so that an idle server must not stop by itself."""
+        ...
+
+    def start(self) -> None:
+        """Begin to work, and return.
+
+        Raises:
+            LakewrightError: It can't; the server does not start.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End its work and its threads. It is called once, also after a `start` that failed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What services are made from.
+
+    Attributes:
+        open_app: Opens the project as its files are now; the caller closes it.
+        requests: Runs command lines on the warm session.
+        report: Prints a line for the person who started the server.
+    """
+
+    options: ServeOptions
+    files: ServerFiles
+    environ: Mapping[str, str]
+    open_app: Callable[[], App]
+    requests: Requests
+    report: Callable[[str], None]
+
+
+ServiceFactory = Callable[[Serving], Service | None]
+"""Makes a service; None if the project does not need it."""
