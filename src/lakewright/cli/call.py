@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from lakewright.cli.logs import logging_to
 from lakewright.cli.options import Settings
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
+from lakewright.cli.repeated_options import repeated_options, with_options
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -78,11 +78,12 @@ class Call:
         self.output.is_json = settings.is_json
         self.output.is_quiet = settings.is_quiet
         self.output.redactor = Redactor.of(self.environ)
+        self.output.options = repeated_options(settings, self.output.redactor.text)
         with logging_to(
             self.output.log,
             is_json=settings.log_format == "json",
             level=self._level(),
-            redacted=self.output.redacted,
+            redacted=self.output.redacted if settings.log_format == "json" else self._logged,
         ):
             yield
 
@@ -96,16 +97,20 @@ class Call:
                 self.output.note(line(Span("warning: ", "yellow"), str(fault)))
         return self._app
 
-    @property
-    def at(self) -> str:
-        """The option to append to suggested commands, so that they find the same project."""
-        return f" --project {shlex.quote(str(self.settings.project))}" if self.settings.project else ""
+    def work_on(self, project: Path) -> None:
+        """Open this project instead of the one that the options name."""
+        self.settings = replace(self.settings, project=project)
+        self.output.options = repeated_options(self.settings, self.output.redactor.text)
 
     def close(self) -> None:
         """Close the project, if it was opened."""
         if self._app is not None:
             self._app.close()
             self._app = None
+
+    def _logged(self, value: Any) -> Any:
+        """Return a text to be logged, with commands as they must be typed and without secrets."""
+        return self.output.redacted(with_options(str(value), self.output.options))
 
     def _level(self) -> int:
         if self.settings.verbosity < 0:

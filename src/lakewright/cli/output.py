@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lakewright.cli.page import Block, Span, line, plain
+from lakewright.cli.repeated_options import block_with_options
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Output:
 
     Attributes:
         schema: Names the form of the document; None if its keys are names. Lists have none.
+        options: The options that are appended to each command in a text.
     """
 
     out: TextIO
@@ -35,6 +37,7 @@ class Output:
     is_json: bool = False
     is_quiet: bool = False
     schema: str | None = None
+    options: str = ""
     redactor: Redactor = field(default_factory=Redactor)
     _drawing: Console | None = None
 
@@ -120,6 +123,7 @@ class Output:
             self._drawing = None
 
     def _write(self, stream: TextIO, blocks: Iterable[Block]) -> None:
+        blocks = (block_with_options(block, self.options) for block in blocks)
         console = self._drawing
         if console is None and is_colourful(stream, self.environ):
             console = _console(stream, self.environ)

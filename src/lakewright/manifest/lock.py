@@ -140,7 +140,7 @@ def recovery_command(item: Item, name: str | None = None) -> str:
     return command("resolve", named)
 
 
-def recovery_advice(item: Item, name: str | None = None, *, at: str = "") -> str:
+def recovery_advice(item: Item, name: str | None = None) -> str:
     """Return what to do about a failed item: the remedy of its error, then the commands to type.
 
     Another application than an entity does not run again by itself, so it is named.
@@ -148,9 +148,8 @@ def recovery_advice(item: Item, name: str | None = None, *, at: str = "") -> str
     Args:
         item: The item.
         name: What the command calls it, such as `entity/slice`; its id by default.
-        at: Options that are appended to each command.
     """
-    typed = f"`{recovery_command(item, name)}{at}`"
+    typed = f"`{recovery_command(item, name)}`"
     error = item.failed.note.get("error") if item.failed is not None else None
     remedy = error.get("remedy") if isinstance(error, dict) else None
     if remedy and "`lakewright" in remedy:

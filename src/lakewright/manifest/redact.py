@@ -32,7 +32,7 @@ _ASSIGNED = re.compile(
     r"(?P<name>(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|"
     r"signature|credential|(?:access|auth|sas|security|session|bearer|refresh)[_-]?token|\b(?:pwd|sig|token))"
     # `<name>` is a placeholder for a value.
-    r"\s*=\s*)(?!<[\w:]+>(?:\s|$))(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
+    r"\s*=\s*)(?!<[\w:]+>(?:[\s`]|$))(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&,'\")}\]]+)",
     re.IGNORECASE,
 )
 

@@ -28,16 +28,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Two runs, with each target that took part in one of them."""
+    """Two runs, with each target that took part in one of them.
 
-    before: Run
+    Attributes:
+        before: The earlier run; None if `after` is the first of its job with its phase and parameters.
+        unlike: If there is no `before`: the job's last run before `after`, of another kind.
+    """
+
+    before: Run | None
     after: Run
-    differences: tuple[TargetDifference, ...]
+    differences: tuple[TargetDifference, ...] = ()
+    unlike: Run | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history diff -o json` prints."""
         return {
-            "before": run_as_json(self.before),
+            "before": None if self.before is None else run_as_json(self.before),
             "after": run_as_json(self.after),
             "targets": [difference.as_json() for difference in self.differences],
         }
@@ -118,11 +124,15 @@ def run_with_targets(app: App, text: str) -> dict[str, Any]:
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:
     """Compare two runs target by target; a single run is compared with the previous one like it.
 
+    The first run of its kind has nothing to be compared with, so `before` is None.
+
     Raises:
-        UsageError: There is no such run, or no run of the same job, phase and parameters before it.
+        UsageError: There is no such run.
     """
     after = find_run(app, run if other is None else other)
     before = _run_before(app, after) if other is None else find_run(app, run)
+    if before is None:
+        return RunComparison(None, after, unlike=next(_earlier_runs(app, after), None))
     differences = run_comparison.compare_runs(
         app.journal.targets(before.run_id), app.journal.targets(after.run_id)
     )
@@ -157,16 +167,15 @@ def run_as_json(run: Run) -> dict[str, Any]:
     return {**document, "holder": str(run.holder), **facts}
 
 
-def _run_before(app: App, run: Run) -> Run:
+def _run_before(app: App, run: Run) -> Run | None:
+    alike = (run.phase, run.parameters)
+    return next((each for each in _earlier_runs(app, run) if (each.phase, each.parameters) == alike), None)
+
+
+def _earlier_runs(app: App, run: Run) -> Iterator[Run]:
+    """Yield the earlier runs of a run's job, the latest first."""
     found: Iterator[Run] = app.journal.runs(project=run.project, job=run.job)
-    for other in found:
-        is_like = (other.phase, other.parameters) == (run.phase, run.parameters)
-        if is_like and other.started < run.started:
-            return other
-    raise UsageError(
-        f"no earlier run of {run.job} has the phase and parameters of {run.run_id}",
-        remedy="Name two runs: `lakewright history` lists them.",
-    )
+    return (other for other in found if other.started < run.started)
 
 
 def _without_place(target: Any) -> dict[str, Any]:

@@ -180,7 +180,24 @@ class TestDiff:
     def test_without_another_it_is_the_one_before(self) -> None:
         answered = call_with(self.app(), "history", "diff", "c2", "-o", "json")
         assert checked(json.loads(answered.out))["before"]["run_id"] == "b1-run"
-        assert call_with(self.app(), "history", "diff", "a0").code == 2
+
+    def test_the_first_run_of_its_kind_is_said_to_be_that_and_is_no_error(self) -> None:
+        app = self.app()
+        answered = call_with(app, "history", "diff", "a0")
+        assert (answered.code, answered.err) == (0, "")
+        assert answered.out == (
+            "a0-run is the first run of daily up to BUILD with month:start=2022-01, "
+            "so there is nothing to compare it with.\n"
+        )
+        found = checked(json.loads(call_with(app, "history", "diff", "a0", "-o", "json").out))
+        assert (found["before"], found["after"]["run_id"], found["targets"]) == (None, "a0-run", [])
+
+    def test_the_first_run_of_its_kind_names_the_run_before_as_one_to_compare_with(self) -> None:
+        app = self.app()
+        app.journal.start_run(replace(next(app.journal.runs()), run_id="d3-run", started=NOW, phase="VERIFY"))
+        page = call_with(app, "history", "diff", "d3", "--project", "lake").out
+        assert "with the run before, BUILD month:start=2022-01" in page
+        assert "`lakewright history diff c2-run d3-run --project lake`" in page
 
 
 class TestPrune:

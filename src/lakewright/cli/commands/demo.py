@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -48,7 +47,7 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     count = write_project(packaged("demo", "project"), folder)
     if count:
         call.output.note(f"{counted(count, 'file')} written to {folder}; see {folder}/README.md.")
-    call.settings = replace(call.settings, project=folder)
+    call.work_on(folder)
     typed = f"lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}"
     if no_run:
         call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])

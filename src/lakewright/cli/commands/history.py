@@ -84,7 +84,8 @@ def show_run(call: Call, /, run: str) -> None:
 def diff(call: Call, /, run: str, other: str | None, *, is_all: bool) -> None:
     """Compare two runs target by target: status, time, metrics, reasons, error.
 
-    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters.
+    Without OTHER, RUN is compared with the previous run of the same job, phase and parameters. The first such
+    run has none; that is said, and is no error.
     """
     from lakewright.usecases.history import compare_runs
 

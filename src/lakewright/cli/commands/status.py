@@ -38,24 +38,24 @@ def status(call: Call, /) -> None:
     from lakewright.usecases.status import project_status
 
     found = project_status(call.app)
-    call.output.result(found.as_json(), _page(found, call.app.store.now(), call.at))
+    call.output.result(found.as_json(), _page(found, call.app.store.now()))
 
 
-def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
+def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     more = "lakewright manifest ls --state "
-    locks = [_lock(row, row.lock, now, at) for row in found.locked if row.lock is not None]
-    stale = [_lock(row, row.lock, now, at) for row in found.stale if row.lock is not None]
+    locks = [_lock(row, row.lock, now) for row in found.locked if row.lock is not None]
+    stale = [_lock(row, row.lock, now) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
-    undone = [_undone(run, now, at) for run in found.undone]
+    undone = [_undone(run, now) for run in found.undone]
     if found.unrecorded:
-        yield _lost(found.unrecorded, at)
-    yield from _section("Failed", [_failure(row, now, at) for row in found.failed], f"{more}failed{at}")
-    yield from _section("Stale locks", stale, f"lakewright manifest ls --stale{at}")
-    yield from _section("Runs that failed", undone, f"lakewright history --status failed{at}")
+        yield _lost(found.unrecorded)
+    yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
+    yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
+    yield from _section("Runs that failed", undone, "lakewright history --status failed")
     warned = [_warning(each, now) for each in found.warned]
-    yield from _section("Warnings of the last runs", warned, f"lakewright history{at}")
-    yield from _section("Running", running, f"{more}locked{at}")
-    yield from _section("Waiting", list(_waiting(found.waiting, found.limits)), f"{more}ready{at}")
+    yield from _section("Warnings of the last runs", warned, "lakewright history")
+    yield from _section("Running", running, f"{more}locked")
+    yield from _section("Waiting", list(_waiting(found.waiting, found.limits)), f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
@@ -64,7 +64,7 @@ def _page(found: ProjectStatus, now: datetime, at: str) -> Iterator[Block]:
         yield runs_table(found.last_runs, now)
 
 
-def _lost(entities: Sequence[str], at: str) -> Branch:
+def _lost(entities: Sequence[str]) -> Branch:
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
         line(Span("The manifest is empty", "bold red"), f", but the tables of {named} have commits"),
@@ -72,7 +72,7 @@ def _lost(entities: Sequence[str], at: str) -> Branch:
             _do(
                 "If its file or database was moved, bring it back or correct `manifest:`. Otherwise the next "
                 "run recovers the slices that the tables hold; "
-                f"`lakewright manifest discover{at}` lists them."
+                "`lakewright manifest discover` lists them."
             ),
         ),
     )
@@ -92,27 +92,27 @@ def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Bloc
     yield Branch(line(Span(title, "bold"), Span(f" {len(branches)}", "dim")), (*branches[:MOST_SHOWN], *rest))
 
 
-def _failure(row: Row, now: datetime, at: str) -> Branch:
+def _failure(row: Row, now: datetime) -> Branch:
     said = row.item.problem or failure_message(row.item)
     since = f" {ago(row.since, now)}" if row.since else ""
     what = f" {row.owner} {row.slice}{since}: {said}"
-    below = (_do(advice),) if (advice := _advice(row, at)) else ()
+    below = (_do(advice),) if (advice := _advice(row)) else ()
     return Branch(line(coloured(row.verdict.value), what), below)
 
 
-def _advice(row: Row, at: str) -> str:
+def _advice(row: Row) -> str:
     """Return what to do about a failed or damaged item."""
     if row.lock is None and row.item.problem is None and row.item.failed is not None:
-        return recovery_advice(row.item, at=at)
-    return f"`{row.next_command}{at}`" if row.next_command else ""
+        return recovery_advice(row.item)
+    return f"`{row.next_command}`" if row.next_command else ""
 
 
-def _lock(row: Row, lock: Lock, now: datetime, at: str) -> Branch:
+def _lock(row: Row, lock: Lock, now: datetime) -> Branch:
     held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
     what = f" {row.owner} {row.slice} {since}{held}"
     typed = row.next_command
-    below = f"run the job again, which takes it over, or `{typed}{at}`"
+    below = f"run the job again, which takes it over, or `{typed}`"
     return Branch(line(coloured("locked"), what), (_do(below),) if typed else ())
 
 
@@ -120,10 +120,10 @@ def _run(run: Run, now: datetime) -> Branch:
     return Branch(line(*_said_of_run(run, now), f", by {run.holder}"))
 
 
-def _undone(run: Run, now: datetime, at: str) -> Branch:
+def _undone(run: Run, now: datetime) -> Branch:
     from lakewright.usecases.status import hidden_parameters, resume_command
 
-    why, resume = f"`lakewright history show {run.run_id}{at}`", f"`{resume_command(run)}{at}`"
+    why, resume = f"`lakewright history show {run.run_id}`", f"`{resume_command(run)}`"
     names = " and ".join(hidden_parameters(run))
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}{filled}"),))

@@ -68,6 +68,9 @@ def _target(target: Mapping[str, Any]) -> Branch:
 def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
     """Yield two runs and how their targets differ; with `is_all` also targets that are the same."""
     found = compared.differences
+    if compared.before is None:
+        yield from _first_run(compared.after, compared.unlike)
+        return
     for word, run in (("before", compared.before), ("after", compared.after)):
         time = took(run.started, run.finished) if run.finished else "not finished"
         yield line(Span(f"{word} ", "dim"), f"{run.run_id} ", status(run.status), f" {time}")
@@ -78,6 +81,19 @@ def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
     )
     same = len(found) - len(shown)
     yield line(Span(f"{counted(len(shown), 'difference')}, {same} the same", "bold"))
+
+
+def _first_run(run: Run, unlike: Run | None) -> Iterator[Line]:
+    """Yield that a run has no earlier one like it, and the command that compares it with another one."""
+    with_what = f"with {assignments(run.parameters)}" if run.parameters else "without parameters"
+    yield line(
+        f"{run.run_id} is the first run of {run.job} up to {run.phase} {with_what}, so there is nothing to "
+        "compare it with."
+    )
+    if unlike is not None:
+        named = " ".join(filter(None, (unlike.phase, assignments(unlike.parameters))))
+        typed = f"lakewright history diff {unlike.run_id} {run.run_id}"
+        yield line(Span("do: ", "dim"), f"to compare it with the run before, {named}: `{typed}`")
 
 
 def _place(difference: TargetDifference) -> Line:

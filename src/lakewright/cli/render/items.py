@@ -74,8 +74,8 @@ def failure_message(item: Item) -> str:
     return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
 
 
-def item_page(found: ItemHistory, at: str) -> Iterator[Block]:
-    """Yield an item with its verdicts and all its records, in order; `at` is appended to each command."""
+def item_page(found: ItemHistory) -> Iterator[Block]:
+    """Yield an item with its verdicts and all its records, in order."""
     yield line(Span(found.item.item_id, "bold"), f" revision {found.item.revision}")
     for row in found.rows:
         note = _note(row)
@@ -83,7 +83,7 @@ def item_page(found: ItemHistory, at: str) -> Iterator[Block]:
     for record in found.records:
         yield Branch(_record(record), tuple(_content(record)))
     for typed in dict.fromkeys(row.next_command for row in found.rows if row.next_command):
-        yield line(Span("do: ", "dim"), f"`{typed}{at}`")
+        yield line(Span("do: ", "dim"), f"`{typed}`")
 
 
 def _record(record: Record) -> Line:
@@ -133,9 +133,9 @@ def record_line(record: Record) -> Line:
     )
 
 
-def stale_lock_page(lock: Lock, at: str) -> Iterator[Block]:
-    """Yield the notice that a lock has become stale, with its remedy; `at` is appended to the command."""
-    typed = f"`{command('release', lock.item_id)}{at}`"
+def stale_lock_page(lock: Lock) -> Iterator[Block]:
+    """Yield the notice that a lock has become stale, with its remedy."""
+    typed = f"`{command('release', lock.item_id)}`"
     yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
     yield line(Span("  do: ", "dim"), f"run the job again, which takes it over, or {typed}")
 
@@ -166,30 +166,27 @@ def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
         yield line(Span("Nothing was written; --repair --yes does this.", "dim"))
 
 
-def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]], at: str) -> Iterator[Block]:
-    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type.
-
-    `at` is appended to each command.
-    """
+def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:
+    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type."""
     for kind, items in found.items():
         what = "" if items else ": none"
         head = line(
             Span(kind, "bold"), f" {len(items)}{what}", Span(f" {_MEANING[kind]}", "dim") if items else ""
         )
-        shown = [_difference(kind, item, at) for item in items[:MOST_SHOWN]]
+        shown = [_difference(kind, item) for item in items[:MOST_SHOWN]]
         if len(items) > MOST_SHOWN:
             shown.append(Branch(line(Span(f"{len(items) - MOST_SHOWN} more: see -o json", "dim"))))
         yield Branch(head, tuple(shown))
 
 
-def _difference(kind: str, item: Mapping[str, Any], at: str) -> Branch:
+def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     named = " ".join(str(part) for part in (item["entity"], item["slice"]) if part) or "of no known item"
     number = f", commit {item['number']}" if "number" in item else ""
     place = Span(f" {item['item_id']}", "dim") if item["item_id"] else ""
     verdict = item.get("verdict")
     typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
     number += f", {verdict}" if verdict else ""
-    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, item['item_id'])}{at}`")),) if typed else ()
+    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, item['item_id'])}`")),) if typed else ()
     return Branch(line(f"{named}{number}", place), below)
 
 

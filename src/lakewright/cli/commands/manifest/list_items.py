@@ -92,7 +92,7 @@ def show_item(call: Call, /, item: str) -> None:
     from lakewright.usecases.list_items import show_item as find_history
 
     found = find_history(call.app, item)
-    call.output.result(found.as_json(), item_page(found, call.at))
+    call.output.result(found.as_json(), item_page(found))
 
 
 @command(
@@ -126,4 +126,4 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> None:
     from lakewright.usecases.discover_slices import discover_slices
 
     found = discover_slices(call.app, entities).as_json()
-    call.output.result(found, difference_page(found, call.at))
+    call.output.result(found, difference_page(found))

@@ -86,7 +86,7 @@ def _print(call: Call, found: Record | Lock) -> None:
     elif call.output.is_json:
         _print_json(call, {"alert": "stale_lock", **found.as_json()})
     else:
-        call.output.page(stale_lock_page(found, call.at))
+        call.output.page(stale_lock_page(found))
 
 
 def _print_json(call: Call, document: Mapping[str, Any]) -> None:
