@@ -169,12 +169,13 @@ def system_columns(context: Context, entity: Entity) -> SystemColumns:
 def _commit_json(commit: Commit | None) -> dict[str, Any] | None:
     if commit is None:
         return None
-    item = commit.content.get("item")
+    items = [content["item"] for content in commit.items]
     return {
         "version": commit.version,
         "at": commit.at.isoformat() if commit.at else None,
         "operation": commit.operation,
-        "item": item,
+        "item": items[-1] if items else None,
+        "items": items,
         "run": commit.content.get("run"),
         "is_own": "app" in commit.content,
     }

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
+    "FOLDED",
     "Commit",
     "LandedCommit",
     "Token",
     "carrying_token",
     "find_commit",
     "is_superseded",
+    "item_contents",
     "read_commits",
     "strict_session",
 ]
@@ -41,6 +43,9 @@ __all__ = [
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+FOLDED = "items"
+"""Key of a commit's content under which the items are whose slices were folded into it."""
 
 FEW = 20
 """Number of latest commits that are searched before the whole history is read."""
@@ -121,19 +126,30 @@ def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
             session.conf.unset(key)
 
 
-def find_commit(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
+def find_commit(
+    lake: Lake, address: Address, app_id: str, number: int, item_id: str | None = None
+) -> LandedCommit | None:
     """Return the commit with that number, or None if it isn't in the table and may still be made.
 
+    Args:
+        lake: The lake.
+        address: The table.
+        app_id: The application id.
+        number: The number of the commit.
+        item_id: The item that the commit must be of; its content is returned if slices were folded into it.
+
     Raises:
-        CommitTooLate: The table holds a later number; Delta would silently skip a commit with this one.
+        CommitTooLate: The table holds a later number, or a commit with this number that lacks the item; Delta
+            would silently skip a commit with this one.
     """
     last = last_commit_number(lake, address, app_id)
     if last is None or last < number:
         return None
     found = _find(lake, address, app_id, number)
-    if found is not None:
-        return found
-    if last == number:
+    own = found if found is None or item_id is None else _of_item(found, item_id)
+    if own is not None:
+        return own
+    if last == number and found is None:
         return LandedCommit(None, {})
     raise CommitTooLate(
         f"{address} already holds commit {last} of {app_id}, so that {number} is too late, and the table's "
@@ -151,14 +167,21 @@ def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_i
     versions: a log that goes back to a smaller number, or to the table's first version, would show the commit
     if it had been made. A clone has numbers without their commits, so that its first version proves nothing.
     A later commit of the same item means that the number comes from an outdated copy of the manifest.
+    Nor can an item be committed whose number a commit of other items has.
     """
     last = last_commit_number(lake, address, app_id)
-    if last is None or last <= number:
+    if last is None or last < number:
         return False
     log = read_commits(lake, address)
-    own = [commit.content for commit in log if commit.content.get("app") == app_id]
-    numbers = {content["number"] for content in own}
-    if number in numbers or any(c["number"] > number and c.get("item") == item_id for c in own):
+    own = [commit for commit in log if commit.content.get("app") == app_id]
+    numbers = {commit.content["number"] for commit in own}
+    if any(commit.content["number"] > number and commit.holds(item_id) for commit in own):
+        return False
+    if number in numbers:
+        # Slices that were to be folded share a number, and one of them may have been committed alone.
+        same = (commit for commit in own if commit.content["number"] == number)
+        return all(commit.items and not commit.holds(item_id) for commit in same)
+    if last == number:
         return False
     is_whole = bool(log) and log[0].version == 0 and all(commit.operation != "CLONE" for commit in log)
     return is_whole or min(numbers, default=number) < number
@@ -171,6 +194,35 @@ def _find(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommi
             if content.get("app") == app_id and content.get("number") == number:
                 return LandedCommit(int(entry["version"]), content)
     return None
+
+
+def _of_item(found: LandedCommit, item_id: str) -> LandedCommit | None:
+    """Return a commit with what it says of one item; None if it is of other items only."""
+    contents = item_contents(found.content)
+    if not contents:
+        return found
+    own = next((each for each in contents if _is_same(each["item"], item_id)), None)
+    return None if own is None else LandedCommit(found.version, own)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two ids are of the same slice of an entity; the folder of a moved lake has changed."""
+    return one.rpartition("/")[2] == other.rpartition("/")[2]
+
+
+def item_contents(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return what a commit says of each of its items: one, or all slices that were folded into it.
+
+    Example:
+        >>> item_contents({"number": 7, "items": [{"item": "a"}, {"item": "b"}]})
+        ({'number': 7, 'item': 'a'}, {'number': 7, 'item': 'b'})
+        >>> item_contents({"number": 7, "item": "a"}), item_contents({})
+        (({'number': 7, 'item': 'a'},), ())
+    """
+    if FOLDED in content:
+        shared = {key: value for key, value in content.items() if key != FOLDED}
+        return tuple({**shared, **each} for each in content[FOLDED])
+    return (content,) if "item" in content else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +241,15 @@ class Commit:
     operation: str
     parameters: Mapping[str, Any]
     content: Mapping[str, Any]
+
+    @property
+    def items(self) -> tuple[Mapping[str, Any], ...]:
+        """What it says of each of its items, in order: several if slices were folded into it."""
+        return item_contents(self.content)
+
+    def holds(self, item_id: str) -> bool:
+        """Return whether it is a commit of the item, by itself or with others."""
+        return any(_is_same(each["item"], item_id) for each in self.items)
 
 
 def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:

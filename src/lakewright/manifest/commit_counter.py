@@ -1,7 +1,7 @@
 """Counters that number the data commits of a table; the numbers are the tokens of claims.
 
-A number belongs to one item, application and revision. The commit carries it, so the table itself shows
-whether that commit landed.
+A number belongs to one item, application and revision; slices that are folded into one commit share it. The
+commit carries it, so the table itself shows whether that commit landed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def choose_token(
     *,
     floor: int,
     refused: int | None,
+    shared: int | None = None,
 ) -> tuple[int, Put | None]:
     """Return the number of the item's data commit, and the put that raises the counter if the number is new.
 
@@ -36,10 +37,13 @@ def choose_token(
         counter: The counter's document, None if there is none.
         floor: The number that the table already holds; a new number is greater.
         refused: A number that the table can never accept; an item that has it gets a new one.
+        shared: The number of a commit of several items, which an item without a number gets.
     """
     given = item.tokens.get(application.key)
     if given is not None and given != refused:
         return given, None
+    if shared is not None:
+        return shared, None
     token = max(counter.value["last"] if counter else 0, floor) + 1
     return token, Put(COUNTER, key, {"last": token}, counter.version if counter else 0)
 

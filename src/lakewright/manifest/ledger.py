@@ -69,6 +69,7 @@ class Ledger(OperatorActions):
         token_counter: str | None,
         token_floor: int = 0,
         refused: int | None = None,
+        shared: int | None = None,
         takeover: Takeover | str = Takeover.AUTO,
         after: Sequence[Application] = (),
     ) -> Claim:
@@ -83,6 +84,7 @@ class Ledger(OperatorActions):
                 what is written takes no numbers.
             token_floor: The number that the table already holds; a new number is greater.
             refused: A number that the table can never accept; an item that has it gets a new one.
+            shared: The number of a commit of several items; an item that has no number yet gets it.
             takeover: Who may take over a stale lock; this call does so if it is `auto`.
             after: Applications that must have processed the item first.
 
@@ -108,7 +110,7 @@ class Ledger(OperatorActions):
             if token_counter is not None:
                 last = seen.documents.get((COUNTER, token_counter))
                 token, counter = choose_token(
-                    item, application, token_counter, last, floor=token_floor, refused=refused
+                    item, application, token_counter, last, floor=token_floor, refused=refused, shared=shared
                 )
             drafts = claim_drafts(
                 self._drafter,

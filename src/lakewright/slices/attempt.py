@@ -168,7 +168,7 @@ class SliceProcessor:
         """Find the slice's commit in the table, or make it; start over if another writer was faster."""
         lake, silver = self.context.lake, self.places.silver
         for attempt in range(1, ATTEMPTS + 1):
-            fact = find_commit(lake, silver, self.app_id, claim.token)
+            fact = find_commit(lake, silver, self.app_id, claim.token, claim.item_id)
             if fact is not None:
                 return self._record_landed(claim, fact)
             try:

@@ -165,7 +165,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
         is_done = item.is_processed_by(application)
         if is_done and number > (last or 0) and not has_no_commit(inventory.ledger.store, item, application):
             yield _lost_commit(item, entity, number, last)
-        elif not is_done and number == last and not _is_at_work(inventory, item):
+        elif not is_done and inventory.has_landed(entity, item) and not _is_at_work(inventory, item):
             does = f"the next run of {entity.name} records that"
             yield Damage(item.item_id, None, f"its commit {number} has landed, but is not recorded: {does}")
     given = inventory.last_given_number(entity)

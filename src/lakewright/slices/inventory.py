@@ -20,7 +20,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
-from lakewright.slices.recover_from_log import last_given_number, unrecorded_commits
+from lakewright.slices.recover_from_log import has_landed, last_given_number, unrecorded_commits
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -114,10 +114,11 @@ class Inventory:
                 return
         numbered = [item for item in known if item.tokens.get(application.key) == last]
         # If no item has the number any more, it belongs to a revision that was requeued since.
-        is_forgotten = not numbered and last <= given
-        if not is_forgotten and not any(item.is_processed_by(application) for item in numbered):
-            nobody = {"item_id": None, "entity": entity.name, "slice": None}
-            yield {**(_entry(numbered[0]) if numbered else nobody), "number": last}
+        if not numbered and last > given:
+            yield {"item_id": None, "entity": entity.name, "slice": None, "number": last}
+        for item in numbered:
+            if not item.is_processed_by(application) and self.has_landed(entity, item):
+                yield {**_entry(item), "number": last}
 
     def last_given_number(self, entity: Entity) -> int:
         """Return the last number that the manifest gave to a commit to an entity's table; 0 for none."""
@@ -127,6 +128,13 @@ class Inventory:
         """Return the number of the last commit to an entity's silver table, or None."""
         address = self.places_of(entity).silver
         return last_commit_number(self.lake, address, str(self.application_of(entity)))
+
+    def has_landed(self, entity: Entity, item: Item) -> bool:
+        """Return whether the last commit to an entity's silver table is of an item."""
+        application = self.application_of(entity)
+        if item.tokens.get(application.key) != self.last_commit_number(entity):
+            return False
+        return has_landed(self.lake, self.places_of(entity).silver, item, application)
 
     def fingerprint_now(self, item: Item) -> dict[str, Any] | None:
         """Return the present fingerprint of an item's slice, or None if no entity has it in bronze."""

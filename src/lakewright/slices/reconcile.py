@@ -87,7 +87,11 @@ def mismatches(
         changed_nothing: Returns whether a processed item never had a commit.
     """
     undone = {number: commit for commit, number in _undone(log, str(application))}
-    landed = {commit.content.get("number") for commit in log if commit.content.get("app") == str(application)}
+    landed = {
+        commit.content.get("number"): commit
+        for commit in log
+        if commit.content.get("app") == str(application)
+    }
     for item in items:
         number = item.tokens.get(application.key)
         if number is None:
@@ -102,7 +106,11 @@ def mismatches(
         elif is_processed and number > (last or 0) and not changed_nothing(item):
             words = f"{name} is recorded as processed, but the table has no commit of it"
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
-        elif item.verdict(application) in (Verdict.READY, Verdict.LOCKED) and number in landed:
+        elif (
+            item.verdict(application) in (Verdict.READY, Verdict.LOCKED)
+            and number in landed
+            and landed[number].holds(item.item_id)
+        ):
             words = f"{name} is in the table, but not recorded as processed"
             remedy = "The next run records it."
             yield Mismatch("commit_unrecorded", name, item.item_id, words, remedy)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -110,16 +111,14 @@ def unrecorded_commits(
     app = str(application)
     last: dict[str, Commit] = {}
     for commit in _effective(read_commits(lake, silver), app):
-        if commit.content.get("app") == app and "item" in commit.content:
-            last.setdefault(commit.content["item"], commit)
-    found = [
-        (item, last[item.item_id])
-        for item in items
-        if item.item_id in last
-        and _is_untouched(item, application)
-        and _is_commit_of(last[item.item_id], item)
-    ]
-    yield from sorted(found, key=lambda each: each[1].version)
+        # The last of the items of a fold is the newest.
+        for content in reversed(commit.items if commit.content.get("app") == app else ()):
+            last.setdefault(content["item"], replace(commit, content=content))
+    by_id = {item.item_id: item for item in items}
+    for item_id, commit in reversed(last.items()):
+        item = by_id.get(item_id)
+        if item is not None and _is_untouched(item, application) and _is_commit_of(commit, item):
+            yield item, commit
 
 
 def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:

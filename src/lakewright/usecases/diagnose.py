@@ -184,8 +184,10 @@ def _since(commit: Commit | None) -> str:
 
 def _told(commit: Commit) -> str:
     at = f" of {commit.at:%Y-%m-%d %H:%M}" if commit.at is not None else ""
-    item = commit.content.get("item")
-    whose = f", slice {str(item).rpartition('/')[2]}" if item else ""
+    names = [str(content["item"]).rpartition("/")[2] for content in commit.items]
+    whose = f", slice {names[0]}" if names else ""
+    if len(names) > 1:
+        whose = f", slices {names[0]} to {names[-1]}"
     return f"version {commit.version}{at} ({commit.operation}{whose})"
 
 

@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.sessions import no_session
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.commit import find_commit, is_superseded
+from lakewright.lake.commit import find_commit, is_superseded, read_commits
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -25,7 +25,11 @@ APP = "lakewright/shop/orders:orders"
 
 
 def commit(table: Path, number: int) -> None:
-    content = json.dumps({"app": APP, "number": number, "item": f"s{number}"})
+    write(table, number, {"item": f"s{number}"})
+
+
+def write(table: Path, number: int, told: dict[str, Any]) -> None:
+    content = json.dumps({"app": APP, "number": number, **told})
     properties = CommitProperties({"userMetadata": content}, app_transactions=[Transaction(APP, number)])
     write_deltalake(table, pa.table({"id": [number]}), mode="append", commit_properties=properties)
 
@@ -60,13 +64,50 @@ def test_a_number_has_passed_only_where_the_log_goes_back_far_enough(
     table = tmp_path / "orders"
     lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
     address = Address(location=str(table))
-    assert not is_superseded(lake, address, APP, number, "s0")
+    assert not is_superseded(lake, address, APP, number, f"s{number}")
     for each in (2, 3, 6):
         commit(table, each)
     forget_before(table, kept_from)
 
-    assert is_superseded(lake, address, APP, number, "s0") is passed
+    assert is_superseded(lake, address, APP, number, f"s{number}") is passed
     assert not is_superseded(lake, address, APP, number, "s6")
     if number in (1, 4):
         with pytest.raises(CommitTooLate):
             find_commit(lake, address, APP, number)
+
+
+def test_a_commit_of_folded_slices_is_that_of_each_of_them_and_of_no_other(tmp_path: Path) -> None:
+    """s1 to s3 were to be folded, and share the number 4; the commit holds s1 and s2 only."""
+    table = tmp_path / "orders"
+    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
+    address = Address(location=str(table))
+    slices = [{"item": f"file:///a/s{n}", "metrics": {"inserted": n}} for n in (1, 2)]
+    write(table, 4, {"run": "r", "items": slices})
+
+    for item in ("file:///a/s2", "file:///moved/s2"):
+        found = find_commit(lake, address, APP, 4, item)
+        assert found is not None
+        assert found.version == 0
+        assert {
+            "run": "r",
+            "item": "file:///a/s2",
+            "metrics": {"inserted": 2},
+        }.items() <= found.content.items()
+        assert not is_superseded(lake, address, APP, 4, item)
+    assert is_superseded(lake, address, APP, 4, "file:///a/s3")
+    with pytest.raises(CommitTooLate):
+        find_commit(lake, address, APP, 4, "file:///a/s3")
+    (whole,) = read_commits(lake, address)
+    assert [content["item"] for content in whole.items] == ["file:///a/s1", "file:///a/s2"]
+
+
+def test_a_number_that_another_slice_has_used_alone_is_passed(tmp_path: Path) -> None:
+    """Of slices that were to be folded, one was processed alone; the others need another number."""
+    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
+    address = Address(location=str(tmp_path / "orders"))
+    commit(tmp_path / "orders", 4)
+
+    assert not is_superseded(lake, address, APP, 4, "s4")
+    assert is_superseded(lake, address, APP, 4, "s5")
+    with pytest.raises(CommitTooLate):
+        find_commit(lake, address, APP, 4, "s5")

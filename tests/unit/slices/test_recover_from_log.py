@@ -332,3 +332,33 @@ def test_discover_names_the_slices_that_the_next_run_records(tmp_path: Path) -> 
     assert [(each["slice"], each["number"]) for each in found] == [("s1", 1), ("s2", 2)]
     place.look()
     assert inventory.differences([place.entity]).unrecorded == []
+
+
+def test_every_slice_of_a_fold_is_recovered_with_its_own_metrics(tmp_path: Path) -> None:
+    """One commit holds s1 to s3; each becomes PROCESSED in order, and the last watermark wins."""
+    place = Place(tmp_path, "s1", "s2", "s3", "s4")
+    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    items = [
+        {
+            "item": item_id(slices[name].path),
+            "revision": 1,
+            "fingerprint": slices[name].fingerprint,
+            "metrics": {"strategy": "merge", "inserted": number, "recordsInSlice": number},
+            "watermarks": {"id": {"type": "long", "value": number}},
+        }
+        for number, name in enumerate(("s1", "s2", "s3"), 1)
+    ]
+    content = {"app": str(place.application), "number": 7, "run": "run-0", "items": items}
+    numbered = Transaction(str(place.application), 7)
+    properties = CommitProperties({"userMetadata": json.dumps(content)}, app_transactions=[numbered])
+    write_deltalake(place.silver, pa.table({"id": [1]}), commit_properties=properties)
+
+    pending = place.look()
+
+    assert [slice_name(item) for item in pending.ready] == ["s4"]
+    done = {name: place.ledger.store.records(place.item(name).item_id)[-1] for name in ("s1", "s2", "s3")}
+    assert [record.content["metrics"]["inserted"] for record in done.values()] == [1, 2, 3]
+    assert {record.content["delta_version"] for record in done.values()} == {0}
+    assert place.ledger.watermarks.last(place.application)["id"].python == 3
+    assert {place.item(name).tokens[place.application.key] for name in done} == {7}
+    assert last_given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 7
