@@ -13,7 +13,7 @@ from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.payload import failure
-from lakewright.manifest.readiness import Done, Readiness
+from lakewright.manifest.readiness import Done, Readiness, Reading
 from lakewright.manifest.record import ANYONE, Application, Draft, Record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import Append, Store, Write
@@ -56,6 +56,28 @@ def test_items_are_ready_in_the_order_in_which_they_arrived(ledger: Ledger) -> N
     assert ready(ledger, SCANNER) == list(NAMES)
     assert ids(ledger.store.queue(Readiness(SCANNER, prefix="z"))) == ["zebra"]
     assert ids(ledger.store.queue(Readiness(SCANNER, prefix="no\x00ne"))) == []
+
+
+def test_a_part_of_a_queue_is_read_from_either_end(ledger: Ledger) -> None:
+    process(ledger, NAMES[1], SCANNER)
+    store, everything = ledger.store, Readiness(LOADER)
+    newest = list(store.queue(everything, Reading(is_newest_first=True, limit=2)))
+    assert ids(newest) == [NAMES[2], NAMES[1]]
+    last = newest[-1]
+    older = Reading(is_newest_first=True, beyond=(last.arrival, last.item_id))
+    assert ids(store.queue(everything, older)) == [NAMES[0]]
+    newer = Reading(limit=1, beyond=(last.arrival, last.item_id))
+    assert ids(store.queue(everything, newer)) == [NAMES[2]]
+
+
+def test_the_first_and_the_last_arrival_of_each_standing_are_known(ledger: Ledger) -> None:
+    process(ledger, NAMES[1], SCANNER)
+    first, second, third = (ledger.item(name) for name in NAMES)
+    standings = [standing_of(first), standing_of(second)]
+    assert dict(ledger.store.arrivals()) == {
+        standings[0]: (first.arrival, third.arrival),
+        standings[1]: (second.arrival, second.arrival),
+    }
 
 
 def test_an_application_waits_for_all_those_it_comes_after(ledger: Ledger) -> None:

@@ -5,15 +5,15 @@ Source: `processing-manifest.md`, "Use cases" (pipeline bus); rules of the manif
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Application
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.verdict import Verdict
 
-__all__ = ["Done", "Queue", "Readiness", "belongs"]
+__all__ = ["FORWARDS", "Arrivals", "Done", "Group", "Queue", "Readiness", "Reading", "belongs"]
 
 
 class Queue(Protocol):
@@ -68,6 +68,54 @@ class Done:
     def admits(self, standing: Standing) -> bool:
         """Return whether items with this standing are in the queue."""
         return standing.has_processed(self.application)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The items that have one of some standings.
+
+    Attributes:
+        standings: These standings.
+    """
+
+    standings: frozenset[Standing] = field(default_factory=frozenset)
+    prefix: str = ""
+
+    def admits(self, standing: Standing) -> bool:
+        """Return whether items with this standing are in the queue."""
+        return standing in self.standings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which part of a queue to read.
+
+    Attributes:
+        is_newest_first: Whether to begin with the last arrival.
+        limit: The largest number of items; None for all.
+        beyond: The arrival and the id of the item after which to begin; None for the whole queue.
+    """
+
+    is_newest_first: bool = False
+    limit: int | None = None
+    beyond: tuple[str, str] | None = None
+
+    def includes(self, place: tuple[str, str]) -> bool:
+        """Return whether the item with this arrival and id comes after `beyond`."""
+        if self.beyond is None:
+            return True
+        return place < self.beyond if self.is_newest_first else place > self.beyond
+
+
+FORWARDS = Reading()
+"""All items of a queue, the first arrival first."""
+
+
+class Arrivals(NamedTuple):
+    """The first and the last arrival of some items, as `Item.arrival` writes them."""
+
+    first: str
+    last: str
 
 
 def belongs(item: Item, queue: Queue) -> bool:

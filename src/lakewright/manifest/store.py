@@ -17,7 +17,7 @@ from typing import Any
 
 from lakewright.errors import LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.readiness import Queue
+from lakewright.manifest.readiness import FORWARDS, Arrivals, Group, Queue, Reading
 from lakewright.manifest.record import ANYONE, Application, Draft, Record, State
 from lakewright.manifest.standing import Standing, standing_of
 
@@ -192,7 +192,7 @@ class Store(ABC):
         """Yield the items that match the query, by item id, without holding all of them in memory."""
 
     @abstractmethod
-    def queue(self, queue: Queue) -> Iterator[Item]:
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
         """Yield the items of a queue in the order of their NEW, without holding all of them in memory.
 
         What it costs grows with the items that are yielded, not with the others.
@@ -249,6 +249,16 @@ class Store(ABC):
             for application in standing.concerned or (ANYONE,):
                 counted[application, standing.verdict(application)] += number
         return dict(counted)
+
+    def arrivals(self) -> Mapping[Standing, Arrivals]:
+        """Return the first and the last arrival of the items of each standing."""
+        found = {}
+        for standing in self.standings():
+            group = Group(frozenset({standing}))
+            first, last = (next(self.queue(group, Reading(end, limit=1)), None) for end in (False, True))
+            if first is not None and last is not None:
+                found[standing] = Arrivals(first.arrival, last.arrival)
+        return found
 
     def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
         """Return the records at these pairs of item id and sequence; those that do not exist are left out."""

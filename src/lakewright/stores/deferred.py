@@ -10,7 +10,7 @@ from datetime import datetime
 from threading import Lock
 
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import Queue
+from lakewright.manifest.readiness import FORWARDS, Arrivals, Queue, Reading
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
@@ -72,8 +72,11 @@ class DeferredStore(Store):
     def select(self, query: Query) -> Iterator[Item]:
         return self._readable().select(query)
 
-    def queue(self, queue: Queue) -> Iterator[Item]:
-        return self._readable().queue(queue)
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
+        return self._readable().queue(queue, reading)
+
+    def arrivals(self) -> Mapping[Standing, Arrivals]:
+        return self._readable().arrivals()
 
     def standings(self) -> Mapping[Standing, int]:
         return self._readable().standings()

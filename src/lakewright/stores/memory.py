@@ -11,7 +11,7 @@ from threading import Lock
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, duplicate_record
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.store import (
@@ -77,9 +77,12 @@ class MemoryStore(Store):
     def select(self, query: Query) -> Iterator[Item]:
         return (item for _, item in sorted(self._items.items()) if query.matches(item))
 
-    def queue(self, queue: Queue) -> Iterator[Item]:
-        found = (item for item in list(self._items.values()) if belongs(item, queue))
-        return iter(sorted(found, key=lambda item: (item.arrival, item.item_id)))
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
+        found = {
+            (item.arrival, item.item_id): item for item in list(self._items.values()) if belongs(item, queue)
+        }
+        places = sorted(filter(reading.includes, found), reverse=reading.is_newest_first)
+        return islice((found[place] for place in places), reading.limit)
 
     def standings(self) -> Mapping[Standing, int]:
         found = map(standing_of, list(self._items.values()))

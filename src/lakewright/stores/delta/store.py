@@ -14,7 +14,7 @@ from itertools import chain, groupby, islice
 from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
 from lakewright.manifest.standing import Standing
@@ -162,16 +162,18 @@ class DeltaStore(Store):
         )
         yield from (item for item in map(item_of, found) if query.matches(item))
 
-    def queue(self, queue: Queue) -> Iterator[Item]:
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
         if not is_storable(queue.prefix):
             return
         self._table.refresh()
         found = self._table.newest(
             f"sort = 'item' AND {_starts_with(queue.prefix)}",
             having=self._admitted(queue),
-            order=f"{_ARRIVAL}, name",
+            order=f"{_ARRIVAL} DESC, name DESC" if reading.is_newest_first else f"{_ARRIVAL}, name",
         )
-        yield from (item for item in map(item_of, found) if belongs(item, queue))
+        chosen = (item for item in map(item_of, found) if belongs(item, queue))
+        beyond = (item for item in chosen if reading.includes((item.arrival, item.item_id)))
+        yield from islice(beyond, reading.limit)
 
     def _admitted(self, chosen: Query | Queue) -> str:
         """Return the condition for items whose standing is chosen, in the table as last refreshed."""

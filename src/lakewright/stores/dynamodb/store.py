@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.manifest.batch import is_storable
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.readiness import FORWARDS, Queue, Reading, belongs
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
@@ -222,21 +222,25 @@ class DynamoDbStore(Store):
         named = (in_order((row["item"]["S"], None) for row in source) for source in sources)
         return (item_id for item_id, _ in groupby(item_id for item_id, _ in merged(named)))
 
-    def queue(self, queue: Queue) -> Iterator[Item]:
-        found = self._queued(queue)
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
+        found = islice(self._queued(queue, reading), reading.limit)
         while page := list(islice(found, PAGE)):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and belongs(present[i], queue))
 
-    def _queued(self, queue: Queue) -> Iterator[str]:
-        """Yield the ids of a queue's items by arrival."""
-        lists = [self._arrived(standing) for standing in self.standings() if queue.admits(standing)]
-        return (item_id for _, item_id in merge(*lists) if item_id.startswith(queue.prefix))
+    def _queued(self, queue: Queue, reading: Reading) -> Iterator[str]:
+        """Yield the ids of the queue's items beyond the place to begin after, by arrival."""
+        is_descending = reading.is_newest_first
+        lists = [
+            self._arrived(standing, is_descending) for standing in self.standings() if queue.admits(standing)
+        ]
+        places = filter(reading.includes, merge(*lists, reverse=is_descending))
+        return (item_id for _, item_id in places if item_id.startswith(queue.prefix))
 
-    def _arrived(self, standing: Standing) -> Iterator[tuple[str, str]]:
-        rows = self._table.query(f"arrival/{standing.key}")
+    def _arrived(self, standing: Standing, is_descending: bool) -> Iterator[tuple[str, str]]:
+        rows = self._table.query(f"arrival/{standing.key}", is_descending=is_descending)
         for arrival, of_then in groupby(rows, key=lambda row: row["arrival"]["S"]):
-            in_turn = in_order((row["item"]["S"], None) for row in of_then)
+            in_turn = in_order(((row["item"]["S"], None) for row in of_then), is_descending=is_descending)
             yield from ((arrival, item_id) for item_id, _ in in_turn)
 
     def standings(self) -> Mapping[Standing, int]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, select, tuple_
+from sqlalchemy import Column, Row, Select, func, select, tuple_
 
-from lakewright.manifest.readiness import Queue
+from lakewright.manifest.readiness import Queue, Reading
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Query
 from lakewright.stores.sql.schema import items, standings
 
-__all__ = ["PAGE", "Ask", "candidates", "paged", "queued"]
+__all__ = ["PAGE", "Ask", "candidates", "first_and_last", "paged", "queued"]
 
 PAGE = 500
 """Rows of one page."""
@@ -60,20 +60,39 @@ def candidates(query: Query, ask: Ask) -> Iterator[str]:
     return (item_id for item_id, _ in groupby(merge(*ids)))
 
 
-def queued(queue: Queue, ask: Ask) -> Iterator[str]:
-    """Yield the ids of a queue's items by arrival."""
-    places = merge(*(_by_arrival(ask, key) for key in _admitted(queue, ask)))
-    return (item_id for _, item_id in places if item_id.startswith(queue.prefix))
+def queued(queue: Queue, ask: Ask, reading: Reading) -> Iterator[str]:
+    """Yield the ids of the queue's items that are to be read, by arrival."""
+    lists = (_by_arrival(ask, key, reading) for key in _admitted(queue, ask))
+    places = merge(*lists, reverse=reading.is_newest_first)
+    return islice((item_id for _, item_id in places if item_id.startswith(queue.prefix)), reading.limit)
 
 
-def _by_arrival(ask: Ask, key: str) -> Iterator[tuple[str, str]]:
-    place = tuple_(items.c.arrival, items.c.item_id)
-    selected = select(items.c.arrival, items.c.item_id).where(items.c.standing == key)
-    selected = selected.order_by(items.c.arrival, items.c.item_id)
-    page = ask(selected.limit(PAGE))
-    while page:
+def first_and_last() -> Select[Any]:
+    """Return the query of the first and the last arrival in each standing; an index finds each."""
+
+    def arrival(of: Any) -> Any:
+        return select(of(items.c.arrival)).where(items.c.standing == standings.c.standing).scalar_subquery()
+
+    first, last = arrival(func.min), arrival(func.max)
+    return select(standings.c.described, first, last).where(standings.c.number > 0)
+
+
+def _by_arrival(ask: Ask, key: str, reading: Reading) -> Iterator[tuple[str, str]]:
+    columns = (items.c.arrival, items.c.item_id)
+    place = tuple_(*columns)
+    order = [column.desc() if reading.is_newest_first else column.asc() for column in columns]
+    selected = select(*columns).where(items.c.standing == key).order_by(*order)
+    size = PAGE if reading.limit is None else min(PAGE, reading.limit)
+    beyond = reading.beyond
+    while True:
+        rest = selected
+        if beyond is not None:
+            rest = selected.where(place < beyond if reading.is_newest_first else place > beyond)
+        page = ask(rest.limit(size))
         yield from ((row.arrival, row.item_id) for row in page)
-        page = ask(selected.where(place > (page[-1].arrival, page[-1].item_id)).limit(PAGE))
+        if len(page) < size:
+            return
+        beyond = (page[-1].arrival, page[-1].item_id)
 
 
 def _of_standing(key: str) -> Select[tuple[str]]:

@@ -13,13 +13,13 @@ from sqlalchemy import Connection, Row, Select, select
 from lakewright.errors import LakewrightError
 from lakewright.manifest.batch import Batch, document_keys, duplicate_record, is_storable, item_ids
 from lakewright.manifest.item import Item
-from lakewright.manifest.readiness import Queue, belongs
+from lakewright.manifest.readiness import FORWARDS, Arrivals, Queue, Reading, belongs
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Damage, Document, DocumentKey, Outcome, Query, Seen, Store, Write
 from lakewright.stores.sql import tables
 from lakewright.stores.sql.database import Collision, Database
-from lakewright.stores.sql.listing import candidates, paged, queued
+from lakewright.stores.sql.listing import candidates, first_and_last, paged, queued
 from lakewright.stores.sql.rows import document_of
 from lakewright.stores.sql.schema import documents, is_current, migrate, standings
 
@@ -111,9 +111,9 @@ class SqlStore(Store):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and query.matches(present[i]))
 
-    def queue(self, queue: Queue) -> Iterator[Item]:
+    def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
         self._refold_edited()
-        found = queued(queue, self._ask)
+        found = queued(queue, self._ask, reading)
         while page := list(islice(found, BATCH)):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and belongs(present[i], queue))
@@ -122,6 +122,11 @@ class SqlStore(Store):
         self._refold_edited()
         rows = self._ask(select(standings).where(standings.c.number > 0))
         return {Standing.parse(row.described): row.number for row in rows}
+
+    def arrivals(self) -> Mapping[Standing, Arrivals]:
+        self._refold_edited()
+        rows = self._ask(first_and_last())
+        return {Standing.parse(described): Arrivals(first, last) for described, first, last in rows}
 
     def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
         wanted = set(places)
