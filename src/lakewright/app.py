@@ -83,10 +83,12 @@ class App:
         say: Callable[[str], None] = print,
         sessions: Sessions | None = None,
         overrides: Path | None = None,
+        on_read: Callable[[Path], None] = lambda _: None,
     ) -> App:
         """Load the project in `folder`, or in the nearest project folder from the current one up.
 
-        A user's own settings are read from the folder `overrides`.
+        A user's own settings are read from the folder `overrides`. `on_read` receives each file and folder
+        that the project is read from.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -103,6 +105,7 @@ class App:
             clock=_utc_now,
             check_manifest=check_manifest,
             overrides=overrides,
+            on_read=on_read,
         )
         return cls(project, environ, say=say, sessions=sessions or OwnSession())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -66,6 +67,7 @@ class LoadOptions:
 
     Attributes:
         importing: Folders of the projects whose imports lead to this one.
+        on_read: Receives each file and folder that the load reads or looks for.
     """
 
     kinds: Registry
@@ -76,6 +78,7 @@ class LoadOptions:
     check_manifest: Check
     overrides: Path | None = None
     importing: tuple[Path, ...] = ()
+    on_read: Callable[[Path], None] = lambda _: None
 
 
 def load_project(
@@ -89,6 +92,7 @@ def load_project(
     clock: Callable[[], datetime] | None = None,
     check_manifest: Check = unchecked,
     overrides: Path | None = None,
+    on_read: Callable[[Path], None] = lambda _: None,
 ) -> Project:
     """Load and check the project in a folder. The lake is not accessed.
 
@@ -104,25 +108,29 @@ def load_project(
         check_manifest: Returns the faults of the `manifest:` section, whose kinds are unknown here.
         overrides: The folder whose `.flowman-env.yml` overrides environments and configuration, as far as
             `definitions` and `config` don't.
+        on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
+            them changes, neither does the project.
 
     Raises:
         SpecError: The project is invalid. The error has all faults, with file and line.
     """
     options = LoadOptions(
         kinds=kinds,
-        context=EvaluationContext(environ=environ, clock=clock, read_file=_read_file),
+        context=EvaluationContext(environ=environ, clock=clock, read_file=partial(_read_file, on_read)),
         profiles=profiles,
         definitions=definitions or {},
         config=config or {},
         check_manifest=check_manifest,
         overrides=overrides,
+        on_read=on_read,
     )
     return _Loader(folder.absolute(), options).project()
 
 
-def _read_file(path: str) -> str:
+def _read_file(on_read: Callable[[Path], None], path: str) -> str:
     """Return the text of a file, or an empty text if it does not exist, like Flowman."""
     file = Path(path)
+    on_read(file.absolute())
     if not file.is_file():
         return ""
     if file.stat().st_size > LARGEST_SECRET:
@@ -197,12 +205,15 @@ class _Loader:
         return {f"{name}s": self.definitions[name] for name in names}
 
     def read(self, path: Path) -> ParsedFile:
+        self.options.on_read(path)
         document, faults = read_document(path, self.basedir)
         self.sections.faults += faults
         return document
 
     def read_project_file(self) -> tuple[ProjectFile | None, ParsedFile]:
         path = self.file
+        for name in PROJECT_FILES:
+            self.options.on_read(self.basedir / name)
         if not path.is_file():
             raise SpecError.of(
                 f"there is no {PROJECT_FILE} in {self.basedir}",
@@ -230,6 +241,8 @@ class _Loader:
         value = document.value.get("modules") if isinstance(document.value, dict) else ()
         listed = value if isinstance(value, list) else [value]
         modules = [module for module in listed if isinstance(module, str)]
+        for module in modules:
+            self.options.on_read(self.basedir / module)
         files, faults = find_modules(self.basedir, modules, document)
         self.sections.faults += faults
         for path in files:
@@ -238,6 +251,7 @@ class _Loader:
 
     def read_documentation(self) -> Mapping[str, Any] | None:
         path = self.basedir / DOCUMENTATION_FILE
+        self.options.on_read(path)
         if not path.is_file():
             return None
         document = self.read(path)
@@ -252,6 +266,7 @@ class _Loader:
         given = self.options.context.environ.get("FLOWMAN_CONF_DIR")
         folders = [self.basedir, *([Path(given)] if given else [])]
         for file in (folder / name for folder in folders for name in NAMESPACE_FILES):
+            self.options.on_read(file)
             if file.is_file():
                 why = f"{file.name} is not read: connections, hooks, metric sinks and plugins have no effect"
                 remedy = "Put what you need of it into the project; `config` says where metrics go."
@@ -259,6 +274,9 @@ class _Loader:
 
     def read_overrides(self) -> Profile:
         folder = self.options.overrides
+        for place in (folder, self.basedir):
+            if place is not None:
+                self.options.on_read(place / OVERRIDES_FILE)
         if folder is not None and (folder / OVERRIDES_FILE).is_file():
             return self.sections.overrides(self.read(folder / OVERRIDES_FILE))
         if (self.basedir / OVERRIDES_FILE).is_file():

@@ -73,7 +73,7 @@ def first_and_last() -> Select[Any]:
     def arrival(of: Any) -> Any:
         return select(of(items.c.arrival)).where(items.c.standing == standings.c.standing).scalar_subquery()
 
-    first, last = arrival(func.min), arrival(func.max)
+    first, last = arrival(func.min).label("first"), arrival(func.max).label("last")
     return select(standings.c.described, first, last).where(standings.c.number > 0)
 
 
