@@ -74,9 +74,10 @@ def test_the_first_and_the_last_arrival_of_each_standing_are_known(ledger: Ledge
     process(ledger, NAMES[1], SCANNER)
     first, second, third = (ledger.item(name) for name in NAMES)
     standings = [standing_of(first), standing_of(second)]
+    place = (second.arrival, second.item_id)
     assert dict(ledger.store.arrivals()) == {
-        standings[0]: (first.arrival, third.arrival),
-        standings[1]: (second.arrival, second.arrival),
+        standings[0]: ((first.arrival, first.item_id), (third.arrival, third.item_id)),
+        standings[1]: (place, place),
     }
 
 

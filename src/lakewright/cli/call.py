@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from lakewright.cli.logs import logging_to
 from lakewright.cli.options import Settings
@@ -24,8 +24,20 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Opener", "open_app"]
 
 
-Opener = Callable[[Settings, Mapping[str, str], Callable[[str], None]], "App"]
-"""Opens the project that settings name, given the environment and a function that prints targets' output."""
+class Opener(Protocol):
+    """Opens the project that settings name, given the environment and what prints targets' output."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        say: Callable[[str], None],
+        /,
+        *,
+        on_read: Callable[[Path], None] = ...,
+    ) -> App:
+        """Return the open project; `on_read` receives each file and folder that it is read from."""
+        ...
 
 
 def open_app(
@@ -34,6 +46,7 @@ def open_app(
     say: Callable[[str], None],
     *,
     sessions: Sessions | None = None,
+    on_read: Callable[[Path], None] = lambda _: None,
 ) -> App:
     """Open the project that the settings name; `sessions` starts Spark for it."""
     from lakewright.app import App
@@ -47,6 +60,7 @@ def open_app(
         say=say,
         sessions=sessions,
         overrides=Path.cwd(),
+        on_read=on_read,
     )
 
 

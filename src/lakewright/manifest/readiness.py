@@ -13,7 +13,11 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.standing import Standing, standing_of
 from lakewright.manifest.verdict import Verdict
 
-__all__ = ["FORWARDS", "Arrivals", "Done", "Group", "Queue", "Readiness", "Reading", "belongs"]
+__all__ = ["FORWARDS", "Arrivals", "Done", "Group", "Place", "Queue", "Readiness", "Reading", "belongs"]
+
+
+Place = tuple[str, str]
+"""The place of an item in a queue: its arrival, as `Item.arrival` writes it, and its id."""
 
 
 class Queue(Protocol):
@@ -98,9 +102,9 @@ class Reading:
 
     is_newest_first: bool = False
     limit: int | None = None
-    beyond: tuple[str, str] | None = None
+    beyond: Place | None = None
 
-    def includes(self, place: tuple[str, str]) -> bool:
+    def includes(self, place: Place) -> bool:
         """Return whether the item with this arrival and id comes after `beyond`."""
         if self.beyond is None:
             return True
@@ -112,10 +116,10 @@ FORWARDS = Reading()
 
 
 class Arrivals(NamedTuple):
-    """The first and the last arrival of some items, as `Item.arrival` writes them."""
+    """The places of the first and of the last of some items."""
 
-    first: str
-    last: str
+    first: Place
+    last: Place
 
 
 def belongs(item: Item, queue: Queue) -> bool:

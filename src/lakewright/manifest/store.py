@@ -251,13 +251,13 @@ class Store(ABC):
         return dict(counted)
 
     def arrivals(self) -> Mapping[Standing, Arrivals]:
-        """Return the first and the last arrival of the items of each standing."""
+        """Return the places of the first and of the last item of each standing in the order of arrival."""
         found = {}
         for standing in self.standings():
             group = Group(frozenset({standing}))
             first, last = (next(self.queue(group, Reading(end, limit=1)), None) for end in (False, True))
             if first is not None and last is not None:
-                found[standing] = Arrivals(first.arrival, last.arrival)
+                found[standing] = Arrivals((first.arrival, first.item_id), (last.arrival, last.item_id))
         return found
 
     def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:

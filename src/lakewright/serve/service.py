@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
 
-__all__ = ["Service", "ServiceFactory", "Serving"]
+__all__ = ["OpenProject", "Service", "ServiceFactory", "Serving"]
 
 
 class Service(Protocol):
@@ -41,12 +42,20 @@ class Service(Protocol):
         ...
 
 
+class OpenProject(Protocol):
+    """Opens the project."""
+
+    def __call__(self, on_read: Callable[[Path], None] = ...) -> App:
+        """Return the open project; `on_read` receives each file and folder that it is read from."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What services are made from.
 
     Attributes:
-        open_app: Opens the project as its files are now; the caller closes it.
+        open_app: Opens the project as its files are now; the caller closes it. See `WatchedProject`.
         requests: Runs command lines on the warm session.
         report: Prints a line for the person who started the server.
     """
@@ -54,7 +63,7 @@ class Serving:
     options: ServeOptions
     files: ServerFiles
     environ: Mapping[str, str]
-    open_app: Callable[[], App]
+    open_app: OpenProject
     requests: Requests
     report: Callable[[str], None]
 

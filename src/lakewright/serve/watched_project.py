@@ -19,19 +19,16 @@ __all__ = ["WatchedProject"]
 Stamp = tuple[int, int, int, int] | None
 """What changes when a file or the listing of a folder changes; None for one that does not exist."""
 
-OpenProject = Callable[[Callable[[Path], None]], App]
-"""Opens the project; its argument receives each file and folder that is read."""
-
 
 @dataclass(slots=True)
 class WatchedProject:
     """A project of a process that runs for long; its threads may share it.
 
     Attributes:
-        open_project: Opens the project.
+        open_project: Opens the project; its argument receives each file and folder that is read.
     """
 
-    open_project: OpenProject
+    open_project: Callable[[Callable[[Path], None]], App]
     _app: App | None = field(init=False, default=None)
     _error: LakewrightError | None = field(init=False, default=None)
     _stamps: Mapping[Path, Stamp] = field(init=False, default_factory=dict)

@@ -212,7 +212,9 @@ def call_with(
     streams = (Screen(), Screen()) if terminal else (io.StringIO(), io.StringIO())
     keyboard = Screen(typed) if terminal else io.StringIO(typed)
 
-    def opener(settings: Settings, environ: Mapping[str, str], say: Callable[[str], None]) -> App:
+    def opener(
+        settings: Settings, environ: Mapping[str, str], say: Callable[[str], None], /, **_: object
+    ) -> App:
         assert environ["TERM"]
         app.say = say
         opening()

@@ -67,7 +67,9 @@ def test_a_folder_without_a_project_is_an_error_until_there_is_one(tmp_path: Pat
     project = WatchedProject(opener(tmp_path))
     with pytest.raises(SpecError, match=r"no project\.yml"):
         project.app()
-    (tmp_path / "project.yml").write_text("name: shop\nmodules: []\n")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "a.yml").write_text("")
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\n")
     assert project.app().project.name == "shop"
 
 
@@ -76,6 +78,6 @@ def test_the_manifest_stays_open_while_only_definitions_change(folder: Path) -> 
     store = project.app().store
     (folder / "model" / "a.yml").write_text("")
     assert project.app().store is store
-    (folder / "project.yml").write_text("name: shop\nmodules: []\nmanifest: {path: other.db}\n")
+    (folder / "project.yml").write_text("name: shop\nmodules: [model]\nmanifest: {path: other.db}\n")
     assert project.app().store is not store
     project.close()

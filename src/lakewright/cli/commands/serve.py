@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +15,10 @@ from lakewright.cli.page import Span, line
 from lakewright.cli.signals import listening
 
 if TYPE_CHECKING:
+    from lakewright.app import App
     from lakewright.serve.options import ServeOptions
     from lakewright.serve.server_files import ServerFiles
-    from lakewright.serve.service import Serving
+    from lakewright.serve.service import OpenProject, Serving
 
 __all__ = ["global_arguments", "serve"]
 
@@ -128,5 +130,8 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
     )
 
 
-def _opener(call: Call) -> Callable[[], Any]:
-    return lambda: call.opener(call.settings, call.environ, call.output.say)
+def _opener(call: Call) -> OpenProject:
+    def open_project(on_read: Callable[[Path], None] = lambda _: None) -> App:
+        return call.opener(call.settings, call.environ, call.output.say, on_read=on_read)
+
+    return open_project

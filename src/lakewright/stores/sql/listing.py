@@ -7,7 +7,7 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, func, select, tuple_
+from sqlalchemy import Column, Row, Select, select, tuple_
 
 from lakewright.manifest.readiness import Queue, Reading
 from lakewright.manifest.standing import Standing
@@ -68,13 +68,16 @@ def queued(queue: Queue, ask: Ask, reading: Reading) -> Iterator[str]:
 
 
 def first_and_last() -> Select[Any]:
-    """Return the query of the first and the last arrival in each standing; an index finds each."""
+    """Return the query of the first and the last place in each standing; an index finds each."""
 
-    def arrival(of: Any) -> Any:
-        return select(of(items.c.arrival)).where(items.c.standing == standings.c.standing).scalar_subquery()
+    def ends(is_last: bool) -> Iterator[Any]:
+        columns = (items.c.arrival, items.c.item_id)
+        order = [column.desc() if is_last else column.asc() for column in columns]
+        for column in columns:
+            found = select(column).where(items.c.standing == standings.c.standing)
+            yield found.order_by(*order).limit(1).scalar_subquery()
 
-    first, last = arrival(func.min).label("first"), arrival(func.max).label("last")
-    return select(standings.c.described, first, last).where(standings.c.number > 0)
+    return select(standings.c.described, *ends(False), *ends(True)).where(standings.c.number > 0)
 
 
 def _by_arrival(ask: Ask, key: str, reading: Reading) -> Iterator[tuple[str, str]]:
