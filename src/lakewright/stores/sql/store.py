@@ -125,8 +125,8 @@ class SqlStore(Store):
 
     def arrivals(self) -> Mapping[Standing, Arrivals]:
         self._refold_edited()
-        rows = self._ask(first_and_last())
-        return {Standing.parse(row.described): Arrivals(tuple(row[1:3]), tuple(row[3:5])) for row in rows}
+        rows: Sequence[Any] = self._ask(first_and_last())
+        return {Standing.parse(row[0]): Arrivals((row[1], row[2]), (row[3], row[4])) for row in rows}
 
     def find_records(self, places: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Record | Damage]:
         wanted = set(places)
