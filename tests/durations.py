@@ -15,6 +15,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,12 @@ import pytest
 __all__ = ["Durations", "kind_of", "load_kept", "longest_first"]
 
 KEPT = Path(__file__).with_name("durations.json")
-UNKNOWN = 30.0
-"""Seconds that a file without a kept duration counts for: early enough to not be the last one running."""
+UNKNOWN = inf
+"""Seconds that a file without a kept duration counts for: nobody knows how long it takes, so it goes first."""
+BUDGET = 25.0
+"""Seconds that a file may take in `make test`; the summary lists those that take longer."""
+REASONS: Mapping[str, str] = {}
+"""Files that may take longer than the budget, and why."""
 LONG = 2.0
 """Seconds from which on a single test is kept too."""
 SLOWER = 2.0
@@ -86,6 +91,9 @@ class Durations:
         terminalreporter.section("durations")
         for text in self.summary(load_kept()):
             terminalreporter.write_line(text)
+        if terminalreporter.config.getoption("markexpr") == "not nightly":
+            for text in self.over_budget():
+                terminalreporter.write_line(text)
         if os.environ.get("KEEP_DURATIONS"):
             KEPT.write_text(json.dumps(self.to_keep(), indent=0, sort_keys=True) + "\n")
             terminalreporter.write_line(f"kept in {KEPT.name}")
@@ -102,11 +110,27 @@ class Durations:
         slowest = sorted(long, key=lambda test: -test[1])[:SHOWN]
         return [*lines, "", *(_beside(nodeid, seconds, kept.get(nodeid)) for nodeid, seconds in slowest)]
 
-    def to_keep(self) -> dict[str, float]:
-        """Return the seconds of each file, and those of tests that take long."""
+    def over_budget(self) -> list[str]:
+        """Return the lines that tell which files take longer than their budget."""
+        over = [(name, seconds) for name, seconds in self.files().items() if seconds > BUDGET]
+        if not over:
+            return []
+        lines = [
+            f"{seconds:>7.1f} s {name}: {REASONS.get(name, 'OVER ITS BUDGET')}"
+            for name, seconds in sorted(over, key=lambda file: -file[1])
+        ]
+        return ["", f"Files that take longer than {BUDGET:.0f} s", *lines]
+
+    def files(self) -> dict[str, float]:
+        """Return the seconds of each file."""
         files: defaultdict[str, float] = defaultdict(float)
         for nodeid, seconds in self.tests.items():
             files[file_of(nodeid)] += seconds
+        return files
+
+    def to_keep(self) -> dict[str, float]:
+        """Return the seconds of each file, and those of tests that take long."""
+        files = self.files()
         long = {nodeid: seconds for nodeid, seconds in self.tests.items() if seconds >= LONG}
         return {name: round(seconds, 1) for name, seconds in {**files, **long}.items()}
 
