@@ -24,7 +24,7 @@ __all__ = ["Durations", "kind_of", "load_kept", "longest_first"]
 
 KEPT = Path(__file__).with_name("durations.json")
 UNKNOWN = inf
-"""Seconds that a file without a kept duration counts for: nobody knows how long it takes, so it goes first."""
+"""Seconds that a file without a kept duration counts for. It may take long, so it runs first."""
 BUDGET = 25.0
 """Seconds that a file may take in `make test`; the summary lists those that take longer."""
 REASONS: Mapping[str, str] = {}
