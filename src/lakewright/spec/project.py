@@ -15,6 +15,7 @@ from lakewright.spec.expressions.scope import Scope, secrets_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Entities", "Project", "resolve_entity"]
@@ -82,6 +83,7 @@ class Project:
     connections: Mapping[str, Definition] = field(default_factory=dict)
     tests: Mapping[str, Definition] = field(default_factory=dict)
     templates: Mapping[str, Definition] = field(default_factory=dict)
+    triggers: Mapping[str, Definition] = field(default_factory=dict)
     entity_definitions: Mapping[str, Definition] = field(default_factory=dict)
     entities: Mapping[str, Entity] = field(default_factory=dict)
     jobs: Mapping[str, Job] = field(default_factory=dict)
@@ -151,6 +153,16 @@ class Project:
         if name not in self.jobs:
             raise _unknown(self.jobs, "job", name)
         return self.jobs[name]
+
+    def trigger(self, name: str) -> Trigger:
+        """Return a trigger, whose parameters keep their expressions.
+
+        Raises:
+            SpecError: There is no such trigger, or an expression in it is invalid.
+        """
+        if name not in self.triggers:
+            raise _unknown(self.triggers, "trigger", name)
+        return cast("Trigger", self.triggers[name].resolve(self.scope))
 
     def entity(self, name: str | int) -> Entity:
         """Return an entity by name or id.

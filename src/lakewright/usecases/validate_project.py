@@ -23,6 +23,7 @@ from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
+from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_sql import analyse_with_spark, sql_faults
@@ -66,6 +67,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     checker.save()
     errors = [*evaluation.errors, *sql.errors, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
+    errors += argument_faults(app.project, app.clock())
     analysed = 0
     if with_spark and not errors:
         analysed, found = analyse_with_spark(app.project, app.lake, evaluation)

@@ -16,12 +16,13 @@ from lakewright.spec.models.case import Case
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job
+from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
 __all__ = ["WITHOUT_KINDS", "Definer"]
 
-WITHOUT_KINDS: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity}
+WITHOUT_KINDS: Mapping[str, type[Named]] = {"job": Job, "test": Case, "entity": Entity, "trigger": Trigger}
 """Models of the categories without kinds."""
 
 SOURCE = "source"

@@ -24,7 +24,8 @@ class Definition:
     """One named entry of a section, such as a relation.
 
     Attributes:
-        category: `relation`, `mapping`, `target`, `connection`, `test`, `template` or `entity`.
+        category: `relation`, `mapping`, `target`, `connection`, `test`, `template`,
+            `entity` or `trigger`.
         name: The key in the section.
         kind: The kind as written.
         raw: The content as written. Scalars are texts, or None if there is no value.

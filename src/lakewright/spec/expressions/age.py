@@ -1,4 +1,4 @@
-"""Ages: `90d`, `12h`, or an ISO 8601 duration."""
+"""Ages and lengths of time: `90d`, `12h`, `500ms`, or an ISO 8601 duration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from lakewright.errors import UsageError
 from lakewright.spec.expressions.values import Duration
 
-__all__ = ["before_now"]
+__all__ = ["before_now", "parse_length"]
 
 _SHORT = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)", re.IGNORECASE)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LENGTH = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)", re.IGNORECASE)
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def before_now(now: datetime, age: str) -> datetime:
@@ -34,3 +35,25 @@ def before_now(now: datetime, age: str) -> datetime:
         return (-found).after(now)
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{age!r} is not an age: {error}", remedy="Write 12h, 90d, 8w or P3M.") from None
+
+
+def parse_length(text: str) -> timedelta:
+    """Return the length of time of a text such as `500ms`, `2s`, `10m`, `1h` or `PT2S`.
+
+    Example:
+        >>> parse_length("2s"), parse_length("PT1M")
+        (datetime.timedelta(seconds=2), datetime.timedelta(seconds=60))
+
+    Raises:
+        ValueError: The text is not a length of time, is negative, or has months.
+    """
+    short = _LENGTH.fullmatch(text.strip())
+    try:
+        found = (
+            timedelta(**{_UNITS[short[2].lower()]: int(short[1])}) if short else Duration.parse(text).exact
+        )
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text!r} is not a length of time such as 2s, 10m or PT1H") from error
+    if found < timedelta():
+        raise ValueError(f"{text!r} is negative")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeAlias
 
 from lakewright.errors import SpecError
@@ -25,6 +25,7 @@ class EvaluationContext:
             expressions are evaluated.
         defaults: Texts that stood in for environment variables that aren't set. They are written in a file
             of the project, so that they are no secrets. Grows likewise.
+        zone: The time zone whose date and time `LocalDate` and `LocalDateTime` return.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class EvaluationContext:
     read_file: Callable[[str], str] | None = None
     secrets: set[str] = field(default_factory=set)
     defaults: set[str] = field(default_factory=set)
+    zone: tzinfo = UTC
 
     def now(self) -> datetime:
         """Return the current time in UTC.
@@ -42,6 +44,14 @@ class EvaluationContext:
         if self.clock is None:
             raise SpecError.of("an expression uses the current time, which is not available here")
         return self.clock().astimezone(UTC)
+
+    def local_now(self) -> datetime:
+        """Return the current date and time in the context's time zone, without the zone.
+
+        Raises:
+            SpecError: There is no clock.
+        """
+        return self.now().astimezone(self.zone).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,8 @@ NAMESPACES: Mapping[str, Namespace] = {
             },
             moving("add", DATE_UNITS, as_date),
             with_context={
-                "now": lambda context: context.now().date(),
-                "today": lambda context: context.now().date(),
+                "now": lambda context: context.local_now().date(),
+                "today": lambda context: context.local_now().date(),
             },
         ),
         "LocalDateTime": functions(
@@ -124,7 +124,7 @@ NAMESPACES: Mapping[str, Namespace] = {
                 "subtract": lambda value, duration: (-as_exact(duration)).after(as_local(value)),
             },
             moving("add", (*DATE_UNITS, *TIME_UNITS), as_local),
-            with_context={"now": lambda context: context.now().replace(tzinfo=None)},
+            with_context={"now": lambda context: context.local_now()},
         ),
         "Timestamp": functions(
             {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from threading import RLock
 from typing import Any
 
@@ -112,6 +113,12 @@ class Scope:
         for name, value in (arguments or {}).items():
             self._note(name, value)
         return self._with(Layer(JOB, entries), Layer(ARGUMENTS, dict(arguments or {})))
+
+    def at(self, moment: datetime, zone: tzinfo) -> Scope:
+        """Return this scope as of another time: `LocalDate.today()` is the date in `zone` at that moment."""
+        made = self._with()
+        made._context = replace(self._context, clock=lambda: moment, zone=zone)
+        return made
 
     def _with(self, *layers: Layer) -> Scope:
         made = Scope(context=self._context)

@@ -201,7 +201,7 @@ class _Loader:
         )
 
     def plain_sections(self) -> Any:
-        names = ("relation", "mapping", "target", "connection", "test", "template")
+        names = ("relation", "mapping", "target", "connection", "test", "template", "trigger")
         return {f"{name}s": self.definitions[name] for name in names}
 
     def read(self, path: Path) -> ParsedFile:

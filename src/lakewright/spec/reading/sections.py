@@ -25,6 +25,7 @@ CATEGORIES: Mapping[str, str] = {
     "jobs": "job",
     "tests": "test",
     "templates": "template",
+    "triggers": "trigger",
 }
 """Sections of named definitions, with the category of their definitions."""
 

@@ -1,0 +1,145 @@
+"""Triggers: when `lakewright serve` runs a job, or processes entities, by itself.
+
+Source: the rules of the server, "Triggers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from lakewright.spec.cron import check_cron, find_zone
+from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.models.base import Named, Reference, TextMap, Texts, from_text, inconsistent, lower
+
+__all__ = ["CatchUp", "Event", "Trigger", "TriggerPhase"]
+
+LEAST_POLL = timedelta(milliseconds=100)
+LONGEST = timedelta(days=1)
+
+Length = Annotated[timedelta, from_text(parse_length), WithJsonSchema({"type": "string"})]
+"""A length of time: `2s`, `10m`, `PT1H`."""
+
+
+class Event(StrEnum):
+    """What a trigger without `cron` waits for."""
+
+    ARRIVAL = "arrival"
+    PROCESSED = "processed"
+
+
+class CatchUp(StrEnum):
+    """Which of the times that passed while no server ran still lead to a run."""
+
+    NONE = "none"
+    LAST = "last"
+    ALL = "all"
+
+
+class TriggerPhase(StrEnum):
+    """The phases up to which a trigger may run a job; it never removes anything."""
+
+    VALIDATE = "VALIDATE"
+    CREATE = "CREATE"
+    BUILD = "BUILD"
+    VERIFY = "VERIFY"
+
+
+def _phase(declared: object) -> object:
+    if isinstance(declared, str) and declared.strip().upper() in ("TRUNCATE", "DESTROY"):
+        raise ValueError(f"a trigger removes nothing, so its phase cannot be {declared.strip().upper()}")
+    return declared.strip().upper() if isinstance(declared, str) else declared
+
+
+class Trigger(Named):
+    """When a job runs, or entities are processed, without a person.
+
+    Attributes:
+        parameters: Texts by the name of the job's parameter, or `name:start` and so on. Their expressions are
+            evaluated at each run, with the time for which the run is due as current time.
+    """
+
+    deferred: ClassVar[frozenset[str]] = frozenset({"parameters"})
+
+    job: str | None = Field(default=None, description="The job to run.")
+    phase: Annotated[TriggerPhase, BeforeValidator(_phase)] | None = Field(
+        default=None, description="The phase up to which the job runs: validate, create, build or verify."
+    )
+    parameters: TextMap = Field(
+        default_factory=dict,
+        description="Arguments of the job. Expressions are evaluated at each run, as of the time it is due.",
+    )
+    entities: Texts = Field(default=(), description="The entities to process, instead of a job.")
+    cron: Annotated[str, from_text(check_cron)] | None = Field(
+        default=None, description="When it is due: minute, hour, day, month, weekday; or `@daily` and so on."
+    )
+    timezone: Annotated[str, BeforeValidator(lambda text: find_zone(text).key)] = Field(
+        default="UTC", description="Time zone of `cron`, and of dates in `parameters`."
+    )
+    catch_up: Annotated[CatchUp, BeforeValidator(lower)] = Field(
+        default=CatchUp.LAST,
+        alias="catch_up",
+        description="Which of the times missed while no server ran still count: `none`, `last` or `all`.",
+    )
+    on: Annotated[Event, BeforeValidator(lower)] | None = Field(
+        default=None, description="What it waits for: `arrival` of slices, or slices being `processed`."
+    )
+    of: Texts = Field(
+        default=(), description="The entities whose slices it waits for; by default its `entities`."
+    )
+    settle: Length = Field(
+        default=timedelta(seconds=2),
+        le=LONGEST,
+        description="How long a slice without `_SUCCESS` must stay unchanged to count as complete.",
+    )
+    every: Length = Field(
+        default=timedelta(seconds=10),
+        ge=LEAST_POLL,
+        le=LONGEST,
+        description="How often bronze is listed as a whole; on local disks, new slices are noticed sooner.",
+    )
+    enabled: bool = Field(default=True, description="Whether it starts runs.")
+    description: str | None = Field(default=None, description="What it is for.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Trigger:
+        if (self.job is None) == (not self.entities):
+            raise inconsistent("give either a job or entities", remedy="Write `job:` or `entities:`.")
+        if (self.cron is None) == (self.on is None):
+            raise inconsistent(
+                "give either cron or on", remedy='Write `cron: "15 3 * * *"`, or `on: arrival` or processed.'
+            )
+        if self.job is not None and self.phase is None:
+            raise inconsistent("'phase' is missing", remedy="Write `phase: build`, or verify.")
+        if self.job is None and (self.phase is not None or self.parameters):
+            raise inconsistent("phase and parameters are those of a job, and there is none")
+        if self.on is None and self.of:
+            raise inconsistent("`of` has no effect without `on`")
+        if self.on is not None and self.job is not None and not self.of:
+            raise inconsistent(
+                f"'of' is missing: the entities whose slices it waits for on {self.on}",
+                remedy="Write `of: [ENTITY]`.",
+            )
+        if self.on is Event.PROCESSED and (own := sorted(set(self.entities) & set(self.sources))):
+            raise inconsistent(
+                f"it processes {own[0]!r} on each slice of {own[0]!r} that is processed",
+                remedy="Name in `of` the entities that are processed before.",
+            )
+        return self
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The entities whose slices it waits for; none for a trigger with `cron`."""
+        return () if self.on is None else self.of or self.entities
+
+    def references(self) -> Iterable[Reference]:
+        """Return its job and entities."""
+        if self.job is not None:
+            yield Reference("job", self.job, ("job",))
+        for key, names in (("entities", self.entities), ("of", self.of)):
+            for index, name in enumerate(names):
+                yield Reference("entity", name, (key, index))

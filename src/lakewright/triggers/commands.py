@@ -1,0 +1,58 @@
+"""The commands that a trigger runs, as a person would type them.
+
+Source: the rules of the server, "Triggers": all that a server does goes through what the command line calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from lakewright.errors import Fault, SpecError
+from lakewright.plan.arguments import expand_arguments
+from lakewright.spec.cron import find_zone
+from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.spec.project import Project
+
+__all__ = ["argument_faults", "command", "job_arguments"]
+
+
+def job_arguments(project: Project, trigger: Trigger, at: datetime) -> tuple[str, ...]:
+    """Return the arguments of a trigger's job, with expressions evaluated as of the time that is due.
+
+    Raises:
+        SpecError: An expression is invalid.
+    """
+    scope = project.scope.at(at, find_zone(trigger.timezone))
+    return tuple(f"{name}={scope.render(text)}" for name, text in trigger.parameters.items())
+
+
+def command(project: Project, trigger: Trigger, at: datetime, entity: str = "") -> tuple[str, ...]:
+    """Return the arguments of the command that a trigger runs: `job` or, for one of its entities, `process`.
+
+    Raises:
+        SpecError: An expression is invalid.
+    """
+    settle = f"lakewright.bronze.settle={trigger.settle.total_seconds():g}s"
+    conf = ("--conf", settle) if trigger.on is Event.ARRIVAL else ()
+    if trigger.job is None:
+        return ("process", entity, *conf)
+    phase = "" if trigger.phase is None else trigger.phase.lower()
+    return ("job", trigger.job, phase, *job_arguments(project, trigger, at), *conf)
+
+
+def argument_faults(project: Project, at: datetime) -> Iterator[Fault]:
+    """Yield the faults of all triggers' parameters: unknown, missing, or not of the parameter's type."""
+    for name, definition in project.triggers.items():
+        try:
+            trigger = project.trigger(name)
+            job = project.job(trigger.job) if trigger.job else None
+            if job is not None:
+                given = job_arguments(project, trigger, at)
+                expand_arguments(job.parameters, given, project.job_scope(job))
+        except SpecError as error:
+            for fault in error.faults:
+                where = fault.location or definition.at("parameters")
+                subject = "" if fault.message.startswith("trigger ") else f"trigger {name!r}: "
+                yield replace(fault, message=f"{subject}{fault.message}", location=where)
