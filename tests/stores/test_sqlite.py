@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, text
 from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, numbered, put_down
 
 from lakewright.errors import ItemLocked, LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
@@ -23,6 +23,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Put, Query, Write
 from lakewright.stores.registry import read_store
 from lakewright.stores.sql import schema
+from lakewright.stores.sqlite import database
 from lakewright.stores.sqlite.store import SqliteStore
 
 
@@ -45,9 +46,9 @@ def refusal(act: Callable[[], object]) -> LakewrightError:
 
 def test_every_connection_syncs_each_commit_and_writes_ahead(store: SqliteStore) -> None:
     put_down(store, draft("new", "NEW"))
-    with store._database.engine.connect() as connection:
-        assert connection.scalar(text("PRAGMA synchronous")) == 2
-        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+    for use in (store._database.read, store._database.write):
+        assert use(lambda connection: connection.scalar(text("PRAGMA synchronous"))) == 2
+        assert use(lambda connection: connection.scalar(text("PRAGMA journal_mode"))) == "wal"
 
 
 def test_what_was_written_is_there_for_the_next(path: Path, store: SqliteStore) -> None:
@@ -157,11 +158,7 @@ def test_a_full_disk_leaves_all_as_it_was(path: Path, store: SqliteStore) -> Non
 
 def test_full_by_sqlites_own_count_is_told(path: Path) -> None:
     with closing(SqliteStore(path)) as store:
-
-        @event.listens_for(store._database.engine, "begin")
-        def limit(connection: Connection) -> None:
-            connection.exec_driver_sql("PRAGMA max_page_count = 1")
-
+        store._database.write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1"))
         error = refusal(lambda: put_down(store, draft("big", "NEW", content={"x": "y" * 3_000_000})))
     assert isinstance(error, StoreUnavailable)
     assert "the disk is full" in error.message
@@ -178,6 +175,25 @@ def test_a_file_kept_busy_for_too_long_is_told(path: Path) -> None:
         put_down(store, draft("lock", "PROCESSING", "new"))
     assert isinstance(error, StoreUnavailable)
     assert "kept busy by other processes" in error.message
+
+
+def test_a_write_that_waits_for_others_asks_every_few_milliseconds(
+    path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's own pauses grow to 100 ms: who comes later is served first."""
+    pauses: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 50:
+                other.execute("COMMIT")
+
+        monkeypatch.setattr("time.sleep", pause)
+        put_down(store, draft("new", "NEW"))
+    assert len(pauses) == 50
+    assert max(pauses) <= 0.005
 
 
 def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
@@ -259,10 +275,11 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
     ledger.discover(found(f"{number}") for number in range(20))
     statements: set[str] = set()
 
-    def note(connection: sqlite3.Connection, *_: object) -> None:
-        connection.set_trace_callback(statements.add)
+    def trace(note: Callable[[str], object] | None) -> None:
+        for use in (store._database.read, store._database.write):
+            use(lambda each: database._driver(each).set_trace_callback(note))
 
-    event.listen(store._database.engine, "checkout", note)
+    trace(statements.add)
     ledger.processed(claim(ledger, found("1").item_id), {"watermarks": {"n": {"type": "long", "value": 1}}})
     ledger.skip(found("2").item_id, "x")
     with pytest.raises(ItemLocked):
@@ -276,7 +293,7 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
         list(store.select(query))
     store.write(Write(puts=(Put("note", "x", {}),)))
     list(store.documents("note", prefix="x", is_newest_first=True))
-    event.remove(store._database.engine, "checkout", note)
+    trace(None)
     plans = []
     with closing(sqlite3.connect(str(store._database.where))) as connection:
         for statement in statements:
@@ -288,19 +305,21 @@ def test_no_question_or_lock_reads_a_table_from_end_to_end(store: SqliteStore) -
     assert len(plans) > 15
 
 
-def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(tmp_path: Path) -> None:
+def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C as the lock that it waited for is had: the next write must not find a transaction open."""
     path = tmp_path / "manifest.db"
     with closing(SqliteStore(path)) as store, closing(SqliteStore(path, busy=0.1)) as other:
-        engine = store._database.engine
 
-        def interrupt(_connection: object) -> None:
+        def interrupted(driver: sqlite3.Connection, _busy: float) -> None:
+            driver.execute("BEGIN IMMEDIATE")
             raise KeyboardInterrupt
 
-        event.listen(engine, "begin", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
-        event.remove(engine, "begin", interrupt)
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "_begin", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.write(Write(puts=(Put("note", "x", {"n": 1}),)))
 
         other.write(Write(puts=(Put("note", "y", {"n": 1}),)))
         store.write(Write(puts=(Put("note", "x", {"n": 2}),)))

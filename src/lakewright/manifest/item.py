@@ -94,6 +94,8 @@ class Item:
 
         A skip for all instances of a name is not listed separately if the item has one of those instances.
         """
+        if not self.skipped:
+            return self.applications
         others = {
             mark.application.key: mark.application
             for mark in self.skipped
@@ -172,13 +174,14 @@ class Item:
                 f"{record.state} can't be added to {self.item_id}: {problem}",
                 details={"item_id": self.item_id, "record_id": record.record_id, "problem": problem},
             )
-        return _STEPS[record.state](self._seen(record), record)
+        return replace(self, **self._seen(record), **_STEPS[record.state](self, record))
 
     def damaged(self, record: Record, problem: str) -> Item:
         """Return the item marked as invalid, because `record` is not allowed at its position."""
-        return replace(self._seen(record), problem=self.problem or problem)
+        return replace(self, **{**self._seen(record), "problem": self.problem or problem})
 
-    def _seen(self, record: Record) -> Item:
+    def _seen(self, record: Record) -> dict[str, Any]:
+        """Return the attributes that change with every record."""
         known = self.applications
         is_announced = record.state is State.NEW and record.is_foreign
         is_named = (
@@ -187,14 +190,13 @@ class Item:
         if is_named and all(a.key != record.application.key for a in known):
             known = (*known, record.application)
         is_next = record.state is State.NEW or self.revision == 0
-        return replace(
-            self,
-            sequence=record.sequence,
-            revision=self.revision + 1 if is_next else self.revision,
-            state=record.state,
-            since=record.timestamp,
-            applications=known,
-        )
+        return {
+            "sequence": record.sequence,
+            "revision": self.revision + 1 if is_next else self.revision,
+            "state": record.state,
+            "since": record.timestamp,
+            "applications": known,
+        }
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form of the item."""
@@ -292,43 +294,42 @@ def _refuse_held(item: Item) -> str | None:
     return None
 
 
-def _step_new(item: Item, record: Record) -> Item:
-    return replace(
-        item,
-        new=Mark.of(record, "fingerprint", "entity", "slice", "allow_late"),
-        processing=None,
-        failed=None,
-        resolved=None,
-        processed=(),
-        skipped=(),
-        tokens={},
-        problem=None,
-    )
+def _step_new(_item: Item, record: Record) -> dict[str, Any]:
+    return {
+        "new": Mark.of(record, "fingerprint", "entity", "slice", "allow_late"),
+        "processing": None,
+        "failed": None,
+        "resolved": None,
+        "processed": (),
+        "skipped": (),
+        "tokens": {},
+        "problem": None,
+    }
 
 
-def _step_processing(item: Item, record: Record) -> Item:
+def _step_processing(item: Item, record: Record) -> dict[str, Any]:
     token = record.content.get("token")
     tokens = {**item.tokens, record.application.key: token} if isinstance(token, int) else item.tokens
-    return replace(item, processing=Mark.of(record, "token"), resolved=None, tokens=tokens)
+    return {"processing": Mark.of(record, "token"), "resolved": None, "tokens": tokens}
 
 
-def _step_processed(item: Item, record: Record) -> Item:
-    return replace(item, processing=None, processed=(*item.processed, Mark.of(record, "quarantined")))
+def _step_processed(item: Item, record: Record) -> dict[str, Any]:
+    return {"processing": None, "processed": (*item.processed, Mark.of(record, "quarantined"))}
 
 
-def _step_failed(item: Item, record: Record) -> Item:
-    return replace(item, processing=None, failed=Mark.of(record, "error", "holds_back"))
+def _step_failed(_item: Item, record: Record) -> dict[str, Any]:
+    return {"processing": None, "failed": Mark.of(record, "error", "holds_back")}
 
 
-def _step_resolved(item: Item, record: Record) -> Item:
+def _step_resolved(item: Item, record: Record) -> dict[str, Any]:
     new = item.new
     if new is not None and "fingerprint" in record.content:
         new = replace(new, note={**new.note, "fingerprint": record.content["fingerprint"]})
-    return replace(item, new=new, processing=None, failed=None, resolved=Mark.of(record))
+    return {"new": new, "processing": None, "failed": None, "resolved": Mark.of(record)}
 
 
-def _step_skipped(item: Item, record: Record) -> Item:
-    return replace(item, skipped=(*item.skipped, Mark.of(record)))
+def _step_skipped(item: Item, record: Record) -> dict[str, Any]:
+    return {"skipped": (*item.skipped, Mark.of(record))}
 
 
 def _mark_json(mark: Mark | None) -> list[Any] | None:
@@ -364,6 +365,7 @@ _REFUSALS = {
     State.SKIPPED: _refuse_nothing,
 }
 
+# The attributes that change with a record of each state, besides those that change with every record.
 _STEPS = {
     State.NEW: _step_new,
     State.PROCESSING: _step_processing,

@@ -10,7 +10,7 @@ Source: `processing-manifest.md`, "State" (Processing acquires a lock). Leases a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,6 +61,8 @@ class Holder:
         return f"{self.user or 'process'}@{self.host} (process {self.pid}, run {self.run_id})"
 
 
+_HOLDER = tuple(each.name for each in fields(Holder))
+
 IsDead = Callable[[Holder], bool]
 """Returns whether a holder is a process of this host that has ended; False for holders on other hosts."""
 
@@ -88,7 +90,7 @@ class Lease:
     def put(self, *, expected: int | None) -> Put:
         """Return the put that saves this lease if its document has the expected version."""
         value = {
-            "holder": asdict(self.holder),
+            "holder": {name: getattr(self.holder, name) for name in _HOLDER},
             "token": self.token,
             "acquired": format_instant(self.acquired),
             "expires": format_instant(self.expires),

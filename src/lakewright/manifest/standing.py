@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lakewright.manifest.item import Item
+from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.record import Application
 from lakewright.manifest.verdict import Verdict, decide_verdict
 
@@ -78,19 +78,23 @@ def standing_of(item: Item) -> Standing | None:
     """Return the standing of an item; None if it has no records."""
     if item.sequence == 0:
         return None
-    return Standing(
-        item.blocked,
-        _named(application.key for application in item.concerned),
-        _named(mark.application.key for mark in item.processed),
-        _named(mark.application.key for mark in item.skipped),
-    )
+    return _standing(item.blocked, _keys(item.concerned), _marked(item.processed), _marked(item.skipped))
 
 
-def _named(keys: Iterable[ApplicationKey]) -> tuple[Application, ...]:
-    return _applications(tuple(dict.fromkeys(keys)))
+def _keys(applications: Iterable[Application]) -> tuple[ApplicationKey, ...]:
+    return tuple([application.key for application in applications])
+
+
+def _marked(marks: Iterable[Mark]) -> tuple[ApplicationKey, ...]:
+    return tuple([mark.application.key for mark in marks])
 
 
 @lru_cache(maxsize=4096)
+def _standing(blocked: Verdict | None, *keys: tuple[ApplicationKey, ...]) -> Standing:
+    concerned, processed, skipped = (_applications(tuple(dict.fromkeys(each))) for each in keys)
+    return Standing(blocked, concerned, processed, skipped)
+
+
 def _applications(keys: tuple[ApplicationKey, ...]) -> tuple[Application, ...]:
     return tuple(Application.named(*key) for key in sorted(keys, key=_order))
 

@@ -78,6 +78,7 @@ def _database(address: str) -> Database:
         where=where,
         now=_now,
         has_server_clock=True,
+        locks_rows=True,
         read_options={"isolation_level": "AUTOCOMMIT"},
         check=_refuse_replica,
         lock_schema=_lock_schema,

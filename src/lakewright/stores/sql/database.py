@@ -37,6 +37,8 @@ class Database:
         where: The database as messages name it, without secrets.
         now: Returns the database's time; it needs a connection only if `has_server_clock` is true.
         has_server_clock: Whether the time must be read over a connection.
+        locks_rows: Whether a transaction that writes must lock the rows it reads; otherwise it excludes all
+            other writers.
         read_options: Execution options of a connection that only reads, and so needs no transaction.
         check: Raises an error if the database cannot hold the manifest.
         lock_schema: Keeps other processes from changing the schema until the transaction ends.
@@ -50,6 +52,7 @@ class Database:
     where: str
     now: Callable[[Connection | None], datetime]
     has_server_clock: bool
+    locks_rows: bool
     read_options: Mapping[str, Any]
     check: Callable[[Connection], None]
     lock_schema: Callable[[Connection], None]

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from lakewright.manifest.item import Item
+from lakewright.manifest.plain import json_text
 from lakewright.manifest.record import (
     Agent,
     Application,
@@ -49,7 +50,7 @@ def record_row(record: Record) -> dict[str, Any]:
         "run_id": record.run_id,
         "previous_record_id": record.previous_record_id,
         "timestamp": format_instant(record.timestamp),
-        "payload": None if record.payload is None else json.dumps(record.payload),
+        "payload": None if record.payload is None else json_text(record.payload),
     }
 
 
@@ -124,7 +125,7 @@ def document_row(document: Document) -> dict[str, Any]:
         "kind": document.kind,
         "key": document.key,
         "version": document.version,
-        "value": json.dumps(document.value),
+        "value": json_text(document.value),
     }
 
 

@@ -63,13 +63,17 @@ class SqlStore(Store):
         ids = list(filter(is_storable, item_ids))
         storable_keys = [key for key in keys if all(map(is_storable, key))]
 
+        found = self._database.read(partial(tables.load_few, item_ids=ids, keys=storable_keys))
+        # Only items can be out of date after an edit by hand; documents alone need no check for that.
+        if found is not None and not (ids and found[0]):
+            return Seen(*found[1:])
+
         def first_page(connection: Connection) -> Seen:
             return Seen(
                 tables.load_items(connection, ids[:BATCH]), tables.load_documents(connection, storable_keys)
             )
 
-        # Only items can be out of date after an edit by hand; documents alone need no check for that.
-        seen = self._read_current(first_page) if ids else self._database.read(first_page)
+        seen = self._read_current(first_page)
         items = dict(seen.items)
         for start in range(BATCH, len(ids), BATCH):
             items |= self._read_current(partial(tables.load_items, item_ids=ids[start : start + BATCH]))
@@ -92,9 +96,7 @@ class SqlStore(Store):
         return [outcome for write in writes for outcome in self._write_batch([write])]
 
     def _write_in_transaction(self, connection: Connection, writes: Sequence[Write]) -> list[Outcome]:
-        tables.refold_edited(connection)
-        items = tables.load_items(connection, item_ids(writes), is_locking=True)
-        present = tables.load_documents(connection, document_keys(writes), is_locking=True)
+        items, present = self._load_to_change(connection, item_ids(writes), document_keys(writes))
         batch = Batch(items=items, documents=dict(present), now=self._database.now(connection))
         outcomes = [batch.attempt(write) for write in writes]
         # Items go first: the triggers take a record without its item for an edit by hand.
@@ -103,6 +105,20 @@ class SqlStore(Store):
         tables.save_documents(connection, present, batch.documents)
         tables.save_standings(connection, [(items.get(i.item_id), i) for i in batch.items.values()])
         return outcomes
+
+    def _load_to_change(
+        self, connection: Connection, ids: Sequence[str], keys: Sequence[DocumentKey]
+    ) -> tuple[dict[str, Item], dict[DocumentKey, Document]]:
+        """Return items and documents, which stay unchanged until the transaction ends."""
+        if not self._database.locks_rows:
+            found = tables.load_few(connection, ids, keys)
+            if found is not None and not found[0]:
+                return found[1:]
+        tables.refold_edited(connection)
+        return (
+            tables.load_items(connection, ids, is_locking=True),
+            tables.load_documents(connection, keys, is_locking=True),
+        )
 
     def select(self, query: Query) -> Iterator[Item]:
         self._refold_edited()

@@ -7,12 +7,26 @@ executes about two dozen of them, so the overhead of each one counts.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+    tuple_,
+    union_all,
+    update,
+)
 from sqlalchemy.sql import ClauseElement
 
 from lakewright.errors import ManifestCorrupt
@@ -31,6 +45,7 @@ __all__ = [
     "find_records",
     "has_edited",
     "load_documents",
+    "load_few",
     "load_items",
     "load_records",
     "rebuild",
@@ -51,14 +66,14 @@ class Statement:
 
     def __init__(self, clause: ClauseElement) -> None:
         self._clause = clause
-        self._compiled: dict[str, tuple[str, Sequence[str] | None]] = {}
+        self._compiled: dict[str, tuple[str, _Arrange]] = {}
 
     def rows(self, connection: Connection, **parameters: Any) -> list[Any]:
         """Return the rows that a query finds, as the driver returns them."""
-        text, order = self._for(connection)
+        text, arranged = self._for(connection)
         cursor = connection.connection.cursor()
         try:
-            cursor.execute(text, _arguments(parameters, order))
+            cursor.execute(text, arranged(parameters))
             return list(cursor.fetchall())
         finally:
             cursor.close()
@@ -70,33 +85,63 @@ class Statement:
         """
         if not rows:
             return 0
-        text, order = self._for(connection)
+        text, arranged = self._for(connection)
         cursor = connection.connection.cursor()
         try:
             if len(rows) == 1:
-                cursor.execute(text, _arguments(rows[0], order))
+                cursor.execute(text, arranged(rows[0]))
             else:
-                cursor.executemany(text, [_arguments(row, order) for row in rows])
+                cursor.executemany(text, [arranged(row) for row in rows])
             return int(cursor.rowcount)
         finally:
             cursor.close()
 
-    def _for(self, connection: Connection) -> tuple[str, Sequence[str] | None]:
+    def _for(self, connection: Connection) -> tuple[str, _Arrange]:
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
         if found is None:
             compiled: Any = self._clause.compile(dialect=dialect)
-            found = (str(compiled), compiled.positiontup if compiled.positional else None)
+            found = (str(compiled), _arranged_by(compiled.positiontup if compiled.positional else None))
             self._compiled[dialect.name] = found
         return found
 
 
-def _arguments(row: Mapping[str, Any], order: Sequence[str] | None) -> Any:
-    return row if order is None else tuple(row[name] for name in order)
+_Arrange = Callable[[Mapping[str, Any]], Any]
+"""Returns parameters in the form in which a driver takes them."""
+
+
+def _arranged_by(order: Sequence[str] | None) -> _Arrange:
+    if order is None:
+        return lambda row: row
+    return itemgetter(*order) if len(order) > 1 else lambda row: tuple(row[name] for name in order)
 
 
 FEW = 8
 """Up to this many documents are looked up one by one, by compiled statements."""
+
+
+def load_few(
+    connection: Connection, item_ids: Sequence[str], keys: Sequence[DocumentKey]
+) -> tuple[bool, dict[str, Item], dict[DocumentKey, Document]] | None:
+    """Return what `has_edited`, `load_items` and `load_documents` do, by one statement that locks nothing.
+
+    Returns:
+        None if there are too many items and documents for one statement.
+    """
+    if len(item_ids) > 1 or len(keys) > FEW:
+        return None
+    statement = _GLANCES[len(keys)]
+    names = {f"{part}{at}": name for at, key in enumerate(keys) for part, name in zip(_KEY, key, strict=True)}
+    is_edited, found_items, found_documents = False, {}, {}
+    rows = statement.rows(connection, of=item_ids[0] if item_ids else None, **names)
+    for what, kind, key, version, value in rows:
+        if what == _IS_DOCUMENT:
+            found_documents[kind, key] = Document(kind, key, json.loads(value), version)
+        elif what == _IS_ITEM:
+            found_items[key] = _item(key, value)
+        else:
+            is_edited = key is not None
+    return is_edited, found_items, found_documents
 
 
 def load_items(
@@ -215,17 +260,19 @@ def save_standings(connection: Connection, changes: Iterable[tuple[Item | None, 
         connection: In a transaction in which the items are locked.
         changes: Each item before (None if it did not exist) and after.
     """
-    counted: Counter[Standing] = Counter()
+    counted: dict[Standing, int] = {}
     for before, after in changes:
         old, new = standing_of(before) if before else None, standing_of(after)
         if new is not None:
-            counted[new] += 1
+            counted[new] = counted.get(new, 0) + 1
         if old is not None:
-            counted[old] -= 1
-    for standing, change in sorted(counted.items(), key=lambda each: each[0].key):
-        if change and _UPDATE_STANDING.run(connection, [{"of": standing.key, "change": change}]) == 0:
-            row = {"standing": standing.key, "described": standing.text, "number": change}
-            _INSERT_STANDING.run(connection, [row])
+            counted[old] = counted.get(old, 0) - 1
+    rows = [
+        {"standing": standing.key, "described": standing.text, "number": change}
+        for standing, change in counted.items()
+        if change
+    ]
+    _COUNT_STANDING.run(connection, sorted(rows, key=lambda row: str(row["standing"])))
 
 
 def has_edited(connection: Connection) -> bool:
@@ -269,8 +316,8 @@ _DOCUMENT, _LOCKED_DOCUMENT = Statement(_DOCUMENT_QUERY), Statement(_DOCUMENT_QU
 
 _FIRST_EDITED = Statement(select(func.min(edited.c.item_id)))
 
-_INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT, _INSERT_STANDING = (
-    Statement(insert(table)) for table in (records, items, documents, standings)
+_INSERT_RECORD, _INSERT_ITEM, _INSERT_DOCUMENT = (
+    Statement(insert(table)) for table in (records, items, documents)
 )
 
 _UPDATE_ITEM = Statement(
@@ -289,8 +336,43 @@ _DELETE_DOCUMENT = Statement(
     delete(documents).where(documents.c.kind == bindparam("of_kind"), documents.c.key == bindparam("of_key"))
 )
 
-_UPDATE_STANDING = Statement(
-    update(standings)
-    .where(standings.c.standing == bindparam("of"))
-    .values(number=standings.c.number + bindparam("change", type_=BigInteger))
+# SQLAlchemy writes ON CONFLICT for one database at a time; as text it is the same for both.
+_COUNT_STANDING = Statement(
+    text(
+        "INSERT INTO lakewright_standings (standing, described, number)"
+        " VALUES (:standing, :described, :number)"
+        " ON CONFLICT (standing) DO UPDATE SET number = lakewright_standings.number + excluded.number"
+    )
 )
+
+_IS_DOCUMENT, _IS_ITEM, _IS_EDITED = range(3)
+
+_KEY = ("kind", "key")
+
+
+def _glance(number: int) -> Statement:
+    """Return the statement for one item and some documents; the first column tells what a row is."""
+    none: ColumnElement[str] = literal_column("''")
+    zero: ColumnElement[int] = literal_column("0")
+    of_documents = (
+        select(
+            literal_column(str(_IS_DOCUMENT)),
+            documents.c.kind,
+            documents.c.key,
+            documents.c.version,
+            documents.c.value,
+        ).where(documents.c.kind == bindparam(f"kind{at}"), documents.c.key == bindparam(f"key{at}"))
+        for at in range(number)
+    )
+    return Statement(
+        union_all(
+            select(literal_column(str(_IS_EDITED)), none, func.min(edited.c.item_id), zero, none),
+            select(literal_column(str(_IS_ITEM)), none, items.c.item_id, zero, items.c.fold).where(
+                items.c.item_id == bindparam("of", type_=Text)
+            ),
+            *of_documents,
+        )
+    )
+
+
+_GLANCES = [_glance(number) for number in range(FEW + 1)]

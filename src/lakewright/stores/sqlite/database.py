@@ -2,16 +2,22 @@
 
 The file uses a write-ahead log, so readers and the writer do not wait for each other. Every commit is synced
 to disk. A transaction that writes takes the write lock when it begins, so what it has read cannot change.
+
+Taking and ending a lock is two commits, so what surrounds a commit counts: connections stay open between
+transactions, which are begun and ended through the driver.
 """
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -19,13 +25,80 @@ from sqlalchemy.exc import DBAPIError
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
 from lakewright.stores.sql.database import Database
 
-__all__ = ["sqlite_database"]
+__all__ = ["SqliteDatabase", "sqlite_database"]
 
-READ_ONLY = "lakewright_read_only"
-"""The execution option of connections that only read: each statement is its own transaction."""
+T = TypeVar("T")
+
+PAUSE = (0.0005, 0.002)
+"""Seconds between two attempts to get the write lock, from this range at random.
+
+SQLite's own pauses grow to 100 ms, so that a process that came late can wait for seconds while others write.
+"""
+
+CHECKPOINT = 4_000
+"""Pages of the write-ahead log after which it is copied to the file; SQLite's 1,000 are 60 locks."""
 
 
-def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> Database:
+@dataclass(frozen=True)
+class SqliteDatabase(Database):
+    """A SQLite file; a statement outside a transaction is its own one.
+
+    Attributes:
+        busy: Seconds that a transaction waits for those of other processes.
+    """
+
+    busy: float
+    _writing: list[Connection] = field(default_factory=list, init=False, repr=False)
+    _reading: list[Connection] = field(default_factory=list, init=False, repr=False)
+
+    def _in_transaction(self, work: Callable[[Connection], T]) -> T:
+        with _taken(self._writing, self._open_writing) as connection:
+            driver = _driver(connection)
+            _begin(driver, self.busy)
+            done = work(connection)
+            driver.execute("COMMIT")
+            return done
+
+    def _without_transaction(self, work: Callable[[Connection], T]) -> T:
+        with _taken(self._reading, self.engine.connect) as connection:
+            return work(connection)
+
+    def _open_writing(self) -> Connection:
+        connection = self.engine.connect()
+        _driver(connection).execute("PRAGMA busy_timeout = 0")  # `_begin` waits
+        return connection
+
+    def close(self) -> None:
+        """Close connections and files."""
+        for idle in (self._writing, self._reading):
+            while idle:
+                idle.pop().close()
+        self.engine.dispose()
+
+
+@contextmanager
+def _taken(idle: list[Connection], connect: Callable[[], Connection]) -> Iterator[Connection]:
+    """Yield an idle connection, or a new one; an error or interruption undoes what is not committed."""
+    try:
+        connection = idle.pop()
+    except IndexError:
+        connection = connect()
+    try:
+        yield connection
+    except BaseException:
+        _driver(connection).rollback()
+        raise
+    finally:
+        if connection.in_transaction():
+            connection.rollback()  # SQLAlchemy's own account, in which each of its statements begins one
+        idle.append(connection)
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    return cast("sqlite3.Connection", connection.connection.driver_connection)
+
+
+def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> SqliteDatabase:
     """Return the file as a database; its folder is created if it does not exist.
 
     Args:
@@ -51,19 +124,20 @@ def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> D
         max_overflow=-1,
     )
     event.listen(engine, "connect", lambda connection, _: _prepare(connection, busy))
-    event.listen(engine, "begin", _begin)
-    return Database(
+    return SqliteDatabase(
         engine=engine,
         where=str(path),
         now=lambda _: clock(),
         has_server_clock=False,
-        read_options={READ_ONLY: True},
+        locks_rows=False,
+        read_options={},
         check=lambda _: None,
         lock_schema=lambda _: None,
         driver_errors=sqlite3.Error,
         collisions=sqlite3.IntegrityError,
         is_transient=lambda _: False,
         translate=lambda error: _translate(error, path),
+        busy=busy,
     )
 
 
@@ -82,13 +156,24 @@ def _prepare(connection: sqlite3.Connection, busy: float) -> None:
                 raise
             time.sleep(0.02)
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
 
 
-def _begin(connection: Connection) -> None:
-    if READ_ONLY not in connection.get_execution_options():
-        # Through the driver: SQLAlchemy's own execution takes as long as the statement itself.
-        driver: Any = connection.connection.driver_connection
-        driver.execute("BEGIN IMMEDIATE")
+def _begin(driver: sqlite3.Connection, busy: float) -> None:
+    """Begin a transaction that writes; wait for other processes' transactions.
+
+    Raises:
+        sqlite3.OperationalError: Others kept the file busy for too long.
+    """
+    deadline = time.monotonic() + busy
+    while True:
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(*PAUSE))  # noqa: S311 - no secret
 
 
 def _translate(error: Exception, path: Path) -> LakewrightError:

@@ -75,7 +75,7 @@ def read_only_store(path: Path, *, clock: Callable[[], datetime] = _utc_now) -> 
     """
     database = sqlite_database(path, clock, BUSY_SECONDS)
     return SqlStore(
-        _ReadOnlyDatabase(**{each.name: getattr(database, each.name) for each in fields(database)})
+        _ReadOnlyDatabase(**{each.name: getattr(database, each.name) for each in fields(Database)})
     )
 
 
