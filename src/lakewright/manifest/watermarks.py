@@ -63,6 +63,18 @@ class StoredWatermark:
         }
         return Put(WATERMARK, self.key, value, expected)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the watermark as `watermark ls -o json` lists it."""
+        return {
+            "entity": self.application.name.rpartition("/")[2],
+            "column": self.column,
+            "value": self.watermark.value,
+            "item_id": self.item_id,
+            "author": self.author,
+            "at": None if self.at is None else format_instant(self.at),
+            "reason": self.reason,
+        }
+
     @classmethod
     def from_document(cls, document: Document) -> StoredWatermark:
         """Return the watermark that a document holds."""
@@ -133,6 +145,18 @@ class WatermarkChange:
     def watermark_key(self) -> str:
         """The key of the document that holds the watermark."""
         return watermark_key(self.application, self.column)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the change as `watermark history -o json` lists it."""
+        return {
+            "at": format_instant(self.at),
+            "entity": self.application.name.rpartition("/")[2],
+            "column": self.column,
+            "value": None if self.watermark is None else self.watermark.value,
+            "before": None if self.before is None else self.before.value,
+            "author": self.author,
+            "reason": self.reason,
+        }
 
     @classmethod
     def from_document(cls, document: Document) -> WatermarkChange:

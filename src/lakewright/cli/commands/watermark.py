@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from lakewright.cli.call import Call
@@ -11,10 +9,6 @@ from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.page import Table, line
-from lakewright.manifest.record import format_instant
-
-if TYPE_CHECKING:
-    from lakewright.manifest.watermarks import StoredWatermark, WatermarkChange
 
 __all__ = ["watermark"]
 
@@ -35,7 +29,7 @@ def list_watermarks(call: Call, /) -> None:
     """List the last watermark of each entity and column."""
     from lakewright.usecases.watermarks import list_watermarks as find_watermarks
 
-    rows = [_row(standing) for standing in find_watermarks(call.app)]
+    rows = [standing.as_json() for standing in find_watermarks(call.app)]
     table = Table(
         ("entity", "column", "value", "brought by", "set by", "at", "reason"),
         tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows),
@@ -65,7 +59,7 @@ def set_watermark(
 
     change = set_it(call.app, entity, column, value, kind=kind, author=author, reason=reason)
     shown = change.watermark.value if change.watermark is not None else None
-    call.output.result(_change_row(change), [line(f"{entity} {column} is {shown}")])
+    call.output.result(change.as_json(), [line(f"{entity} {column} is {shown}")])
 
 
 @watermark.add(
@@ -80,7 +74,7 @@ def reset_watermark(call: Call, /, entity: str, column: str, *, author: str, rea
     from lakewright.usecases.watermarks import reset_watermark as reset_it
 
     change = reset_it(call.app, entity, column, author=author, reason=reason)
-    call.output.result(_change_row(change), [line(f"{entity} {column} is reset")])
+    call.output.result(change.as_json(), [line(f"{entity} {column} is reset")])
 
 
 @watermark.add(
@@ -92,7 +86,7 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     """List who set or reset watermarks, newest first, with the reason and the value before."""
     from lakewright.usecases.watermarks import list_watermark_changes
 
-    rows = [_change_row(change) for change in list_watermark_changes(call.app, entity)]
+    rows = [change.as_json() for change in list_watermark_changes(call.app, entity)]
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
     table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
     call.output.result(rows, [table if rows else line("nobody has set or reset a watermark yet")])
@@ -100,27 +94,3 @@ def list_changes(call: Call, /, entity: str | None) -> None:
 
 def _shown(value: object) -> str:
     return "none" if value is None else str(value)
-
-
-def _change_row(change: WatermarkChange) -> dict[str, Any]:
-    return {
-        "at": format_instant(change.at),
-        "entity": change.application.name.rpartition("/")[2],
-        "column": change.column,
-        "value": None if change.watermark is None else change.watermark.value,
-        "before": None if change.before is None else change.before.value,
-        "author": change.author,
-        "reason": change.reason,
-    }
-
-
-def _row(standing: StoredWatermark) -> dict[str, Any]:
-    return {
-        "entity": standing.application.name.rpartition("/")[2],
-        "column": standing.column,
-        "value": standing.watermark.value,
-        "item_id": standing.item_id,
-        "author": standing.author,
-        "at": None if standing.at is None else format_instant(standing.at),
-        "reason": standing.reason,
-    }

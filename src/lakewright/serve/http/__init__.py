@@ -1,0 +1,1 @@
+"""The HTTP side of a server: who may ask what, the JSON API, the metrics."""

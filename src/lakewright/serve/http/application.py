@@ -1,0 +1,167 @@
+"""The ASGI application of a server: health, metrics, the JSON API."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lakewright.serve.http.endpoint import ApiCall, Endpoint
+from lakewright.serve.http.faults import HttpFault, body_of, status_of
+from lakewright.serve.http.guard import Guard
+from lakewright.serve.http.metrics import Metrics
+from lakewright.serve.http.openapi import PREFIX, openapi_document
+from lakewright.serve.http.reads import READS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from lakewright.serve.http.site import Site
+
+__all__ = ["ENDPOINTS", "make_application"]
+
+log = logging.getLogger(__name__)
+
+ENDPOINTS: tuple[Endpoint, ...] = (*READS,)
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def make_application(site: Site) -> ASGIApp:
+    """Return the application that answers for a site."""
+    document = openapi_document(ENDPOINTS)
+    metrics = Metrics(site)
+
+    async def openapi(_: Request) -> Response:
+        return JSONResponse(document)
+
+    async def scrape(_: Request) -> Response:
+        return Response(await run_in_threadpool(metrics.text), media_type=PROMETHEUS)
+
+    routes = [
+        Route("/healthz", _health),
+        Route("/readyz", _readiness(site)),
+        Route("/metrics", scrape),
+        Route(f"{PREFIX}/openapi.json", openapi),
+        *(
+            Route(f"{PREFIX}{path}", _answer(site, of_path), methods=METHODS)
+            for path, of_path in by_path(ENDPOINTS).items()
+        ),
+    ]
+    return Guard(Starlette(routes=routes, exception_handlers={HTTPException: _http_fault}), site.access)
+
+
+def by_path(endpoints: Sequence[Endpoint]) -> dict[str, dict[str, Endpoint]]:
+    """Return endpoints by path and method."""
+    found: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in endpoints:
+        found.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    return found
+
+
+async def _health(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+def _readiness(site: Site) -> Callable[[Request], Any]:
+    def ask() -> None:
+        site.app().store.document("run", "")
+
+    async def readiness(_: Request) -> Response:
+        try:
+            await run_in_threadpool(ask)
+        except Exception as error:  # whatever it is, nothing works
+            log.warning("not ready: %s", error)
+            # The cause is for those who may ask: it names places.
+            return JSONResponse({"status": "not ready"}, 503)
+        return JSONResponse({"status": "ready"})
+
+    return readiness
+
+
+class _Answers:
+    """Answers the requests to one path of the API."""
+
+    def __init__(self, site: Site, methods: Mapping[str, Endpoint]) -> None:
+        self.site = site
+        self.methods = methods
+
+    async def __call__(self, request: Request) -> Response:
+        try:
+            endpoint = self._endpoint(request.method)
+            body = _body_of(await request.body()) if endpoint.body is not None else {}
+            return await run_in_threadpool(self._answer, endpoint, request, body)
+        except Exception as error:  # every error becomes a body with a code
+            return self._failed(error)
+
+    def _endpoint(self, method: str) -> Endpoint:
+        endpoint = self.methods.get("GET" if method == "HEAD" else method)
+        if endpoint is None:
+            known = ", ".join(self.methods)
+            raise HttpFault(405, "wrong_method", f"the path does not take {method}", f"It takes {known}.")
+        return endpoint
+
+    def _answer(self, endpoint: Endpoint, request: Request, body: Mapping[str, Any]) -> Response:
+        if endpoint.changes:
+            self.site.access.check_actions()
+        query = {name: request.query_params.getlist(name) for name in request.query_params}
+        call = ApiCall(self.site, self.site.app(), request.scope["asker"], request.path_params, query, body)
+        endpoint.check(call)
+        found = endpoint.handle(call)
+        if isinstance(found, Response):
+            return found
+        redactor = call.app.redactor
+        if endpoint.form is not None:
+            # The keys are ours: a secret that happens to be one of them must not hide it.
+            found = {"schema": endpoint.form, **{key: redactor.value(value) for key, value in found.items()}}
+        else:
+            found = redactor.value(found)
+        return _Json(found, endpoint.status)
+
+    def _failed(self, error: Exception) -> Response:
+        status = status_of(error)
+        if status == 500:
+            log.error("a request failed", exc_info=error)
+        extra = {"retry-after": "5"} if status in (429, 503) else {}
+        return _Json(self.site.redactor().value(body_of(error)), status, extra)
+
+
+def _answer(site: Site, methods: Mapping[str, Endpoint]) -> Callable[[Request], Any]:
+    answers = _Answers(site, methods)
+
+    async def answer(request: Request) -> Response:
+        return await answers(request)
+
+    return answer
+
+
+class _Json(JSONResponse):
+    """A JSON document whose values may be anything that has a text."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, default=str).encode()
+
+
+def _body_of(body: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise HttpFault(400, "usage", f"the body is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise HttpFault(400, "usage", "the body is not a JSON object")
+    return found
+
+
+async def _http_fault(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    fault = HttpFault(status, "unknown" if status == 404 else "http", "there is no such page or path")
+    return JSONResponse(body_of(fault), status)

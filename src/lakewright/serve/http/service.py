@@ -1,0 +1,216 @@
+"""The HTTP server as a service: uvicorn in a thread of its own, with limits on connections."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from lakewright.errors import NotInstalled, UsageError
+from lakewright.serve.http.access import Access
+from lakewright.serve.http.application import make_application
+from lakewright.serve.http.commands import Commands
+from lakewright.serve.http.site import Site
+from lakewright.serve.watched_project import WatchedProject
+from lakewright.spark.session import NoSession
+from lakewright.stores.process import user_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from lakewright.app import App
+    from lakewright.serve.service import Serving
+
+__all__ = ["HttpService", "make"]
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 200
+HEADER_SECONDS = 10.0
+IDLE_SECONDS = 15
+LONGEST_HEADER = 32_768
+STOP_SECONDS = 5.0
+START_SECONDS = 10.0
+
+
+def make(serving: Serving) -> HttpService:
+    """Return the service for a server's project."""
+    options = serving.options
+    access = Access(
+        user=user_name(),
+        hosts=frozenset({options.host}),
+        proxy_header=options.behind_proxy,
+        allows_actions=options.allow_actions,
+    )
+    site = Site(
+        project=WatchedProject(_opener(serving)),
+        access=access,
+        commands=Commands(serving.requests, serving.environ, serving.files.basedir),
+        environ=serving.environ,
+        allows_data=options.allow_data,
+    )
+    return HttpService(serving, site)
+
+
+def _opener(serving: Serving) -> Callable[[Callable[[Path], None]], App]:
+    refused = NotInstalled(
+        "the server's own process starts no Spark", remedy="Type the command instead: it may start Spark."
+    )
+
+    def open_project(on_read: Callable[[Path], None]) -> App:
+        app = serving.open_app(on_read)
+        app.sessions = NoSession(refused)
+        return app
+
+    return open_project
+
+
+@dataclass(slots=True)
+class HttpService:
+    """Serves the API, the metrics and the page of a project."""
+
+    serving: Serving
+    site: Site
+    _server: uvicorn.Server | None = field(init=False, default=None)
+    _thread: threading.Thread | None = field(init=False, default=None)
+    _socket: socket.socket | None = field(init=False, default=None)
+
+    @property
+    def name(self) -> str:
+        """Its name in the log."""
+        return "http"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a command that was begun over HTTP is running."""
+        return self.site.commands.running > 0
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        if self._socket is None:
+            raise AssertionError("the service has started")
+        host, port = self._socket.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def start(self) -> None:
+        """Listen, and begin to answer.
+
+        Raises:
+            UsageError: The port is taken, or the host is not one of this machine.
+        """
+        self._socket = _listening(self.serving.options.host, self.serving.options.port)
+        self.serving.files.write(self.serving.files.token, self.site.access.token + "\n")
+        server = self._server = uvicorn.Server(_config(self.site))
+        sockets = [self._socket]
+        self._thread = threading.Thread(target=server.run, kwargs={"sockets": sockets}, name="http")
+        self._thread.start()
+        threading.Thread(target=self._warm, daemon=True).start()
+        self.serving.report(self._greeting())
+
+    def stop(self) -> None:
+        """Stop answering, and close the project."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self.site.commands.close()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+            if self._thread.is_alive() and self._server is not None:
+                self._server.force_exit = True
+                self._thread.join(STOP_SECONDS)
+        if self._socket is not None:
+            self._socket.close()
+        self.site.project.close()
+
+    def _greeting(self) -> str:
+        if self.site.access.proxy_header is not None:
+            return f"listening on {self.url}, for a proxy that names users in {self.site.access.proxy_header}"
+        return f"open {self.url}/login?token={self.site.access.new_link_token()} (once, within 15 minutes)"
+
+    def _warm(self) -> None:
+        """Load the project before the first request does; a broken one is shown when somebody looks."""
+        try:
+            self.site.app()
+        except Exception as error:  # it is told on the page and in the log
+            log.warning("the project can't be loaded: %s", error)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"the server can't listen on {host}, port {port}: {error.strerror}",
+            remedy="Name another port with --port; 0 takes a free one.",
+        ) from error
+    return listener
+
+
+def _config(site: Site) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_application(site),
+        http=PatientProtocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        access_log=False,
+        log_config=None,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=LONGEST_HEADER,
+    )
+
+
+class PatientProtocol(H11Protocol):
+    """Closes a connection whose request does not come within some seconds; uvicorn waits for ever."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Receive a part of a request, which must be whole some seconds after its beginning."""
+        before: RequestResponseCycle | None = self.cycle
+        super().data_received(data)
+        now: RequestResponseCycle | None = self.cycle
+        if now is not before or (now is not None and not now.response_complete):
+            self._wait_no_more()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEADER_SECONDS, self._close)
+
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _close(self) -> None:
+        self._waiting = None
+        if not self.transport.is_closing():
+            self.transport.close()

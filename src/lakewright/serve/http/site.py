@@ -1,0 +1,48 @@
+"""What the answers of a server are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.manifest.redact import Redactor
+from lakewright.serve.watched_project import WatchedProject
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.serve.http.access import Access
+    from lakewright.serve.http.commands import Commands
+
+__all__ = ["Site"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One project, as it is served.
+
+    Attributes:
+        project: The project, which is loaded again when its files change.
+        allows_data: Whether rows of tables are shown.
+    """
+
+    project: WatchedProject
+    access: Access
+    commands: Commands
+    environ: Mapping[str, str]
+    allows_data: bool = False
+
+    def app(self) -> App:
+        """Return the project as its files declare it now.
+
+        Raises:
+            LakewrightError: It can't be loaded.
+        """
+        return self.project.app()
+
+    def redactor(self) -> Redactor:
+        """Return what removes the project's secrets; without a project, those of the environment."""
+        try:
+            return self.project.app().redactor
+        except Exception:  # a broken project has no secrets that could be known
+            return Redactor.of(self.environ)

@@ -1,0 +1,66 @@
+"""Slices in a project's manifest, as runs record them, without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from lakewright.app import App
+from lakewright.errors import SliceError
+from lakewright.manifest.claim import Claim
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.item import Item
+from lakewright.manifest.payload import failure
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id
+
+__all__ = ["claim", "discover", "fail", "process"]
+
+METRICS = {
+    "records_in_slice": 10,
+    "inserted": 6,
+    "updated": 3,
+    "deleted": 1,
+    "unchanged": 0,
+    "seconds": 1.5,
+    "strategy": "merge",
+}
+
+
+def discover(app: App, entity: str, names: Iterable[str]) -> list[Item]:
+    """Record slices as found in bronze."""
+    found = app.project.entity(entity)
+    application = application_of(app.project.name, found)
+    bronze = found.places(app.project.lake).bronze
+    slices = [
+        DiscoveredSlice(item_id(f"{bronze}/{name}"), application, entity, name, {"size": 100 + number})
+        for number, name in enumerate(names)
+    ]
+    app.make_store()
+    app.ledger.discover(slices)
+    return [app.ledger.item(each.item_id) for each in slices]
+
+
+def claim(app: App, item: Item) -> Claim:
+    """Lock a slice."""
+    application = next(iter(item.verdicts()))
+    return app.ledger.acquire(
+        item.item_id,
+        application,
+        app.holder,
+        duration=timedelta(seconds=60),
+        token_counter=f"table {application}",
+    )
+
+
+def process(app: App, item: Item, metrics: Mapping[str, Any] | None = None, **more: Any) -> Item:
+    """Record that a slice was processed."""
+    content = {"metrics": {**METRICS, **(metrics or {})}, "delta_version": 1, **more}
+    return app.ledger.processed(claim(app, item), content)
+
+
+def fail(app: App, item: Item, message: str = "column 'amount' is text") -> Item:
+    """Record that a slice failed."""
+    error = SliceError(message, remedy="Correct the file.")
+    return app.ledger.failed(claim(app, item), failure(error))
