@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 
-from lakewright.serve.service import Service, ServiceFactory, Serving
+from lakewright.serve.service import Addressed, Service, ServiceFactory, Serving
 
 __all__ = ["SERVICES", "make_services", "running", "serve"]
 
 log = logging.getLogger(__name__)
 
-SERVICES: tuple[str, ...] = ()
+SERVICES: tuple[str, ...] = ("lakewright.serve.http.start:make",)
 """Where the factories of services are, as in `"lakewright.serve.triggers.service:make"`; they start in this
 order and stop in the reverse one."""
 
@@ -31,8 +31,10 @@ def serve(serving: Serving, wait: Callable[[], None]) -> None:
     """
     serving.options.check()
     with serving.files.locked():
-        with running(make_services(serving)):
-            serving.files.write_state(_state(serving))
+        services = make_services(serving)
+        with running(services):
+            addresses = {each.name: each.url for each in services if isinstance(each, Addressed)}
+            serving.files.write_state({**_state(serving), **addresses})
             wait()
         log.info("the server has stopped")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
 
-__all__ = ["OpenProject", "Service", "ServiceFactory", "Serving"]
+__all__ = ["Addressed", "OpenProject", "Service", "ServiceFactory", "Serving"]
 
 
 class Service(Protocol):
@@ -47,6 +47,21 @@ class OpenProject(Protocol):
 
     def __call__(self, on_read: Callable[[Path], None] = ...) -> App:
         """Return the open project; `on_read` receives each file and folder that it is read from."""
+        ...
+
+
+@runtime_checkable
+class Addressed(Protocol):
+    """A service that is reached at an address, which `lakewright serve status` shows under its name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it is reached since its start."""
         ...
 
 

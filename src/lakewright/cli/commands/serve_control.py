@@ -18,8 +18,16 @@ __all__ = ["status", "stop"]
 @command(examples=["lakewright serve status", "lakewright serve status -o json"])
 @click.pass_obj
 def status(call: Call, /) -> int:
-    """Show whether a server runs for the project; the exit code is 1 if none does."""
-    found = server_files(call).read_state()
+    """Show whether a server runs for the project, and a link to its page; the exit code is 1 if none does.
+
+    The link opens the page once, within 15 minutes.
+    """
+    from lakewright.serve.link import new_link
+
+    files = server_files(call)
+    found = files.read_state()
+    if found is not None and (link := new_link(files, found)) is not None:
+        found = {**found, "open": link}
     blocks = [line("no server runs for this project")] if found is None else _blocks(found)
     call.output.result({"running": found is not None, **(found or {})}, blocks)
     return 1 if found is None else 0

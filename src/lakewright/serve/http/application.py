@@ -114,7 +114,15 @@ class _Answers:
         if endpoint.changes:
             self.site.access.check_actions()
         query = {name: request.query_params.getlist(name) for name in request.query_params}
-        call = ApiCall(self.site, self.site.app(), request.scope["asker"], request.path_params, query, body)
+        call = ApiCall(
+            self.site,
+            self.site.app(),
+            request.scope["asker"],
+            path=request.path_params,
+            query=query,
+            body=body,
+            base_url=str(request.base_url).rstrip("/"),
+        )
         endpoint.check(call)
         found = endpoint.handle(call)
         if isinstance(found, Response):

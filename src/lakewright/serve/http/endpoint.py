@@ -60,6 +60,7 @@ class ApiCall:
         path: The parameters in the path.
         query: The parameters after the `?`, each with all its values.
         body: The members of the body.
+        base_url: The address of the server, as the request names it.
     """
 
     site: Site
@@ -68,6 +69,7 @@ class ApiCall:
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
+    base_url: str = ""
 
     def given(self, name: str) -> str | None:
         """Return a parameter, or None."""

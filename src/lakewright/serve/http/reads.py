@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import JSONResponse, Response
+
 from lakewright.errors import LakewrightError
 from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, text, whole_number
 from lakewright.serve.http.faults import HttpFault
@@ -155,7 +157,24 @@ def _get(path: str, summary: str, tag: str, handle: Any, **more: Any) -> Endpoin
     return Endpoint(method="GET", path=path, summary=summary, tag=tag, handle=handle, **more)
 
 
+def _link(call: ApiCall) -> Response:
+    if call.asker.session is not None:
+        raise HttpFault(403, "programs_only", "a link is made for those who know the token of serve.token")
+    url = f"{call.base_url}/login?token={call.site.access.new_link_token()}"
+    # Not redacted: who knows the other token may know this one.
+    return JSONResponse({"schema": "lakewright/link/1", "url": url}, 201)
+
+
 READS = (
+    Endpoint(
+        method="POST",
+        path="/links",
+        summary="A link that opens the page once, within 15 minutes.",
+        tag="project",
+        handle=_link,
+        form="lakewright/link/1",
+        status=201,
+    ),
     _get("/session", "Who asks, and what is allowed.", "project", _session, form="lakewright/session/1"),
     _get("/project", "The project.", "project", _project, form="lakewright/project/1"),
     _get(

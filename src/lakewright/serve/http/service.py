@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.service import Serving
 
-__all__ = ["HttpService", "make"]
+__all__ = ["HttpService", "make_service"]
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ STOP_SECONDS = 5.0
 START_SECONDS = 10.0
 
 
-def make(serving: Serving) -> HttpService:
+def make_service(serving: Serving) -> HttpService:
     """Return the service for a server's project."""
     options = serving.options
     access = Access(

@@ -1,0 +1,28 @@
+"""Making the HTTP service, if what it needs is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.errors import NotInstalled
+
+if TYPE_CHECKING:
+    from lakewright.serve.service import Service, Serving
+
+__all__ = ["make"]
+
+
+def make(serving: Serving) -> Service:
+    """Return the service for a server's project.
+
+    Raises:
+        NotInstalled: A package of the extra `serve` is missing.
+    """
+    try:
+        from lakewright.serve.http.service import make_service
+    except ModuleNotFoundError as missing:
+        raise NotInstalled(
+            f"the server needs the Python package {missing.name}",
+            remedy="pip install 'lakewright[serve]'",
+        ) from missing
+    return make_service(serving)
