@@ -13,16 +13,17 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lakewright.bus.guard import Guard
 from lakewright.errors import UsageError
 from lakewright.manifest.foreign_payload import parse_payload
 
-__all__ = ["KILL", "Command", "Ended", "run_command"]
+__all__ = ["KILL", "Command", "Ended", "Workplace", "run_command"]
 
 PLACEHOLDER = "{item}"
 
@@ -102,11 +103,32 @@ class Ended:
         return parse_payload(text) if text.strip() else None
 
 
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What the commands of one run share.
+
+    Attributes:
+        folder: Where they write their payloads.
+        guard: Kills them if this process is killed.
+    """
+
+    folder: Path
+    guard: Guard
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator[Workplace]:
+        """Yield a workplace, which ends with the `with` block."""
+        with tempfile.TemporaryDirectory(prefix="lakewright-run-") as folder, Guard() as guard:
+            yield cls(Path(folder), guard)
+
+
 def run_command(
     command: Command,
     item_id: str,
     variables: Mapping[str, str],
     *,
+    workplace: Workplace,
     must_stop: Callable[[], int | None],
     forward: Callable[[str], None],
     use: Callable[[Ended], None],
@@ -116,7 +138,8 @@ def run_command(
     Args:
         command: The command.
         item_id: The item.
-        variables: Further variables of its environment.
+        variables: Further variables of its environment; `LAKEWRIGHT_RECORD` is of this command alone.
+        workplace: What it shares with the other commands of the run.
         must_stop: Returns the signal by which the command must end now, or None while it may go on.
         forward: Receives what the command writes to stderr.
         use: Receives how it ended, while the file of its payload still exists.
@@ -124,22 +147,25 @@ def run_command(
     Raises:
         UsageError: The command can't be started.
     """
-    with tempfile.TemporaryDirectory(prefix="lakewright-item-") as folder:
-        payload_file = Path(folder) / "payload.json"
-        environ = {
-            **command.environ,
-            **variables,
-            "LAKEWRIGHT_ITEM": item_id,
-            "LAKEWRIGHT_PAYLOAD": str(payload_file),
-        }
-        process = _start(command.arguments_for(item_id), environ)
-        running = _Running(process, forward)
-        try:
-            running.watch(must_stop)
-        finally:
-            has_left = running.end()
-        stopped_by = running.stopped_by
-        use(Ended(process.returncode, stopped_by, running.tail(), has_left, payload_file))
+    payload_file = workplace.folder / f"{variables['LAKEWRIGHT_RECORD']}.json"
+    environ = {
+        **command.environ,
+        **variables,
+        "LAKEWRIGHT_ITEM": item_id,
+        "LAKEWRIGHT_PAYLOAD": str(payload_file),
+    }
+    workplace.guard.prepare()
+    process = _start(command.arguments_for(item_id), environ)
+    workplace.guard.started(process.pid)
+    running = _Running(process, forward)
+    try:
+        running.watch(must_stop)
+    finally:
+        has_left = running.end()
+        workplace.guard.ended(process.pid)
+    use(Ended(process.returncode, running.stopped_by, running.tail(), has_left, payload_file))
+    with suppress(OSError):  # it may be missing, or a folder, which ends with the run
+        payload_file.unlink()
 
 
 def _start(arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

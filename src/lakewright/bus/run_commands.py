@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Protocol
 
-from lakewright.bus.command import KILL, Command, Ended, run_command
+from lakewright.bus.command import KILL, Command, Ended, Workplace, run_command
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.worklist import Demand, Worklist
 from lakewright.errors import CommandFailed, LakewrightError, LeaseLost, StoreUnavailable, UsageError
@@ -91,6 +91,7 @@ class _Crew:
 
     manifest: Manifest
     command: Command
+    workplace: Workplace
     worklist: Worklist
     stops: Stops
     forward: Callable[[str], None]
@@ -132,6 +133,7 @@ class _Crew:
                 self.command,
                 claim.item_id,
                 {"LAKEWRIGHT_RECORD": claim.record_id, "LAKEWRIGHT_RUN": claim.run_id},
+                workplace=self.workplace,
                 must_stop=lambda: self._must_stop(claim),
                 forward=self.forward,
                 use=use,
@@ -220,29 +222,36 @@ def run_commands(
         keeps_going: Whether further items are processed after one has failed.
     """
     worklist = manifest.worklist(demand)
-    crew = _Crew(
-        manifest,
-        Command(arguments, environ),
-        worklist,
-        stops,
-        forward,
-        report,
-        redactor,
-        # In order, a failed item holds back all that arrived after it.
-        keeps_going=keeps_going and not demand.is_in_order,
-    )
+    with Workplace.opened() as workplace:
+        crew = _Crew(
+            manifest,
+            Command(arguments, environ),
+            workplace,
+            worklist,
+            stops,
+            forward,
+            report,
+            redactor,
+            # In order, a failed item holds back all that arrived after it.
+            keeps_going=keeps_going and not demand.is_in_order,
+        )
+        errors = _work(crew, jobs)
+    crew.run.obstacle = worklist.obstacle
+    crew.run.error = next((error for error in errors if isinstance(error, Exception)), None)
+    return crew.run
+
+
+def _work(crew: _Crew, jobs: int) -> list[BaseException]:
+    """Let threads work until the list is empty, and return the errors that ended some of them."""
     with ThreadPoolExecutor(jobs, thread_name_prefix="lakewright-run") as pool:
         working = [pool.submit(crew.work) for _ in range(jobs)]
         try:
             # With a timeout, so that this thread can receive signals.
             while wait(working, timeout=0.2).not_done:
                 if any(each.done() and each.exception() is not None for each in working):
-                    worklist.stop()
+                    crew.worklist.stop()
         except BaseException:
             # A second signal: commands are killed, not asked.
             crew.is_cut_short = True
             raise
-    errors = [error for each in working if (error := each.exception()) is not None]
-    crew.run.obstacle = worklist.obstacle
-    crew.run.error = next((error for error in errors if isinstance(error, Exception)), None)
-    return crew.run
+    return [error for each in working if (error := each.exception()) is not None]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -16,7 +19,9 @@ from lakewright.manifest.claim import Claim
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.manifest.redact import Redactor
+from lakewright.manifest.store import Store
 from lakewright.stores.memory import MemoryStore
+from lakewright.stores.sqlite.store import SqliteStore
 
 LANDING = "acme/landing"
 AFTER = {"acme/scanner": (), "acme/loader": ("acme/scanner",), "acme/report": ("acme/scanner", "acme/loader")}
@@ -56,10 +61,13 @@ class ThreeApplications(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
-        self.manifest = Manifest(MemoryStore(self.clock), redactor=Redactor(), lease=timedelta(seconds=60))
+        self.manifest = Manifest(self.opened(), redactor=Redactor(), lease=timedelta(seconds=60))
         self.plain: dict[str, Plain] = {}
         self.claims: dict[str, Claim] = {}
         self.number = 0
+
+    def opened(self) -> Store:
+        return MemoryStore(self.clock)
 
     def teardown(self) -> None:
         self.manifest.close()
@@ -174,7 +182,32 @@ class ThreeApplications(RuleBasedStateMachine):
         assert list(fsck(self.manifest.store)) == []
 
 
-def test_three_applications_that_follow_each_other_are_like_the_plain_model() -> None:
+class ThreeApplicationsInSqlite(ThreeApplications):
+    """The same in a file, with its listings by standing and arrival."""
+
+    def opened(self) -> Store:
+        self.folder = tempfile.TemporaryDirectory()
+        return SqliteStore(Path(self.folder.name) / "manifest.db", clock=self.clock)
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
+
+
+def agrees(machine: type[ThreeApplications], examples: int, steps: int = 25) -> None:
     run_state_machine_as_test(
-        ThreeApplications, settings=settings(max_examples=15, stateful_step_count=25, deadline=None)
+        machine, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None)
     )
+
+
+def test_three_applications_that_follow_each_other_are_like_the_plain_model() -> None:
+    agrees(ThreeApplications, 15)
+
+
+def test_in_sqlite_three_applications_are_like_the_plain_model() -> None:
+    agrees(ThreeApplicationsInSqlite, 3)
+
+
+@pytest.mark.nightly
+def test_in_sqlite_any_history_of_three_applications_is_like_the_plain_model() -> None:
+    agrees(ThreeApplicationsInSqlite, 300, 50)

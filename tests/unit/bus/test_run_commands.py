@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from lakewright.bus.guard import Guard
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.run_commands import CommandRun, Worked, run_commands
 from lakewright.errors import StoreUnavailable, UsageError
@@ -212,6 +214,69 @@ def test_what_a_command_leaves_running_is_killed_with_its_lock(bench: Bench) -> 
         "it left processes running, which were killed",
     )
     assert not is_running(pid_in(bench.folder / "pid"))
+
+
+WORKER = """
+import os, sys
+from lakewright import Manifest
+from lakewright.bus.run_commands import run_commands
+from lakewright.manifest.redact import Redactor
+class Stops:
+    signal = None
+with Manifest.open({"kind": "sqlite", "path": sys.argv[1]}) as manifest:
+    manifest.add("a", application="acme/landing")
+    run_commands(manifest, manifest.demand("acme/scanner", ()), tuple(sys.argv[2:]), environ=os.environ,
+        redactor=Redactor(), stops=Stops(), forward=print, report=print)
+"""
+
+
+def test_a_killed_worker_takes_its_command_along(tmp_path: Path) -> None:
+    """`kill -9` of the worker's whole process group, as a service manager does it."""
+    line = "trap '' TERM HUP; sleep 60 & echo $! >$0.new; mv $0.new $0; wait"
+    settings = [str(tmp_path / "manifest.db"), "sh", "-c", line, str(tmp_path / "pid")]
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, *settings], start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.5)  # the guard is told of a command right after its start
+    finally:
+        os.killpg(worker.pid, signal.SIGKILL)
+    assert "manifest run was killed, and so is its command" in worker.communicate(timeout=60)[1]
+    assert not is_running(pid_in(tmp_path / "pid"))
+    with Manifest.open({"kind": "sqlite", "path": settings[0]}) as manifest:
+        assert manifest.item("a").verdict(manifest.demand(SCANNER, ()).application) is Verdict.LOCKED
+
+
+def test_the_guard_leaves_alone_what_has_ended(tmp_path: Path) -> None:
+    """Numbers of process groups are given again: only what runs when the run is killed may be killed."""
+    kept = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    killed = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        with Guard() as guard:
+            guard.prepare()
+            for group in (kept.pid, killed.pid):
+                guard.started(group)
+            guard.ended(kept.pid)
+        assert killed.wait(timeout=60) == -signal.SIGKILL
+        assert kept.poll() is None
+    finally:
+        for each in (kept, killed):
+            each.kill()
+            each.wait()
+
+
+def test_without_a_shell_the_run_says_that_it_has_no_guard(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("lakewright.bus.guard.SHELL", "/no/such/sh")
+    bench.manifest.add("a", "b", application=LANDING)
+    assert bench.sh("true").count("processed") == 2
+    assert [each.message for each in caplog.records if "if this run is killed" in each.message] == [
+        "/no/such/sh can't be started (No such file or directory): if this run is killed, its command goes on"
+    ]
 
 
 @pytest.mark.usefixtures("interruptible")
