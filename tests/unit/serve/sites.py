@@ -139,4 +139,5 @@ def served(folder: Path, **options: Any) -> Iterator[Served]:
         yield Served(site, client, cast("FakeRequests", site.commands.requests))
     finally:
         client.close()
+        site.commands.close()
         site.project.close()

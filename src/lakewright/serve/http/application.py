@@ -14,7 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from lakewright.serve.http.actions import ACTIONS
+from lakewright.serve.http.bus import BUS
 from lakewright.serve.http.endpoint import ApiCall, Endpoint
+from lakewright.serve.http.events import EVENTS
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
 from lakewright.serve.http.guard import Guard
 from lakewright.serve.http.metrics import Metrics
@@ -30,7 +33,7 @@ __all__ = ["ENDPOINTS", "make_application"]
 
 log = logging.getLogger(__name__)
 
-ENDPOINTS: tuple[Endpoint, ...] = (*READS,)
+ENDPOINTS: tuple[Endpoint, ...] = (*READS, *ACTIONS, *BUS, *EVENTS)
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"

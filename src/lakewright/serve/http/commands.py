@@ -68,6 +68,11 @@ class BegunCommand:
         except ValueError:
             return None
 
+    def close(self) -> None:
+        """Remove its output."""
+        self.out.close()
+        self.err.close()
+
     def as_json(self) -> dict[str, Any]:
         """Return the command as the API shows it."""
         return {
@@ -160,11 +165,12 @@ class Commands:
         return command
 
     def close(self) -> None:
-        """Interrupt all commands that are running."""
+        """Interrupt the commands that are running, and forget all."""
         for command in self.all():
             if command.is_running:
                 with suppress(OSError):
                     command.request.interrupt()
+            command.close()
 
     def _await(self, command: BegunCommand) -> None:
         try:
@@ -178,8 +184,7 @@ class Commands:
         ended = [each for each in self._begun.values() if not each.is_running]
         for command in ended[: max(0, len(self._begun) - MOST_KEPT)]:
             del self._begun[command.command_id]
-            command.out.close()
-            command.err.close()
+            command.close()
 
 
 def _tail(file: IO[bytes], longest: int) -> str:

@@ -18,7 +18,7 @@ from lakewright.usecases.status import project_status
 from lakewright.usecases.validate_project import validate_project
 from lakewright.usecases.watermarks import list_watermark_changes, list_watermarks
 
-__all__ = ["READS", "found"]
+__all__ = ["READS", "found", "found_run"]
 
 
 def found(call: ApiCall, category: str, name: str) -> dict[str, Any]:
@@ -117,7 +117,12 @@ def _runs(call: ApiCall) -> list[dict[str, Any]]:
     return [run_as_json(run) for run in runs]
 
 
-def _run(call: ApiCall) -> dict[str, Any]:
+def found_run(call: ApiCall) -> dict[str, Any]:
+    """Return the run that the path names, with its targets.
+
+    Raises:
+        HttpFault: There is none.
+    """
     try:
         return run_with_targets(call.app, call.path["run_id"])
     except LakewrightError as error:
@@ -250,7 +255,7 @@ READS = (
             _LIMIT,
         ),
     ),
-    _get("/runs/{run_id}", "A run with its targets.", "runs", _run, form=_RUN),
+    _get("/runs/{run_id}", "A run with its targets.", "runs", found_run, form=_RUN),
     _get(
         "/runs/{run_id}/difference",
         "A run compared with the one before it like it, or with another.",

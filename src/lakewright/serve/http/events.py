@@ -1,0 +1,117 @@
+"""Following runs and commands: server-sent events, one whenever something has changed, until the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from lakewright.manifest.journal import RUNNING
+from lakewright.serve.http.endpoint import ApiCall, Endpoint
+from lakewright.serve.http.faults import HttpFault, body_of
+from lakewright.serve.http.reads import found_run
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+__all__ = ["EVENTS", "MOST_FOLLOWERS", "Stream", "stream"]
+
+PAUSE = 0.5
+LONGEST_SILENCE = 15.0
+MOST_FOLLOWERS = 50
+
+Stream = Callable[[], tuple[Any, bool]]
+"""Returns a document as it is now, and whether it is the last one."""
+
+_followers = 0
+
+
+def stream(read: Stream, name: str = "change") -> Response:
+    """Return an answer that sends a document whenever it has changed, until it is the last one.
+
+    Raises:
+        HttpFault: Too many answers of this kind are open.
+    """
+    if _followers >= MOST_FOLLOWERS:
+        raise HttpFault(429, "too_many_followers", f"{MOST_FOLLOWERS} runs are followed", "Close some pages.")
+    return StreamingResponse(_events(read, name), media_type="text/event-stream")
+
+
+async def _events(read: Stream, name: str) -> AsyncIterator[str]:
+    global _followers  # noqa: PLW0603 - the limit is of the process
+    _followers += 1
+    try:
+        async for event in _changes(read, name):
+            yield event
+    finally:
+        _followers -= 1
+
+
+async def _changes(read: Stream, name: str) -> AsyncIterator[str]:
+    before, silence = None, 0.0
+    while True:
+        try:
+            document, is_last = await run_in_threadpool(read)
+        except Exception as error:  # the reader is told, and tries again
+            yield _event("fault", json.dumps(body_of(error)))
+            return
+        now = document if isinstance(document, str) else json.dumps(document, default=str)
+        if now != before:
+            before, silence = now, 0.0
+            yield _event(name, now)
+        if is_last:
+            yield _event("end", "{}")
+            return
+        await asyncio.sleep(PAUSE)
+        silence += PAUSE
+        if silence >= LONGEST_SILENCE:
+            silence = 0.0
+            yield ": still there\n\n"
+
+
+def _event(name: str, content: str) -> str:
+    lines = "\n".join(f"data: {line}" for line in content.split("\n"))
+    return f"event: {name}\n{lines}\n\n"
+
+
+def _run_events(call: ApiCall) -> Response:
+    def read() -> tuple[Any, bool]:
+        document = found_run(call)
+        return call.app.redactor.value(document), document["status"] != RUNNING
+
+    read()  # an unknown run is an error, not an event
+    return stream(read)
+
+
+def _command_events(call: ApiCall) -> Response:
+    command = call.site.commands.find(call.path["command_id"])
+
+    def read() -> tuple[Any, bool]:
+        is_last = not command.is_running
+        return call.app.redactor.value({**command.as_json(), "log": command.log}), is_last
+
+    return stream(read)
+
+
+EVENTS = (
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/events",
+        summary="Follows a run: an event `change` with its document whenever it changes, `end` at its end.",
+        tag="runs",
+        handle=_run_events,
+        media="text/event-stream",
+    ),
+    Endpoint(
+        method="GET",
+        path="/commands/{command_id}/events",
+        summary="Follows a command: an event `change` with its log, `end` at its end.",
+        tag="runs",
+        handle=_command_events,
+        media="text/event-stream",
+    ),
+)

@@ -1,0 +1,199 @@
+"""What the API changes, and who is recorded for it: rules of `serve`, HTTP, and of the bus."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.serve.sites import Served, served, write_project
+from tests.unit.serve.slices import claim, discover, fail, process
+
+from lakewright.manifest.journal import Run
+from lakewright.manifest.record import State
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Served]:
+    """A project with a failed slice and one that waits behind it; actions are allowed."""
+    write_project(tmp_path)
+    with served(tmp_path, allows_actions=True) as found:
+        items = discover(found.app, "orders", ["1", "2", "3"])
+        process(found.app, items[0])
+        fail(found.app, items[1])
+        yield found
+
+
+def post(shop: Served, path: str, **body: Any) -> Any:
+    return shop.client.post(f"/api/v1{path}", json=body)
+
+
+def test_each_action_is_a_record_with_the_user_and_the_reason(shop: Served) -> None:
+    steps = [
+        ("resolve", "orders/2", {}, "ready"),
+        ("skip", "orders/2", {}, "skipped"),
+        ("unskip", "orders/2", {}, "ready"),
+        ("requeue", "orders/1", {"late": True}, "ready"),
+    ]
+    for action, item, more, verdict in steps:
+        answer = post(shop, f"/item/{action}", item=item, reason=f"to {action}", **more)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()[0]["verdict"] == verdict
+        record = shop.app.store.records(answer.json()[0]["item_id"])[-1]
+        assert (record.author.agent.name, record.content["reason"]) == ("ann", f"to {action}")
+
+
+def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
+    claim(shop.app, discover(shop.app, "people", ["a"])[0])
+    refused = post(shop, "/item/release", item="people/a", reason="it hangs")
+    assert (refused.status_code, refused.json()["code"]) == (409, "item_locked")
+    assert post(shop, "/item/release", item="people/a", reason="it hangs", force=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/item/resolve", {"item": "orders/2"}, 400, "usage"),
+        ("/item/resolve", {"item": "orders/2", "reason": "  "}, 400, "usage"),
+        ("/item/resolve", {"item": "orders/2", "reason": 3}, 400, "usage"),
+        ("/item/resolve", {"item": "orders/2", "reason": "x", "author": "bob"}, 400, "usage"),
+        ("/item/resolve", {"item": "orders/3", "reason": "x"}, 400, "usage"),
+        ("/item/requeue", {"item": "orders/2", "reason": "x", "late": 1}, 400, "usage"),
+        ("/item/destroy", {"item": "orders/2", "reason": "x"}, 404, "unknown"),
+        ("/runs", {"job": "none", "reason": "x"}, 404, "unknown"),
+        ("/runs", {"job": "--project=/etc", "reason": "x"}, 404, "unknown"),
+        ("/runs", {"job": "daily", "phase": "destroy", "reason": "x"}, 400, "usage"),
+        ("/runs", {"job": "daily", "parameters": ["--force"], "reason": "x"}, 400, "usage"),
+        ("/process", {"entity": "none", "reason": "x"}, 404, "unknown"),
+        ("/bus/renew", {"claim": {"item_id": "x"}}, 400, "usage"),
+        ("/runs/none/cancel", {"reason": "x"}, 404, "unknown"),
+        ("/commands/none/cancel", {}, 404, "unknown"),
+    ],
+)
+def test_a_wrong_change_is_refused_and_changes_nothing(
+    shop: Served, path: str, body: dict[str, Any], status: int, code: str
+) -> None:
+    before = [(item.item_id, item.sequence) for item in shop.app.store.select(_everything())]
+    answer = shop.client.post(f"/api/v1{path}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert [(item.item_id, item.sequence) for item in shop.app.store.select(_everything())] == before
+    assert not shop.requests.begun
+
+
+def _everything() -> Any:
+    from lakewright.manifest.store import Query
+
+    return Query()
+
+
+def test_a_run_is_begun_as_a_command_that_names_who_and_why(shop: Served) -> None:
+    shop.requests.out = json.dumps({"status": "SUCCESS"}).encode()
+    shop.requests.err = b"BUILD orders_target\n"
+    begun = post(
+        shop,
+        "/runs",
+        job="daily",
+        phase="verify",
+        parameters=["day=2022-01-01"],
+        resume=True,
+        reason="late data",
+    )
+    assert begun.status_code == 202
+    (request,) = shop.requests.begun
+    assert [*request.arguments] == [
+        *("job", "--resume", "--", "daily", "verify", "day=2022-01-01", "-o", "json")
+    ]
+    assert request.trigger == "ann: late data"
+    command_id = begun.json()["command_id"]
+    found = wait_for_end(shop, command_id)
+    assert (found["exit_code"], found["document"]) == (0, {"status": "SUCCESS"})
+    assert found["log"] == "BUILD orders_target\n"
+    assert [each["command_id"] for each in shop.get("/commands")] == [command_id]
+    events = shop.client.get(f"/api/v1/commands/{command_id}/events").text
+    assert events.startswith("event: change\ndata: {")
+    assert events.endswith("event: end\ndata: {}\n\n")
+
+
+def wait_for_end(shop: Served, command_id: str) -> dict[str, Any]:
+    for _ in range(100):
+        found: dict[str, Any] = shop.get(f"/commands/{command_id}")
+        if found["exit_code"] is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("the command did not end")
+
+
+def test_other_commands_are_begun_the_same_way(shop: Served) -> None:
+    post(shop, "/plans", job="daily")
+    post(shop, "/process", entity="orders", slice="3", reason="now")
+    post(shop, "/discover", entities=["orders"], reason="new files")
+    assert [list(request.arguments) for request in shop.requests.begun] == [
+        ["plan", "--", "daily", "build", "-o", "json"],
+        ["process", "--", "orders", "3", "-o", "json"],
+        ["manifest", "discover", "--entity=orders", "-o", "json"],
+    ]
+
+
+def test_a_run_is_followed_to_its_end(shop: Served) -> None:
+    run = shop.app.journal.start_run(
+        Run("run-1", "shop", "daily", "BUILD", {}, shop.app.store.now(), shop.app.holder)
+    )
+    shop.app.journal.finish_run(run, "SUCCESS", finished=shop.app.store.now())
+    events = shop.client.get("/api/v1/runs/run-1/events").text
+    assert '"status": "SUCCESS"' in events
+    assert events.endswith("event: end\ndata: {}\n\n")
+    ended = post(shop, "/runs/run-1/cancel", reason="x")
+    assert (ended.status_code, ended.json()["code"]) == (409, "ended")
+    assert shop.client.get("/api/v1/runs/none/events").status_code == 404
+
+
+def test_a_program_works_through_the_bus(shop: Served) -> None:
+    added = post(shop, "/bus/add", items=["table a", "table b"], application="acme/landing", payload={"n": 1})
+    assert added.json() == [{"item_id": "table a", "is_new": True}, {"item_id": "table b", "is_new": True}]
+    ready = shop.get("/bus/ready", params={"application": "acme/loader", "match": "table*"})
+    assert [item["item_id"] for item in ready] == ["table a", "table b"]
+    claimed = post(shop, "/bus/acquire", item="table a", application="acme/loader", lease="5m").json()
+    again = post(shop, "/bus/acquire", item="table a", application="acme/loader")
+    assert (again.status_code, again.json()["code"]) == (409, "item_locked")
+    renewed = post(shop, "/bus/renew", claim=claimed).json()
+    assert renewed["expires"] >= claimed["expires"]
+    ended = post(shop, "/bus/processed", claim=renewed, payload={"rows": 3})
+    assert ended.json()["verdict"] == "processed"
+    (state,) = shop.get("/bus/state", params={"application": "acme/loader"})
+    assert (state["item_id"], state["payload"]) == ("table a", {"rows": 3})
+    other = post(shop, "/bus/acquire", item="table b", application="acme/loader").json()
+    assert post(shop, "/bus/failed", claim=other, message="disk full").json()["verdict"] == "failed"
+    assert shop.app.store.records("table b")[-1].state is State.FAILED
+    assert shop.get("/backlog", params={"application": "acme/loader"})[0]["verdict"] == "failed"
+
+
+def test_watermarks_are_set_by_those_entities_that_declare_them(shop: Served) -> None:
+    refused = post(shop, "/watermarks/set", entity="orders", column="id", value="3", type="long", reason="x")
+    assert (refused.status_code, refused.json()["code"]) == (400, "usage")
+    assert "declares none" in refused.json()["remedy"]
+
+
+def test_only_so_many_commands_run_at_once(shop: Served) -> None:
+    for command in range(12):
+        begun = post(shop, "/process", entity="orders", reason=f"{command}")
+        assert begun.status_code == 202
+        wait_for_end(shop, begun.json()["command_id"])
+    for each in shop.site.commands.all()[:8]:
+        each.finished = None
+    refused = post(shop, "/process", entity="orders", reason="one more")
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_commands")
+    first = shop.site.commands.all()[0].command_id
+    post(shop, f"/commands/{first}/cancel")
+    assert shop.requests.begun[-1].signals == [2]
+
+
+def test_a_server_that_only_reads_changes_nothing(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as shop:
+        for path, of_path in shop.get("/openapi.json")["paths"].items():
+            if "post" in of_path and path not in ("/api/v1/links", "/api/v1/plans"):
+                answer = shop.client.post(path.format(run_id="x", command_id="x"), json={})
+                assert (answer.status_code, answer.json()["code"]) == (403, "read_only"), path
