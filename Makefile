@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+# Tests start hundreds of Python processes. Each would compile all modules anew if none could keep its bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 # Where `make demo` writes its lake.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airports"
-MONTHS = ["2022-01-01", "2022-02-01", "2022-03-01"]
+MONTHS = ["2022-01-01", "2022-02-01"]
 RANGE = [f"month:start={MONTHS[0]}", f"month:end={MONTHS[-1]}"]
 PREFIXES = {"EB": "BE", "ED": "DE", "EH": "NL", "EK": "DK", "EL": "LU", "LO": "AT", "LS": "CH"}
 
@@ -77,7 +77,9 @@ def test_the_example_runs_over_a_range_into_a_database(example: InProcess, datab
         assert {row[4] for row in rows} >= {"Austria", "Netherlands"}
         again = example.run(*command[:2], "build", "-nl", *command[3:], **database)
         assert again.code == 0, again.all
-        assert "SUCCESS=3 " in again.out, "only the commands, whose condition holds\n" + again.all
+        assert f"SUCCESS={len(MONTHS)} " in again.out, (
+            "only the commands, whose condition holds\n" + again.all
+        )
         assert connection.execute(query).fetchall() == rows
     plan = example.run("plan", *command[1:2], "build", *command[3:], "--detailed-exitcode", **database)
     assert plan.code == 3, plan.all

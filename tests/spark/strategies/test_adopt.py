@@ -217,6 +217,9 @@ UNCLEAR = [
 ]
 
 
+FEW = [UNCLEAR[1], UNCLEAR[-1]]
+
+
 @pytest.mark.nightly
 def test_values_are_compared_in_whatever_type_a_slice_brings_them(lake: SmallLake) -> None:
     """Whole numbers as decimals are the same keys; nulls of a column without a type are changes."""
@@ -232,8 +235,9 @@ def test_values_are_compared_in_whatever_type_a_slice_brings_them(lake: SmallLak
     assert sorted(map(tuple, found)) == [(1, None), (10, None), (100, None)]
 
 
-def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake) -> None:
-    for number, (rows, why) in enumerate(UNCLEAR):
+@pytest.mark.parametrize("cases", [FEW, pytest.param(UNCLEAR, marks=pytest.mark.nightly, id="all")])
+def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake, cases: list[tuple[str, str]]) -> None:
+    for number, (rows, why) in enumerate(cases):
         things = entity(
             "historic", f"things{number}", settings={"adopt": {"valid_from": "start", "valid_to": "stop"}}
         )
@@ -241,14 +245,19 @@ def test_what_is_not_clear_is_refused_with_samples(lake: SmallLake) -> None:
         assert why in refusal(lake, things)
 
 
-def test_names_that_are_wrong_are_refused(lake: SmallLake) -> None:
-    wrong: list[tuple[str, dict[str, Any], str, str]] = [
-        ("merge", {}, "2 rows share their key with another one (id=1; id=1)", "(1, 'a'), (1, 'b')"),
-        ("historic", {"valid_from": "begin"}, "lacks 'begin'; it has id, city", "(1, 'a')"),
-        ("merge", {"columns": {"id": "no"}}, "lacks 'no'", "(1, 'a')"),
-        ("merge", {"columns": {"dlf_ValidTo": "city"}}, "would be 'dlf_ValidTo'", "(1, 'a')"),
-        ("merge", {"deleted": "city"}, "can't be read", "(1, 'perhaps')"),
-    ]
+WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+    ("merge", {}, "2 rows share their key with another one (id=1; id=1)", "(1, 'a'), (1, 'b')"),
+    ("historic", {"valid_from": "begin"}, "lacks 'begin'; it has id, city", "(1, 'a')"),
+    ("merge", {"columns": {"id": "no"}}, "lacks 'no'", "(1, 'a')"),
+    ("merge", {"columns": {"dlf_ValidTo": "city"}}, "would be 'dlf_ValidTo'", "(1, 'a')"),
+    ("merge", {"deleted": "city"}, "can't be read", "(1, 'perhaps')"),
+]
+
+
+@pytest.mark.parametrize("wrong", [WRONG[:2], pytest.param(WRONG[2:], marks=pytest.mark.nightly)])
+def test_names_that_are_wrong_are_refused(
+    lake: SmallLake, wrong: list[tuple[str, dict[str, Any], str, str]]
+) -> None:
     for number, (strategy, adopt, why, rows) in enumerate(wrong):
         things = entity(strategy, f"wrong{number}", settings={"adopt": adopt})
         make(lake, things, rows, "id", "city")

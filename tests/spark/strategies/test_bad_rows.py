@@ -66,7 +66,7 @@ def test_errors_name_the_file_and_line_or_the_key_of_bad_rows(lake: SmallLake) -
     assert "lacks the configured column 'price'; it has 'id', 'prize', 'name'" in str(error)
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.nightly)])
 def test_bad_rows_are_put_aside_and_counted(lake: SmallLake, kind: str) -> None:
     """A12: the other rows are processed, the identities hold, and a rerun replaces the folder."""
     settings = {"format": kind, "on_bad_rows": "quarantine", "max_bad_rows": 4}

@@ -125,6 +125,11 @@ EACH_POINT_ONCE: Strikes = {
     ],
     "s3": [("after_facts", die_at), ("before_processed", fail_at), ("before_processed", die_at)],
 }
+AFTER_EACH_WRITE: Strikes = {
+    "s1": [("after_write", die_at)],
+    "s2": [("after_commit", fail_at), ("after_lock", die_at)],
+    "s3": [("before_processed", die_at)],
+}
 EACH_POINT_IN_EACH_SLICE: Strikes = {
     name: [
         *((point, strike) for point in BEFORE for strike in (die_at, fail_at)),
@@ -135,12 +140,23 @@ EACH_POINT_IN_EACH_SLICE: Strikes = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+ALL_POINTS = [
+    pytest.param(strategy, strikes, least, id=f"{strategy}-{name}", marks=pytest.mark.nightly)
+    for strategy in ("full", "merge", "historic")
+    for strikes, least, name in (
+        (EACH_POINT_ONCE, 10, "each point once again"),
+        (EACH_POINT_IN_EACH_SLICE, 50, "each point in each slice"),
+    )
+]
+
+
 @pytest.mark.parametrize(
-    ("strikes", "least"),
+    ("strategy", "strikes", "least"),
     [
-        pytest.param(EACH_POINT_ONCE, 10, id="each point once"),
-        pytest.param(EACH_POINT_IN_EACH_SLICE, 50, id="each point in each slice", marks=pytest.mark.nightly),
+        pytest.param("full", AFTER_EACH_WRITE, 4, id="full-after each write"),
+        pytest.param("merge", AFTER_EACH_WRITE, 4, id="merge-after each write"),
+        pytest.param("historic", EACH_POINT_ONCE, 10, id="historic-each point once"),
+        *ALL_POINTS,
     ],
 )
 def test_a_run_that_died_anywhere_any_number_of_times_is_made_good_by_the_next(
@@ -213,14 +229,8 @@ def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
     assert lake.version(things) == 0
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        "merge",
-        pytest.param("full", marks=pytest.mark.nightly),
-        pytest.param("historic", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
 def test_data_files_without_their_commit_are_seen_by_nobody(lake: SmallLake, strategy: str) -> None:
     """What a kill leaves between the data files and the commit's name, at first and later."""
     things, other = entity(strategy), entity(strategy, name="other")

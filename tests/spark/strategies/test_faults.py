@@ -257,6 +257,7 @@ def test_a_column_fails_the_slice_only_if_earlier_slices_had_it_b2(lake: SmallLa
     assert isinstance(lake.process(right).error, ItemFailed)
 
 
+@pytest.mark.nightly
 def test_a_broken_constraint_is_named_and_nothing_is_written(lake: SmallLake) -> None:
     crm = entity()
     lake.load(crm, "s1", ROWS)
@@ -271,9 +272,18 @@ def test_a_broken_constraint_is_named_and_nothing_is_written(lake: SmallLake) ->
     assert lake.version(crm) == before
 
 
-def test_names_of_slices_are_names_whatever_they_hold(lake: SmallLake) -> None:
+NAMES = ["a b%20c", "x:y.parquet", "h#1?.parquet", "[a]{b}*", "é😀", "_no", ".no", "z" * 200]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a b%20c:#1?[a]{b}*é😀.parquet", "_no", ".no", "z" * 200],
+        pytest.param(NAMES, marks=pytest.mark.nightly, id="one by one"),
+    ],
+)
+def test_names_of_slices_are_names_whatever_they_hold(lake: SmallLake, names: list[str]) -> None:
     """Slices: names with spaces, percent signs, patterns, colons and signs beyond ASCII."""
-    names = ["a b%20c", "x:y.parquet", "h#1?.parquet", "[a]{b}*", "é😀", "_no", ".no", "z" * 200]
     crm = entity()
     for number, name in enumerate(names):
         lake.put(crm, name, [{"id": number, "v": name}])

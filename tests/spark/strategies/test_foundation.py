@@ -246,6 +246,7 @@ def test_merge_with_everything_renamed(foundation: Foundation, tmp_path: Path) -
         foundation.load(2, "s3", [line(6, 8), line(6, 8, what="z")])
 
 
+@pytest.mark.nightly
 def test_merge_with_watermarks_joined_by_or(foundation: Foundation) -> None:
     """Merge Strategy, Configuration: the watermark's `operation`."""
     schema = [("id", pa.int64()), ("seen", pa.int64()), ("edited", pa.int64())]

@@ -40,9 +40,16 @@ def bytes_of(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_preview_counts_what_the_slice_then_deletes(lake: SmallLake) -> None:
+@pytest.mark.parametrize(
+    "strategies",
+    [
+        {"historic": "close"},
+        pytest.param({"merge": "soft-delete", "historic": "close"}, marks=pytest.mark.nightly),
+    ],
+)
+def test_a_preview_counts_what_the_slice_then_deletes(lake: SmallLake, strategies: dict[str, str]) -> None:
     rows = [{"id": n, "at": 10 * n} for n in range(6)]
-    for strategy, verb in (("merge", "soft-delete"), ("historic", "close")):
+    for strategy, verb in strategies.items():
         orders = entity(strategy, name=strategy, watermark=MARK, settings={"delete_missing": True})
         lake.put(orders, "s1", rows, SCHEMA)
         assert preview(lake, orders) is None  # there is no table, and no last watermark

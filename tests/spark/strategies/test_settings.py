@@ -76,6 +76,7 @@ def test_excluded_columns_are_no_change_but_arrive(lake: SmallLake) -> None:
     assert lake.rows(loads, "load_id") == [(3,)]
 
 
+@pytest.mark.nightly
 def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) -> None:
     """ "Common Processing Pipeline": primary key, deleted flag."""
     crm = entity("historic", columns=[KEY, {"name": "gone", "newname": "dlf_deleted"}])
@@ -93,7 +94,7 @@ def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) 
     ("strategy", "renamed"),
     [
         ("merge", "id"),
-        ("historic", "v"),
+        pytest.param("historic", "v", marks=pytest.mark.nightly),
         pytest.param("merge", "v", marks=pytest.mark.nightly),
         pytest.param("historic", "id", marks=pytest.mark.nightly),
     ],
@@ -130,13 +131,14 @@ def test_local_times_without_offset_are_converted_by_a_transformation(lake: Smal
 @pytest.mark.parametrize(
     ("before", "later"),
     [
-        ((pa.int64(), [4, 7, 9]), (pa.float64(), [9.0, 11.0])),
-        (
+        pytest.param((pa.int64(), [4, 7, 9]), (pa.float64(), [9.0, 11.0]), id="number"),
+        pytest.param(
             (pa.date32(), [date(2025, 1, day) for day in (1, 2, 3)]),
             (pa.timestamp("us", "UTC"), [datetime(2025, 1, day, tzinfo=UTC) for day in (3, 4)]),
+            id="day",
+            marks=pytest.mark.nightly,
         ),
     ],
-    ids=["number", "day"],
 )
 def test_a_watermark_may_come_in_another_type(lake: SmallLake, before: Any, later: Any) -> None:
     """ "Delete Inference": pandas makes floats of whole numbers as soon as one is null."""
@@ -155,6 +157,7 @@ def test_a_watermark_may_come_in_another_type(lake: SmallLake, before: Any, late
     assert ledger.watermarks.last(application)["w"].python in {11, datetime(2025, 1, 4, tzinfo=UTC)}
 
 
+@pytest.mark.nightly
 def test_a_window_may_reach_further_back_than_the_last_value(lake: SmallLake) -> None:
     """ "Merge Strategy", Configuration: the watermark's expression."""
     orders = entity(
@@ -258,6 +261,7 @@ def test_a_name_that_a_header_of_csv_has_twice(lake: SmallLake) -> None:
     assert "has a name more than once: 'name'" in str(lake.process(things).error)
 
 
+@pytest.mark.nightly
 def test_texts_with_more_digits_than_their_decimal(lake: SmallLake) -> None:
     """ "Common Processing Pipeline", Cast columns."""
     things = entity(
@@ -322,6 +326,7 @@ def test_columns_of_parquet_without_a_type_wait_for_one(lake: SmallLake) -> None
     assert "e" not in lake.table(things).columns
 
 
+@pytest.mark.nightly
 def test_columns_without_a_type_are_texts_where_columns_may_not_come_later(lake: SmallLake) -> None:
     things = entity(name="fixed", settings={"schema_drift": "fail"})
     lake.load(things, "s1", [{"id": 1}], [("id", pa.int64()), ("a", pa.null())])
@@ -331,7 +336,11 @@ def test_columns_without_a_type_are_texts_where_columns_may_not_come_later(lake:
 
 
 FEATURES = [
-    ("merge", {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}),
+    pytest.param(
+        "merge",
+        {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"},
+        marks=pytest.mark.nightly,
+    ),
     ("historic", {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}),
 ]
 

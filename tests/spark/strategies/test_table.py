@@ -77,9 +77,9 @@ def test_what_is_no_delta_table_is_left_alone(lake: SmallLake) -> None:
 
 
 PLACES = [
-    ("full", {"silver_table": "shop.${destination}"}),
+    pytest.param("full", {"silver_table": "shop.${destination}"}, marks=pytest.mark.nightly),
     ("merge", {"silver_table": "spark_catalog.shop.${destination}"}),
-    ("historic", {"silver_table": "shop.${destination}"}),
+    pytest.param("historic", {"silver_table": "shop.${destination}"}, marks=pytest.mark.nightly),
     ("merge", {"silver_path": "odd %20/${destination}"}),
 ]
 
@@ -120,7 +120,14 @@ def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
     assert lake.load(stock, "s3", rows).delta_version is None
 
 
-@pytest.mark.parametrize(("strategy", "most"), [("full", 6), ("merge", 12), ("historic", 12)])
+@pytest.mark.parametrize(
+    ("strategy", "most"),
+    [
+        ("merge", 12),
+        pytest.param("full", 6, marks=pytest.mark.nightly),
+        pytest.param("historic", 12, marks=pytest.mark.nightly),
+    ],
+)
 def test_a_slice_takes_few_spark_jobs(lake: SmallLake, strategy: str, most: int) -> None:
     things = entity(strategy, name=f"jobs_{strategy}")
     lake.load(things, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])

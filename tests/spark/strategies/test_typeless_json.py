@@ -9,7 +9,7 @@ from tests.spark.strategies.test_bad_rows import put
 KEY = {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]}
 
 
-@pytest.mark.parametrize("on_bad_rows", ["fail", "quarantine"])
+@pytest.mark.parametrize("on_bad_rows", ["fail", pytest.param("quarantine", marks=pytest.mark.nightly)])
 def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
     lake: SmallLake, on_bad_rows: str
 ) -> None:

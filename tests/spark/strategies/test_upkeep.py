@@ -133,6 +133,7 @@ def test_a_compaction_that_is_killed_at_its_first_file_changes_no_row(
     assert lake.rows(things) == before
 
 
+@pytest.mark.nightly
 def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,8 +33,8 @@ ANEW, MARKED, SORTED = WAYS
 @pytest.mark.parametrize(
     ("strategy", "ways"),
     [
-        ("merge", [ANEW, SORTED]),
         ("historic", [MARKED, SORTED]),
+        pytest.param("merge", [ANEW, SORTED], marks=pytest.mark.nightly),
         pytest.param("merge", [ANEW, MARKED, SORTED], marks=pytest.mark.nightly),
         pytest.param("historic", [ANEW, MARKED, SORTED], marks=pytest.mark.nightly),
     ],
