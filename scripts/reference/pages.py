@@ -32,6 +32,7 @@ from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.job import Execution, Job, MetricBoard, Parameter
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.storage import S3Storage, StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.models.watermark import Watermark
 from lakewright.targets.assertions.assertion import Assertion
@@ -70,16 +71,8 @@ LEVELS = {
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
     *(Case, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job, LakeSettings),
-    *(
-        MetricBoard,
-        Parameter,
-        PartitionField,
-        ProjectFile,
-        SourceConnection,
-        TemplateSpec,
-        Trigger,
-        Watermark,
-    ),
+    *(MetricBoard, Parameter, PartitionField, ProjectFile, S3Storage, SourceConnection, StorageSettings),
+    *(TemplateSpec, Trigger, Watermark),
 )
 MODELS = {model.__name__: model for model in PLAIN}
 

@@ -18,7 +18,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from lakewright.errors import Fault
+from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.lake import Lake
+from lakewright.lake.object_storage import is_s3
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
@@ -28,7 +30,7 @@ from lakewright.manifest.settings import lease_duration, takeover
 from lakewright.manifest.store import Store
 from lakewright.run.execute import Interruption
 from lakewright.run.kinds import registry
-from lakewright.run.session_settings import settings_of_project
+from lakewright.run.session_settings import settings_of_project, state_folder, storage_of_project
 from lakewright.slices.result import SliceReport
 from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
@@ -126,15 +128,20 @@ class App:
     def lake(self) -> Lake:
         """The lake, whose Spark session starts on first use."""
         settings = settings_of_project(self.project, self.environ)
-        return Lake(self.project.lake, settings, sessions=self.sessions)
+        storage = storage_of_project(self.project, self.environ)
+        return Lake(self.project.lake, settings, sessions=self.sessions, storage=storage)
 
     def check_session(self) -> None:
-        """Raise an error if Spark work can't succeed in the session that is running already.
+        """Raise an error if Spark work can't succeed, before anything is claimed.
 
         Raises:
-            SparkUnavailable: The session lacks Delta Lake; nothing was claimed.
+            SparkUnavailable: The session that is running already lacks Delta Lake.
+            SpecError: The object store of the lake would lose commits.
         """
         self.sessions.check()
+        root = self.project.lake.root_folder
+        if is_s3(root):
+            check_conditional_writes(self.lake.storage, root, state_folder(self.project, self.environ))
 
     @property
     def workspace(self) -> Workspace:
@@ -144,7 +151,9 @@ class App:
     @property
     def manifest_settings(self) -> dict[str, Any]:
         """The settings of the manifest's back end."""
-        return resolve_settings(self.project.manifest, self.project.basedir)
+        project = self.project
+        options = storage_of_project(project, self.environ).options
+        return resolve_settings(project.manifest, project.basedir, options)
 
     @cached_property
     def store(self) -> Store:

@@ -62,7 +62,7 @@ def test_a_file_in_its_place_is_named(tmp_path: Path, below: str) -> None:
 def test_an_error_of_the_store_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailable, match=r"Generic \w+ error: [^\n\x1b↳]*Not a directory"):
-        files.table_exists(str(tmp_path / "file"))
+        files.table_exists(str(tmp_path / "file"), {})
 
 
 class TestCompacting:

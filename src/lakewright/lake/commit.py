@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate
 from lakewright.lake.delta_log import read_log
-from lakewright.lake.observation import delta_table, last_commit_number, local_table_path
+from lakewright.lake.observation import delta_table, last_commit_number, table_log
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
 
 
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    _, table = read_log(local_table_path(lake, address))
+    _, table = read_log(table_log(lake, address))
     if table is not None:
         return table.history(limit)
     found = delta_table(lake.spark, address)

@@ -13,14 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.delta_log import open_table
-from lakewright.lake.observation import delta_table, local_table_path
+from lakewright.lake.delta_log import TableLog
+from lakewright.lake.observation import delta_table, table_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import SparkSession
 
@@ -69,14 +67,14 @@ class CompactionResult:
 
 def observe_shape(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
     """Return the shape of a table, or None if there is no table."""
-    path = local_table_path(lake, address)
-    if path is None:
+    log = table_log(lake, address)
+    if log is None:
         return _shape_with_spark(lake, address, wanted)
-    table = open_table(path)
-    return None if table is None else _shape(table, path, wanted.file_bytes)
+    table = log.open()
+    return None if table is None else _shape(table, log, wanted.file_bytes)
 
 
-def _shape(table: DeltaFile, path: Path, file_bytes: int) -> TableShape:
+def _shape(table: DeltaFile, log: TableLog, file_bytes: int) -> TableShape:
     actions = table.get_add_actions(flatten=True)
     sizes: list[int] = [int(size) for size in actions.column("size_bytes").to_pylist()]
     names = [name for name in actions.column_names if name.startswith("partition.")]
@@ -89,16 +87,15 @@ def _shape(table: DeltaFile, path: Path, file_bytes: int) -> TableShape:
         files=len(sizes),
         small_files=max(small.values(), default=0),
         size=sum(sizes),
-        marked=_marked(path, table.version(), rows),
+        marked=_marked(log, table.version(), rows),
     )
 
 
-def _marked(path: Path, version: int, rows: list[int | None]) -> float | None:
+def _marked(log: TableLog, version: int, rows: list[int | None]) -> float | None:
     """Return the share of rows that is marked, by the checksum file that Delta writes next to each commit."""
-    file = path / "_delta_log" / f"{version:020}.crc"
     try:
-        marked = json.loads(file.read_bytes()).get("numDeletedRecordsOpt")
-    except (OSError, ValueError, AttributeError):
+        marked = json.loads(log.read(f"{version:020}.crc") or b"{}").get("numDeletedRecordsOpt")
+    except (ValueError, AttributeError):
         return None
     total = sum(row for row in rows if row is not None)
     return None if not isinstance(marked, int) or None in rows else marked / max(1, total)

@@ -1,61 +1,160 @@
-"""Local Delta tables, read from their logs by the `deltalake` package, without Spark."""
+"""Delta tables on this machine and in S3, read from their logs by the `deltalake` package, without Spark."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import TargetError
+from lakewright.lake.object_storage import ObjectStorage, split_url
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.table_state import TableState, columns_of_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
 
-__all__ = ["are_all_before", "is_uncommitted", "open_table", "read_log", "state_of"]
+__all__ = [
+    "LocalLog",
+    "StoredLog",
+    "TableLog",
+    "are_all_before",
+    "is_uncommitted",
+    "read_log",
+    "state_of",
+]
 
 _CHECKPOINTS = "*.checkpoint*.parquet"
+
+_DELTA_FILES = ("part-", "deletion_vector_", "_", ".", "cdc-")
+"""Beginnings of the names of files that Delta writes into a table's folder."""
 
 _STATISTICS_PRECISION = timedelta(milliseconds=1)
 """Instants in the statistics of a file are exact to a millisecond."""
 
 
-def open_table(path: Path) -> DeltaFile | None:
-    """Return the table at a local path with its log read, or None if there is none."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
+@dataclass(frozen=True, slots=True)
+class LocalLog:
+    """The log of a table on this machine.
 
-    if not (path / "_delta_log").is_dir():
-        return None
-    try:
-        return DeltaTable(path)
-    except TableNotFoundError:
-        return None
+    Attributes:
+        path: The table's folder.
+    """
+
+    path: Path
+
+    def open(self) -> DeltaFile | None:
+        """Return the table with its log read, or None if there is none."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        if not (self.path / "_delta_log").is_dir():
+            return None
+        try:
+            return DeltaTable(self.path)
+        except TableNotFoundError:
+            return None
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file of the log, or None if it can't be read."""
+        try:
+            return (self.path / "_delta_log" / name).read_bytes()
+        except OSError:
+            return None
+
+    def holds_others(self) -> bool:
+        """Return whether the folder holds something other than the remains of a first write."""
+        return self.path.is_dir() and any(self.path.iterdir()) and not is_uncommitted(self.path)
+
+    def torn_checkpoints(self) -> list[str]:
+        """Return the names of the checkpoints that are damaged."""
+        return [file.name for file in sorted((self.path / "_delta_log").glob(_CHECKPOINTS)) if _is_torn(file)]
+
+    def __str__(self) -> str:
+        """Return the table's folder."""
+        return str(self.path)
 
 
-def read_log(path: Path | None) -> tuple[bool, DeltaFile | None]:
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """The log of a table in S3.
+
+    Attributes:
+        url: The table's location.
+        storage: How it is reached.
+    """
+
+    url: str
+    storage: ObjectStorage
+
+    def open(self) -> DeltaFile | None:
+        """Return the table with its log read, or None if there is none.
+
+        Raises:
+            StorageUnavailable: The store can't be reached.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        bucket, key = split_url(self.url)
+        try:
+            return DeltaTable(f"s3://{bucket}/{key}", storage_options=self.storage.options())
+        except TableNotFoundError:
+            return None
+        except OSError as error:
+            raise self.storage.bucket(bucket).fault(error, f"read {key}/_delta_log") from error
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file of the log, or None if there is none."""
+        bucket, key = split_url(self.url)
+        return self.storage.bucket(bucket).read(f"{key}/_delta_log/{name}")
+
+    def holds_others(self) -> bool:
+        """Return whether the folder holds objects that Delta didn't write.
+
+        A write that never committed leaves files of data, as there are no folders that could show it.
+        """
+        bucket, key = split_url(self.url)
+        names = (found.key.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
+        return any(name and not name.startswith(_DELTA_FILES) for name in names)
+
+    def torn_checkpoints(self) -> list[str]:
+        """Return nothing: an object is written whole or not at all."""
+        return []
+
+    def __str__(self) -> str:
+        """Return the table's location."""
+        return self.url
+
+
+TableLog = LocalLog | StoredLog
+"""The log of a table that is read without Spark."""
+
+
+def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
     """Return whether the log could be read without Spark, and the table, or None if there is none.
 
-    It can't be read if the path isn't known, or if the `deltalake` package doesn't support the table.
+    It can't be read if its place isn't known, or if the `deltalake` package doesn't support the table.
 
     Raises:
         TargetError: A checkpoint is torn, so that nothing can read the table.
+        StorageUnavailable: The object store can't be reached.
     """
     from deltalake.exceptions import DeltaError
 
-    if path is None:
+    if log is None:
         return False, None
     try:
-        return True, open_table(path)
+        return True, log.open()
     except DeltaError as error:
-        torn = [file.name for file in sorted((path / "_delta_log").glob(_CHECKPOINTS)) if _is_torn(file)]
+        torn = log.torn_checkpoints()
         if not torn:
             return False, None
         raise TargetError(
-            f"the table {path} can't be read: its checkpoint {torn[-1]} is damaged",
+            f"the table {log} can't be read: its checkpoint {torn[-1]} is damaged",
             remedy=f"If _delta_log holds all commits from 0 on, move {', '.join(torn)} and _last_checkpoint "
             "away: the table can be read without them. Otherwise restore the table from a copy.",
             details={"torn": torn},

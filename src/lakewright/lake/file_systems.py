@@ -17,7 +17,7 @@ __all__ = ["file_system", "missing_file_system"]
 
 _MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
 
-_ARTIFACTS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-azure"}
+_ARTIFACTS = {"abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-azure"}
 """Artifacts of Hadoop with the file system of a scheme."""
 
 
@@ -54,6 +54,8 @@ def _scheme_of(name: str) -> str:
 
 
 def _remedy(scheme: str) -> str:
+    if scheme in ("s3", "s3a"):
+        return "Declare the store: `storage: {s3: {}}`, with an endpoint_url if it isn't Amazon's."
     artifact = _ARTIFACTS.get(scheme)
     if artifact is None:
         return "Add the jar of its file system to the project's config: spark.jars.packages or spark.jars."

@@ -1,7 +1,7 @@
 """Folders and files of the lake: listed, renamed and removed.
 
-Local ones need no Spark. On other systems (`s3a://`, `hdfs://`, …) Hadoop's file systems are used, through
-the session.
+Local ones, and those in S3, need no Spark. On other systems (`hdfs://`, …) Hadoop's file systems are used,
+through the session.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import glob
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
+from lakewright.lake.file_entry import FileEntry, is_hidden
 from lakewright.lake.file_systems import file_system
+from lakewright.lake.object_files import ObjectFiles
+from lakewright.lake.object_storage import is_s3
 from lakewright.lake.paths import join, local_path, parent
 
 if TYPE_CHECKING:
@@ -33,21 +35,6 @@ __all__ = [
 # Arguments of Linux's renameat2: AT_FDCWD (paths are relative to the working directory) and RENAME_EXCHANGE.
 _AT_CURRENT_FOLDER = -100
 _EXCHANGE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """One file that Spark's readers read.
-
-    Attributes:
-        name: Its path below the folder that was listed, with `/` between levels.
-        size: In bytes.
-        modified: In nanoseconds (local) or milliseconds since 1970.
-    """
-
-    name: str
-    size: int
-    modified: int
 
 
 class Files(Protocol):
@@ -95,7 +82,9 @@ class Files(Protocol):
 
 
 def files_at(path: str, lake: Lake) -> Files:
-    """Return the file system of a path; a local one needs no session."""
+    """Return the file system of a path; a local one, and one in S3, needs no session."""
+    if is_s3(path):
+        return ObjectFiles(lake.storage)
     return LocalFiles() if local_path(path) is not None else HadoopFiles(lake)
 
 
@@ -134,10 +123,6 @@ def append_folder(files: Files, staged: str, target: str) -> None:
     files.remove(staged)
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
-
-
 class LocalFiles:
     """Files of this machine."""
 
@@ -152,9 +137,9 @@ class LocalFiles:
             yield _entry(root, root.name)
             return
         for folder, folders, names in os.walk(root):
-            folders[:] = sorted(name for name in folders if not _is_hidden(name))
+            folders[:] = sorted(name for name in folders if not is_hidden(name))
             for name in sorted(names):
-                if not _is_hidden(name):
+                if not is_hidden(name):
                     file = Path(folder, name)
                     yield _entry(file, file.relative_to(root).as_posix())
 
@@ -235,7 +220,7 @@ class HadoopFiles:
             status = found.next()
             full = str(status.getPath().toUri().getPath())
             name = full.removeprefix(root).lstrip("/") or full.rpartition("/")[2]
-            if not any(_is_hidden(part) for part in name.split("/")):
+            if not any(is_hidden(part) for part in name.split("/")):
                 entries.append(FileEntry(name, int(status.getLen()), int(status.getModificationTime())))
         yield from sorted(entries, key=lambda entry: entry.name)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
@@ -51,6 +53,7 @@ class Lake:
         settings: The settings of the project's `lake:` section.
         session: The settings of the session.
         sessions: Starts and stops the session.
+        storage: The object stores, which are read without the session.
         redirect: Returns the place of a location's files, which is another one during a test of the project.
         starting: Entered while the session starts, to tell the user about it.
     """
@@ -61,8 +64,10 @@ class Lake:
         session: SessionSettings,
         *,
         sessions: Sessions | None = None,
+        storage: ObjectStorage | None = None,
         redirect: Callable[[str], str] = str,
     ) -> None:
+        self.storage = storage or ObjectStorage(environ=os.environ, conf=session.conf)
         self.redirect = redirect
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.settings = settings

@@ -1,7 +1,7 @@
 """The present state of Delta tables: from their logs where possible, otherwise through Spark.
 
-The `deltalake` package reads the log of a table on this machine within milliseconds. Tables known only by a
-name of the catalog, and tables on other file systems, need the Spark session.
+The `deltalake` package reads the log of a table on this machine or in S3 within milliseconds. Tables known
+only by a name of the catalog, and tables on other file systems, need the Spark session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
-from lakewright.lake.delta_log import are_all_before, is_uncommitted, read_log, state_of
+from lakewright.lake.delta_log import LocalLog, StoredLog, TableLog, are_all_before, read_log, state_of
+from lakewright.lake.object_storage import is_s3
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
 from lakewright.spec.models.places import Address
@@ -33,6 +34,7 @@ __all__ = [
     "local_table_path",
     "observe_table",
     "read_table",
+    "table_log",
 ]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,39 +50,56 @@ def observe_table(lake: Lake, address: Address) -> TableState:
 
 
 def _observe(lake: Lake, address: Address) -> TableState:
-    path = local_table_path(lake, address)
-    is_read, table = read_log(path)
-    if path is None or not is_read:
+    log = table_log(lake, address)
+    is_read, table = read_log(log)
+    if log is None or not is_read:
         return _observe_with_spark(lake, address)
     if table is not None:
         return state_of(table)
-    if path.is_dir() and any(path.iterdir()) and not is_uncommitted(path):
+    if log.holds_others():
         raise _not_delta(address)
     return ABSENT
 
 
-def local_table_path(lake: Lake, address: Address) -> Path | None:
-    """Return the table's folder if it is on this machine, otherwise None.
-
-    The catalog gives the folder of a table that is addressed by name. None is also returned for a path with a
-    percent sign: the `deltalake` package would decode it as part of a URL.
+def table_log(lake: Lake, address: Address) -> TableLog | None:
+    """Return the log of a table if it can be read without Spark, otherwise None.
 
     Raises:
         MigrationError: A table of that name exists that isn't a Delta table.
     """
-    location = address.location
-    if location is None:
-        if not _exists_with_spark(lake, address):
-            return None
-        detail = delta_table(lake.spark, address).detail().select("location").first()
-        location = None if detail is None else detail[0]
-    path = None if location is None else local_path(location)
-    return path if path is not None and "%" not in str(path) else None
+    location = _location(lake, address)
+    if location is None or "%" in location:
+        # The `deltalake` package would decode it as part of a URL.
+        return None
+    if is_s3(location):
+        return StoredLog(location, lake.storage)
+    path = local_path(location)
+    return None if path is None or "%" in str(path) else LocalLog(path)
+
+
+def _location(lake: Lake, address: Address) -> str | None:
+    """Return the location of a table; the catalog gives that of one that is addressed by name."""
+    if address.location is not None:
+        return address.location
+    if not _exists_with_spark(lake, address):
+        return None
+    detail = delta_table(lake.spark, address).detail().select("location").first()
+    return None if detail is None else str(detail[0])
+
+
+def local_table_path(lake: Lake, address: Address) -> Path | None:
+    """Return the table's folder if it is on this machine and its log can be read, otherwise None.
+
+    Raises:
+        MigrationError: A table of that name exists that isn't a Delta table.
+    """
+    log = table_log(lake, address)
+    return log.path if isinstance(log, LocalLog) else None
 
 
 def last_commit_number(lake: Lake, address: Address, app_id: str) -> int | None:
     """Return the number that an application gave its last commit to the table, or None."""
-    is_read, table = read_log(local_table_path(lake, address))
+    is_read, table = read_log(table_log(lake, address))
     if is_read:
         return None if table is None else table.transaction_version(app_id)
     if not _exists_with_spark(lake, address):
@@ -97,7 +116,7 @@ def latest_instant_since(
     The statistics of the files, which are exact to a millisecond, are used if they suffice. Otherwise a query
     is run.
     """
-    _, table = read_log(local_table_path(lake, address))
+    _, table = read_log(table_log(lake, address))
     if table is not None and are_all_before(table, columns, at):
         return None
     state = observe_table(lake, address)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import conform
-from lakewright.lake.delta_log import open_table
+from lakewright.lake.delta_log import LocalLog
 from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.paths import local_path
@@ -53,7 +53,7 @@ def partitions_of(path: Path, names: Sequence[str]) -> Partitions | None:
 
     Return None if its log does not show them.
     """
-    table = open_table(path)
+    table = LocalLog(path).open()
     if table is None:
         return frozenset()
     actions = table.get_add_actions(flatten=True)

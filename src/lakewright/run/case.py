@@ -98,7 +98,8 @@ def redirected_lake(shared: Lake, redirects: Redirects) -> Lake:
     """Return the lake with the redirects of a test, and with the session of another lake."""
     root = redirects.inside(shared.settings.root_folder)
     settings = shared.settings.model_copy(update={"root_folder": root})
-    return Lake(settings, shared.session, sessions=_SessionOf(shared), redirect=redirects)
+    sessions = _SessionOf(shared)
+    return Lake(settings, shared.session, sessions=sessions, storage=shared.storage, redirect=redirects)
 
 
 def _written(target: Target, workspace: Workspace) -> Iterable[Resource]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from lakewright.connections.jdbc import driver_jars
 from lakewright.lake.catalog import needs_catalog
+from lakewright.lake.object_storage import ObjectStorage, is_s3
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.project import Project
 
-__all__ = ["settings_of_project", "settings_of_tests", "state_folder"]
+__all__ = ["settings_of_project", "settings_of_tests", "state_folder", "storage_of_project"]
 
 
 def settings_of_project(project: Project, environ: Mapping[str, str]) -> SessionSettings:
@@ -20,15 +21,29 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
 
     Spark keeps its state in the project's state folder.
     """
-    conf = {key: value for key, value in project.config.items() if key.startswith("spark.")}
+    conf = _spark_config(project)
     if needs_catalog(project):
         conf.setdefault(CATALOG, "hive")
+    storage = storage_of_project(project, environ)
+    if storage.is_used:
+        conf |= storage.spark_conf()
     return SessionSettings(
         state_folder(project, environ),
         app_name=f"lakewright {project.name}",
         conf=conf,
         drivers=driver_jars(project),
+        needs_s3=storage.is_used,
     )
+
+
+def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectStorage:
+    """Return the object stores that a project declares, or that its lake is in."""
+    is_used = project.storage.s3 is not None or is_s3(project.lake.root_folder)
+    return ObjectStorage(project.storage, environ, _spark_config(project), is_used=is_used)
+
+
+def _spark_config(project: Project) -> dict[str, str]:
+    return {key: value for key, value in project.config.items() if key.startswith("spark.")}
 
 
 def state_folder(project: Project, environ: Mapping[str, str]) -> Path:

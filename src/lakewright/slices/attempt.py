@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.manifest.claim import Claim
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.discover import Slice
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat

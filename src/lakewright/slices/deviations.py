@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, SliceError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
-from lakewright.slices.discover import BRONZE_UNREADABLE, item_id, natural_key, slice_name
+from lakewright.slices.bronze import BRONZE_UNREADABLE
+from lakewright.slices.discover import item_id, natural_key, slice_name
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item

@@ -5,21 +5,31 @@ Source: `processing-manifest.md`, "Item"; rules of entities, "Slices".
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from lakewright.errors import NotInstalled, SliceError, StorageUnavailable
-from lakewright.lake.file_systems import file_system
-from lakewright.lake.paths import join, local_path
+from lakewright.errors import SliceError, StorageUnavailable
+from lakewright.lake.object_storage import is_s3
+from lakewright.lake.paths import local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
-from lakewright.spark.jvm import is_jvm_failure
+from lakewright.slices.bronze import (
+    BRONZE_UNREADABLE,
+    SUCCESS,
+    TEMPORARY,
+    File,
+    Slice,
+    is_partition,
+    is_visible,
+    unreadable_folder,
+)
+from lakewright.slices.list_hadoop import list_hadoop
+from lakewright.slices.list_objects import list_objects
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -41,63 +51,7 @@ __all__ = [
     "slice_name",
 ]
 
-SUCCESS = "_SUCCESS"
-TEMPORARY = "_temporary"
-
-BRONZE_UNREADABLE = "bronze_unreadable"
-"""The alert that a bronze folder, or a slice in it, can't be read."""
-
 _DIGITS = re.compile(r"(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One file of a slice; `modified` is in nanoseconds if the file system has them, else in milliseconds."""
-
-    name: str
-    size: int
-    modified: int
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A file, or a folder of files, in an entity's bronze folder.
-
-    Attributes:
-        name: Name of the file or folder.
-        path: A local path or a URI.
-        files: The files of the slice; their names are relative to it.
-        marks: Hidden names in the folder, such as `_SUCCESS`.
-        is_folder: Whether the slice is a folder.
-    """
-
-    name: str
-    path: str
-    files: tuple[File, ...]
-    marks: frozenset[str] = frozenset()
-    is_folder: bool = False
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of its files."""
-        return tuple(join(self.path, file.name) for file in self.files) if self.is_folder else (self.path,)
-
-    @property
-    def size(self) -> int:
-        """Total bytes of its files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """Identifies its content without reading it: size, latest change, number of files, digest."""
-        lines = (f"{file.name}\0{file.size}\0{file.modified}" for file in self.files)
-        digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-        return {
-            "size": self.size,
-            "modified": max((file.modified for file in self.files), default=0),
-            "files": len(self.files),
-            "digest": digest[:32],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +90,10 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     """
     path = local_path(bronze)
     unreadable: dict[str, str] = {}
-    if path is None:
-        exists, slices = _list_hadoop(bronze, lake)
+    if is_s3(bronze):
+        exists, slices = list_objects(bronze, lake.storage)
+    elif path is None:
+        exists, slices = list_hadoop(bronze, lake)
     else:
         exists, slices = _list_local(path, unreadable)
     found = sorted(slices, key=lambda slice_: natural_key(slice_.name))
@@ -155,6 +111,9 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
         StorageUnavailable: It can't be read.
     """
     path = local_path(bronze)
+    if is_s3(bronze):
+        _, there = list_objects(bronze, lake.storage, name)
+        return next((s for s in there if s.name == name and s.files and TEMPORARY not in s.marks), None)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
     try:
@@ -231,13 +190,13 @@ def _is_marked(slice_: Slice) -> bool:
 def _list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
     """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if _is_visible(entry.name)]
+        names = [entry.name for entry in os.scandir(folder) if is_visible(entry.name)]
     except FileNotFoundError as error:
         if folder.is_symlink():
-            raise _unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
+            raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
         return False, []
     except OSError as error:
-        raise _unreadable_folder(str(folder), error.strerror or str(error)) from error
+        raise unreadable_folder(str(folder), error.strerror or str(error)) from error
     slices = []
     for name in names:
         try:
@@ -257,28 +216,20 @@ def _dangling(path: Path) -> str | None:
     return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
 
 
-def _unreadable_folder(folder: str, why: str) -> StorageUnavailable:
-    return StorageUnavailable(
-        f"the bronze folder {folder} can't be read: {why}",
-        remedy="Let the user who runs Lakewright read it, then run again.",
-        details={"alerts": [BRONZE_UNREADABLE]},
-    )
-
-
 def _local_slice(path: Path) -> Slice:
     if not path.is_dir():
         status = path.stat()
         return Slice(path.name, str(path), (File(path.name, status.st_size, status.st_mtime_ns),))
-    marks = frozenset(entry.name for entry in os.scandir(path) if not _is_visible(entry.name))
+    marks = frozenset(entry.name for entry in os.scandir(path) if not is_visible(entry.name))
     files = tuple(sorted(_local_files(path), key=lambda file: file.name))
     return Slice(path.name, str(path), files, marks, is_folder=True)
 
 
 def _local_files(root: Path) -> Iterator[File]:
     for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
-        folders[:] = [name for name in folders if _is_visible(name) or _is_partition(name)]
+        folders[:] = [name for name in folders if is_visible(name) or is_partition(name)]
         for name in names:
-            if _is_visible(name):
+            if is_visible(name):
                 file = Path(folder, name)
                 status = file.stat()
                 yield File(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
@@ -287,61 +238,6 @@ def _local_files(root: Path) -> Iterator[File]:
 def _raise(error: OSError) -> None:
     # By default, `os.walk` leaves out folders that it can't read.
     raise error
-
-
-def _list_hadoop(bronze: str, lake: Lake) -> tuple[bool, list[Slice]]:
-    """Return whether a folder exists in any file system that Hadoop supports, and its slices."""
-    spark: Any = lake.spark
-    try:
-        system, root = file_system(spark, bronze)
-        exists = bool(system.exists(root))
-        return exists, list(_hadoop_slices(bronze, system, root)) if exists else []
-    except NotInstalled:
-        raise
-    except Exception as error:
-        if is_jvm_failure(error):
-            raise
-        java = getattr(error, "java_exception", None)
-        why = str(error) if java is None else str(java.toString())
-        raise _unreadable_folder(bronze, why.partition("\n")[0]) from error
-
-
-def _hadoop_slices(bronze: str, system: Any, root: Any) -> Iterator[Slice]:
-    for status in system.listStatus(root):
-        place = status.getPath()
-        name = str(place.getName())
-        if not _is_visible(name):
-            continue
-        path = f"{bronze.rstrip('/')}/{name}"
-        if not status.isDirectory():
-            file = File(name, int(status.getLen()), int(status.getModificationTime()))
-            yield Slice(name, path, (file,))
-            continue
-        marks = frozenset(str(s.getPath().getName()) for s in system.listStatus(place))
-        hidden = frozenset(mark for mark in marks if not _is_visible(mark))
-        yield Slice(name, path, tuple(_hadoop_files(system, place)), hidden, is_folder=True)
-
-
-def _hadoop_files(system: Any, root: Any) -> Iterator[File]:
-    base = str(system.resolvePath(root).toUri().getPath()).rstrip("/")
-    found = system.listFiles(root, True)
-    files = []
-    while found.hasNext():
-        status = found.next()
-        name = str(status.getPath().toUri().getPath()).removeprefix(base).lstrip("/")
-        *folders, last = name.split("/")
-        if _is_visible(last) and all(_is_visible(part) or _is_partition(part) for part in folders):
-            files.append(File(name, int(status.getLen()), int(status.getModificationTime())))
-    yield from sorted(files, key=lambda file: file.name)
-
-
-def _is_visible(name: str) -> bool:
-    return bool(name) and not name.startswith(("_", "."))
-
-
-def _is_partition(name: str) -> bool:
-    """Return whether a folder is that of a partition, whose name may start with `_`."""
-    return name.startswith("_") and "=" in name
 
 
 def slice_name(item: Item) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.store import Query
+from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import (
-    Slice,
     discovered,
     find_slice,
     item_id,

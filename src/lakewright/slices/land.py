@@ -14,7 +14,8 @@ from uuid import uuid4
 from lakewright.errors import UsageError
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
-from lakewright.slices.discover import SUCCESS, find_slice, item_id, list_slices
+from lakewright.slices.bronze import SUCCESS
+from lakewright.slices.discover import find_slice, item_id, list_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,9 +25,9 @@ from lakewright.slices.recover_from_log import recover_slices
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.deviations import Deviations
-    from lakewright.slices.discover import Slice
     from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places

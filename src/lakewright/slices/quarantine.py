@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["name_bad_rows", "quarantine_folder", "save_bad_rows"]

@@ -24,7 +24,7 @@ from lakewright.transform.typeless import without_types
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakewright.slices.discover import Slice
+    from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.slice_format import SliceFormat
 

@@ -51,6 +51,7 @@ class SessionSettings:
         master: Spark's master URL; the key `spark.master` of `conf` wins.
         conf: The user's `spark.*` keys.
         drivers: Jars of JDBC drivers to load.
+        needs_s3: Whether Spark reads or writes S3.
     """
 
     state_folder: Path
@@ -58,6 +59,7 @@ class SessionSettings:
     master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
     drivers: tuple[Jar, ...] = ()
+    needs_s3: bool = False
 
 
 def session_conf(

@@ -32,6 +32,7 @@ from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
+from lakewright.spark.s3 import log_store_jar, s3_jars
 from lakewright.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -290,7 +291,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     conf = session_conf(
         settings,
-        jars=fetch_jars(os.environ),
+        jars=_jars(needs_s3=settings.needs_s3),
         drivers=_drivers(settings.drivers),
         jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
     )
@@ -303,6 +304,11 @@ def _has_jvm() -> bool:
     """Return whether this process has a JVM, which may hold the metastore open from an earlier session."""
     pyspark = sys.modules.get("pyspark")
     return pyspark is not None and pyspark.SparkContext._gateway is not None
+
+
+def _jars(*, needs_s3: bool) -> list[Path]:
+    jars = fetch_jars(os.environ)
+    return [*jars, log_store_jar(), *fetch_jars(os.environ, s3_jars())] if needs_s3 else jars
 
 
 def _drivers(jars: Sequence[Jar]) -> list[Path]:

@@ -21,6 +21,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.project_file import ProjectFile
+from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.sections import CATEGORIES, LISTED
 
 __all__ = ["documentation_schema", "entities_schema", "module_schema", "project_schema"]
@@ -45,11 +46,19 @@ ENTRIES = {
 }
 
 
+SETTINGS = {
+    "lake": {"$ref": "#/$defs/lake"},
+    "storage": {"$ref": "#/$defs/storage"},
+    "manifest": {"type": "object"},
+}
+"""Sections with settings, and their schemas."""
+
+
 def project_schema() -> dict[str, Any]:
     """Return the schema of `project.yml`."""
     top = _lenient(ProjectFile.model_json_schema())
-    top["properties"] |= {"lake": {"$ref": "#/$defs/lake"}, "manifest": {"type": "object"}}
-    return {"$schema": DIALECT, **top, "$defs": {**top.pop("$defs", {}), **_lake()}}
+    top["properties"] |= SETTINGS
+    return {"$schema": DIALECT, **top, "$defs": {**top.pop("$defs", {}), **_settings()}}
 
 
 def documentation_schema() -> dict[str, Any]:
@@ -84,7 +93,7 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
         definitions[category] = _one_of_kinds(category, of_category, references)
         for kind, model in of_category.items():
             definitions[f"{category}.{kind}"] = dict(references[model, "validation"])
-    definitions |= _lake()
+    definitions |= _settings()
     return {
         "$schema": DIALECT,
         "title": "Lakewright module",
@@ -95,9 +104,12 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
     }
 
 
-def _lake() -> dict[str, Any]:
-    schema = _lenient(LakeSettings.model_json_schema())
-    return {**schema.pop("$defs", {}), "lake": schema}
+def _settings() -> dict[str, Any]:
+    definitions: dict[str, Any] = {}
+    for name, model in (("lake", LakeSettings), ("storage", StorageSettings)):
+        schema = _lenient(model.model_json_schema())
+        definitions |= {**schema.pop("$defs", {}), name: schema}
+    return definitions
 
 
 def _models(kinds: Registry) -> Iterable[tuple[str, str, type[Named]]]:
@@ -121,8 +133,7 @@ def _sections() -> dict[str, Any]:
     shared = {
         "environment": ENTRIES,
         "config": ENTRIES,
-        "lake": {"$ref": "#/$defs/lake"},
-        "manifest": {"type": "object"},
+        **SETTINGS,
     }
     profile = {"enabled": {"type": ["boolean", "string"]}, "description": {"type": "string"}, **shared}
     profile["connections"] = named["connections"]

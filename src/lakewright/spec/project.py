@@ -15,6 +15,7 @@ from lakewright.spec.expressions.scope import Scope, secrets_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.suggestions import suggestion
 
@@ -64,6 +65,7 @@ class Project:
         environment: Names and their texts, which may contain expressions. Includes the profiles' entries.
         config: Entries for Spark (`spark.…`) and Lakewright (`lakewright.…`, which replaces `flowman.…`),
             with expressions evaluated. Includes the profiles' entries and those of the command line.
+        storage: The `storage:` section, with expressions evaluated.
         manifest: The `manifest:` section, with expressions evaluated.
         documentation: The content of `documentation.yml` as written, or None.
         scope: The names of the project, including profiles and `-D`.
@@ -90,6 +92,7 @@ class Project:
     environment: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, str] = field(default_factory=dict)
     lake: LakeSettings = field(default_factory=LakeSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     documentation: Mapping[str, Any] | None = None
     imports: Mapping[str, Project] = field(default_factory=dict)
@@ -103,7 +106,8 @@ class Project:
         A name of the project is none of them, unless an environment variable or a file holds it as a secret:
         the files of the project show it anyway.
         """
-        found = set(self.scope.secrets).union(*(imported.secrets for imported in self.imports.values()))
+        found = set(self.scope.secrets | self.storage.secrets)
+        found = found.union(*(imported.secrets for imported in self.imports.values()))
         for entries in (self.manifest, *(connection.raw for connection in self.connections.values())):
             found |= secrets_of(entries, self.scope)
         for definition in (*self.relations.values(), *self.targets.values()):

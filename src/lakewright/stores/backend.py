@@ -43,6 +43,11 @@ class Backend(ABC):
         return dict(settings)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether several machines can use the manifest at once."""
+        return True
+
+    @property
     def new_folder(self) -> Path | None:
         """The local folder in which opening creates the manifest's files; None if that is not checked."""
         return None

@@ -12,6 +12,11 @@ __all__ = ["MemoryBackend"]
 class MemoryBackend(Backend):
     """An empty manifest in memory."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Return False: it belongs to one process."""
+        return False
+
     def open(self) -> Store:
         return MemoryStore()
 

@@ -52,10 +52,22 @@ def kind_class(kind: str) -> type[Backend]:
     return cast("type[Backend]", getattr(import_module(module), name))
 
 
-def resolve_settings(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a project's `manifest:` with its defaults, relative paths joined to the project's folder."""
+def resolve_settings(
+    settings: Mapping[str, Any], folder: Path, storage_options: Callable[[], Mapping[str, str]] = dict
+) -> dict[str, Any]:
+    """Return a project's `manifest:` with its defaults, relative paths joined to the project's folder.
+
+    Args:
+        settings: As the project gives them, with expressions evaluated.
+        folder: The project's folder.
+        storage_options: Returns the settings of the project's object storage for the `deltalake` package.
+    """
     kind = _kind(settings)
-    return kind_class(kind).resolve({**settings, "kind": kind}, folder)
+    known = {**settings, "kind": kind}
+    is_in_s3 = str(settings.get("location")).startswith(("s3://", "s3a://"))
+    if kind == "delta" and is_in_s3 and "storage_options" not in settings:
+        known["storage_options"] = dict(storage_options())
+    return kind_class(kind).resolve(known, folder)
 
 
 def select_backend(settings: Mapping[str, Any]) -> Backend:
@@ -71,8 +83,7 @@ def select_backend(settings: Mapping[str, Any]) -> Backend:
     """
     if wrong := [fault for _, fault in _unknown(settings)]:
         raise SpecError(wrong)
-    given = {option: value for option, value in settings.items() if option not in COMMON}
-    return kind_class(_kind(settings))(given)
+    return kind_class(_kind(settings))(_own(settings))
 
 
 def open_store(settings: Mapping[str, Any]) -> Store:
@@ -132,11 +143,12 @@ def _opening(settings: Mapping[str, Any]) -> Iterator[Backend]:
         ) from missing
 
 
-def check_manifest(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
+def check_manifest(settings: Mapping[str, Any], *, needs_sharing: bool) -> Iterator[tuple[str, Fault]]:
     """Yield the faults of a project's `manifest:` that can be found without opening its back end.
 
     Args:
         settings: As the project gives them, with expressions evaluated.
+        needs_sharing: Whether the lake can be written from several machines.
 
     Yields:
         The key that is at fault, and the fault.
@@ -147,7 +159,22 @@ def check_manifest(settings: Mapping[str, Any]) -> Iterator[tuple[str, Fault]]:
     for option, remedy in required.items():
         if settings.get(option) is None:
             yield "kind", Fault(f"a manifest of kind {kind} needs {option!r}", remedy=remedy)
+    if needs_sharing and kind in KINDS and not kind_class(kind)(_own(settings)).is_shared:
+        yield "kind", _not_shared(kind)
     yield from check_locks_and_history(settings)
+
+
+def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {option: value for option, value in settings.items() if option not in COMMON}
+
+
+def _not_shared(kind: str) -> Fault:
+    return Fault(
+        f"a manifest of kind {kind} is on one machine, but the lake is not: another machine could process "
+        "the same slices again",
+        remedy="Choose postgres, dynamodb or delta (with a location in the same store), or declare "
+        "`storage: {single_driver: true}` if only one process at a time ever writes to the lake.",
+    )
 
 
 def _kind(settings: Mapping[str, Any]) -> str:

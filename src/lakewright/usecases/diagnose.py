@@ -25,8 +25,9 @@ from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
 from lakewright.spark.class_archive import archive_path
-from lakewright.spark.jars import DELTA_JARS, jars_folder, missing_jars
+from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
 from lakewright.spark.java import find_java
+from lakewright.spark.s3 import log_store_jar, s3_jars
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
@@ -104,16 +105,16 @@ def _package(name: str, distribution: str) -> Check:
     return Check(name, True, f"{distribution} {found}{note}")
 
 
-def _jars(environ: Mapping[str, str]) -> str:
+def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...] = DELTA_JARS) -> str:
     folder = jars_folder(environ)
-    missing = missing_jars(folder)
+    missing = missing_jars(folder, jars)
     if missing:
-        number = f"{len(missing)} of {len(DELTA_JARS)}"
+        number = f"{len(missing)} of {len(jars)}"
         return (
             f"the first run, or `lakewright setup`, fetches {number} into {folder}; "
             "if it has no network, copy that folder from a machine that has one"
         )
-    return f"{len(DELTA_JARS)} in {folder}"
+    return f"{len(jars)} in {folder}"
 
 
 def _archive(environ: Mapping[str, str]) -> str:
@@ -138,6 +139,9 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     jobs = counted(len(project.jobs), "job")
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
     yield _guarded("manifest", lambda: _manifest(app))
+    if app.lake.storage.is_used:
+        yield _guarded("jars for S3", lambda: _jars(app.environ, s3_jars()))
+        yield _guarded("log store for S3", lambda: str(log_store_jar()))
     yield _guarded("write access", lambda: _write_access(str(project.lake.root_folder)))
     if starts_session:
         yield _guarded("session", lambda: f"Spark {app.lake.spark.version} started")

@@ -73,7 +73,7 @@ def document_project(
 
 def _without_spark(lake: Lake) -> Lake:
     error = UsageError("not known without Spark", remedy="Omit --no-checks.")
-    return Lake(lake.settings, lake.session, sessions=NoSession(error))
+    return Lake(lake.settings, lake.session, sessions=NoSession(error), storage=lake.storage)
 
 
 def _job(

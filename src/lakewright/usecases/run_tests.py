@@ -88,7 +88,7 @@ def rehearsal(
     """Yield a function that prepares a test by name; tests write to a folder that is removed afterwards."""
     with TemporaryDirectory(prefix="lakewright-test-") as folder:
         session = settings_of_tests(app.project, Path(folder))
-        shared = Lake(app.project.lake, session, sessions=app.sessions)
+        shared = Lake(app.project.lake, session, sessions=app.sessions, storage=app.lake.storage)
         try:
             yield partial(_case_run, app, Path(folder), shared, interruption, keep_going=keep_going)
         finally:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import SpecError
-from lakewright.lake.observation import local_table_path
+from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.readiness import Readiness
@@ -190,7 +190,7 @@ def _unrecorded(app: App) -> Iterator[str]:
     """Yield the entities whose tables have commits; those that only Spark can read are left out."""
     for entity in app.project.entities.values():
         silver = entity.places(app.project.lake).silver
-        is_local = silver.location is not None and local_table_path(app.lake, silver) is not None
+        is_local = silver.location is not None and table_log(app.lake, silver) is not None
         if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
             yield entity.name
 

@@ -15,7 +15,9 @@ from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import MigrationError, SchemaDriftError, SliceError
-from lakewright.slices.discover import Slice, _list_hadoop, list_slices
+from lakewright.slices.bronze import Slice
+from lakewright.slices.discover import list_slices
+from lakewright.slices.list_hadoop import list_hadoop
 from lakewright.slices.read import _far_line_ends, _has_odd_lines
 from lakewright.spec.models.slice_format import SliceFormat
 from lakewright.transform.casts import cast_sql
@@ -410,5 +412,5 @@ def test_hadoops_file_systems_are_listed_as_local_ones(lake: SmallLake) -> None:
             (s.name, s.is_folder, s.marks, tuple((f.name, f.size) for f in s.files)) for s in slices
         )
 
-    found = [s for s in _list_hadoop(f"file:{folder}", lake.lake)[1] if s.files]
+    found = [s for s in list_hadoop(f"file:{folder}", lake.lake)[1] if s.files]
     assert shape(found) == shape(list_slices(str(folder), lake.lake))

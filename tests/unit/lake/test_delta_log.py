@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from lakewright.errors import TargetError
-from lakewright.lake.delta_log import read_log
+from lakewright.lake.delta_log import LocalLog, read_log
 
 pa: Any = import_module("pyarrow")
 
@@ -23,14 +23,14 @@ def test_a_torn_checkpoint_is_named_and_the_log_does_without_it(tmp_path: Path) 
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
 
     with pytest.raises(TargetError, match=checkpoint.name) as raised:
-        read_log(tmp_path)
+        read_log(LocalLog(tmp_path))
 
     assert raised.value.details["torn"] == [checkpoint.name]
     checkpoint.unlink()
     (tmp_path / "_delta_log/_last_checkpoint").unlink()
-    is_told, table = read_log(tmp_path)
+    is_told, table = read_log(LocalLog(tmp_path))
     assert is_told
     assert table is not None
     assert table.version() == 2
-    assert read_log(tmp_path / "nothing") == (True, None)
+    assert read_log(LocalLog(tmp_path / "nothing")) == (True, None)
     assert read_log(None) == (False, None)

@@ -17,8 +17,8 @@ GS = 'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for sch
 @pytest.mark.parametrize(
     ("text", "location", "message", "remedy"),
     [
-        (S3A, "s3a://b/lake", "Spark cannot read or write s3a:// locations: its class", "hadoop-aws:"),
-        (S3A, "", "Spark cannot read or write s3a:// locations: its class", "hadoop-aws:"),
+        (S3A, "s3a://b/lake", "Spark cannot read or write s3a:// locations: its class", "storage: {s3: {}}"),
+        (S3A, "", "Spark cannot read or write s3a:// locations: its class", "storage: {s3: {}}"),
         (GS, "", "Spark cannot read or write gs:// locations: no jar has one", "spark.jars"),
     ],
 )
@@ -34,7 +34,7 @@ def test_a_missing_file_system_is_named_with_what_adds_it(
 
 def test_the_version_is_that_of_spark_s_own_hadoop() -> None:
     pytest.importorskip("pyspark")
-    found = missing_file_system(RuntimeError(S3A))
+    found = missing_file_system(RuntimeError(S3A.replace("s3a.S3A", "azurebfs.Abfs")))
     assert found is not None
     assert "VERSION" not in str(found.remedy)
 

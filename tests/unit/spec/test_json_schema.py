@@ -62,6 +62,7 @@ def test_the_schema_of_the_project_file_has_its_keys() -> None:
         "modules",
         "imports",
         "lake",
+        "storage",
         "manifest",
     }
     assert set(schema["required"]) == {"name", "modules"}

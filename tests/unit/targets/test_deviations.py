@@ -26,8 +26,9 @@ from lakewright.plan.step import Step, done_reasons
 from lakewright.run.execute import ExecutionOptions, execute
 from lakewright.run.hooks.notifier import _alerts
 from lakewright.slices.application import application_of
+from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.deviations import SLICES_CHANGED
-from lakewright.slices.discover import BRONZE_UNREADABLE, discovered, list_slices
+from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.result import SliceReport
 from lakewright.strategies.bad_rows import BadRow, rows_text
 from lakewright.targets.context import Context

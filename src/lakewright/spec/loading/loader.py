@@ -31,6 +31,7 @@ from lakewright.spec.loading.settings import (
     read_lake,
     read_manifest,
     read_own_config,
+    read_storage,
     unchecked,
 )
 from lakewright.spec.models.base import Named
@@ -172,8 +173,11 @@ class _Loader:
             {key: Entry(found.text, found.location) for key, found in overrides.environment.items()},
         )
         config = read_own_config((*profiles, overrides), self.options.config, scope, self.sections)
-        manifest = read_manifest(profiles, scope, self.sections, self.options.check_manifest)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
+        storage = read_storage(profiles, scope, self.sections)
+        is_remote = lake is not None and lake.is_remote and not storage.single_driver
+        check = self.options.check_manifest
+        manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
         self.define(profiles)
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
         self.inherited("test")
@@ -193,6 +197,7 @@ class _Loader:
             environment=tuple((key, setting.text) for key, setting in environment.items()),
             config=config,
             lake=lake,
+            storage=storage,
             manifest=manifest,
             documentation=documentation,
             imports=imports,
@@ -226,7 +231,7 @@ class _Loader:
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
-        shared = {key: value[key] for key in ("lake", "manifest") if key in value}
+        shared = {key: value[key] for key in ("lake", "storage", "manifest") if key in value}
         self.sections.add_sections(document, shared, tuple(shared))
         try:
             top = ProjectFile.model_validate({key: value[key] for key in value if key not in shared})

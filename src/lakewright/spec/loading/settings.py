@@ -7,10 +7,10 @@ Source: the project files' rules, "Configuration".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -19,6 +19,7 @@ from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
+from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
 from lakewright.spec.reading.parsed_file import LazyLocation
 from lakewright.spec.reading.sections import Profile, Sections, Setting
@@ -34,15 +35,27 @@ __all__ = [
     "read_lake",
     "read_manifest",
     "read_own_config",
+    "read_storage",
     "unchecked",
 ]
 
-Check = Callable[[Mapping[str, Any]], Iterable[tuple[str, Fault]]]
-"""Returns the faults of settings, each with the key that is invalid."""
+
+class Check(Protocol):
+    """Finds the faults of a manifest's settings."""
+
+    def __call__(self, settings: Mapping[str, Any], /, *, needs_sharing: bool) -> Iterable[tuple[str, Fault]]:
+        """Return the faults, each with the key that is invalid.
+
+        Args:
+            settings: The `manifest:` section, with expressions evaluated.
+            needs_sharing: Whether the lake can be written from several machines.
+        """
+        ...
 
 
-def unchecked(_: Mapping[str, Any]) -> Iterable[tuple[str, Fault]]:
+def unchecked(_: Mapping[str, Any], /, *, needs_sharing: bool) -> Iterable[tuple[str, Fault]]:
     """Return no faults."""
+    del needs_sharing
     return ()
 
 
@@ -100,14 +113,14 @@ def _apply_executor(config: dict[str, str], places: Mapping[str, Location], sect
 
 
 def read_manifest(
-    profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check
+    profiles: Sequence[Profile], scope: Scope, sections: Sections, check: Check, *, needs_sharing: bool
 ) -> dict[str, Any]:
     """Return the `manifest:` section with evaluated expressions, checked if they could be evaluated."""
     settings = {key: entry for profile in profiles for key, entry in profile.manifest.items()}
     present = len(sections.faults)
     found = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
     if len(sections.faults) == present:
-        for key, fault in check(found):
+        for key, fault in check(found, needs_sharing=needs_sharing):
             place = settings[key][1].location if key in settings else Location(PROJECT_FILE)
             sections.faults.append(replace(fault, location=place))
     return found
@@ -149,6 +162,23 @@ def read_lake(
         why = "lake: bronze_output: catalog has no effect"
         sections.warnings.append(Fault(why, locate(("bronze_output",)), remedy))
     return lake
+
+
+def read_storage(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> StorageSettings:
+    """Return the settings of the object stores, or the defaults if they are invalid."""
+    settings = {key: entry for profile in profiles for key, entry in profile.storage.items()}
+    present = len(sections.faults)
+    values = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
+
+    def locate(path: tuple[str | int, ...]) -> Location:
+        return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
+
+    if len(sections.faults) == present:
+        try:
+            return StorageSettings.model_validate(values)
+        except ValidationError as error:
+            sections.faults += faults_of(error, "storage", locate, is_rendered=True)
+    return StorageSettings()
 
 
 def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:

@@ -91,6 +91,11 @@ class LakeSettings(SnakeModel):
         return text
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the lake isn't on this machine."""
+        return "://" in self.root_folder and not self.root_folder.startswith("file:")
+
+    @property
     def zone(self) -> ZoneInfo:
         """The time zone."""
         return ZoneInfo(self.timezone)

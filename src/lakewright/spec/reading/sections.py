@@ -29,7 +29,7 @@ CATEGORIES: Mapping[str, str] = {
 }
 """Sections of named definitions, with the category of their definitions."""
 
-SHARED = ("environment", "config", "lake", "manifest")
+SHARED = ("environment", "config", "lake", "storage", "manifest")
 """Sections that a profile may have too."""
 
 FOUNDATION = ("environment", "connections", "entities")
@@ -68,6 +68,7 @@ class Profile:
     Attributes:
         is_enabled: Whether the profile is active by default.
         lake: The keys of the `lake:` section, with value and location.
+        storage: The keys of the `storage:` section, with value and location.
         manifest: The keys of the `manifest:` section, with value and location.
     """
 
@@ -75,6 +76,7 @@ class Profile:
     environment: dict[str, Setting] = field(default_factory=dict)
     config: dict[str, Setting] = field(default_factory=dict)
     lake: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    storage: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     manifest: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     connections: dict[str, RawDefinition] = field(default_factory=dict)
 
@@ -170,8 +172,9 @@ class Sections:
 
     def _add_shared(self, profile: Profile, document: ParsedFile, path: ValuePath, content: Any) -> None:
         section = str(path[-1])
-        if section in ("lake", "manifest"):
-            self._add_keys(profile.lake if section == "lake" else profile.manifest, document, path, content)
+        keyed = {"lake": profile.lake, "storage": profile.storage, "manifest": profile.manifest}
+        if section in keyed:
+            self._add_keys(keyed[section], document, path, content)
             return
         entries = profile.environment if section == "environment" else profile.config
         for key, setting in self._settings(document, path, content):

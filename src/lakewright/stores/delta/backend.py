@@ -15,9 +15,12 @@ __all__ = ["DeltaBackend"]
 
 
 class DeltaBackend(Backend):
-    """A Delta table at `location`: a local folder or the URL of a place in object storage."""
+    """A Delta table at `location`: a local folder or the URL of a place in object storage.
 
-    options = frozenset({"location"})
+    `storage_options` are those of the `deltalake` package; a project's come from its `storage:` section.
+    """
+
+    options = frozenset({"location", "storage_options"})
     required: ClassVar[Mapping[str, str]] = {
         "location": "Give its table's folder, or a place in object storage."
     }
@@ -28,6 +31,11 @@ class DeltaBackend(Backend):
         if not location or "://" in location:
             return dict(settings)
         return {**settings, "location": str(folder / location)}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is in object storage."""
+        return "://" in str(self.settings.get("location"))
 
     @property
     def location(self) -> str:
@@ -55,9 +63,14 @@ class DeltaBackend(Backend):
     def open(self) -> Store:
         from lakewright.stores.delta.store import DeltaStore
 
-        return DeltaStore(self.location)
+        return DeltaStore(self.location, storage_options=self._storage_options)
 
     def open_existing(self) -> Store | datetime:
         from lakewright.stores.delta.store import DeltaStore
 
-        return DeltaStore.open_existing(self.location)
+        return DeltaStore.open_existing(self.location, storage_options=self._storage_options)
+
+    @property
+    def _storage_options(self) -> Mapping[str, str]:
+        options: Mapping[str, str] = self.settings.get("storage_options") or {}
+        return options

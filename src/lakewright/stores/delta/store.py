@@ -59,17 +59,27 @@ class DeltaStore(Store):
     Args:
         location: A folder, or the URL of a place in object storage.
         clock: Returns the store's time, in UTC. Object storage has no clock, so it is the writer's.
+        storage_options: Settings of the object storage, for the `deltalake` package.
     """
 
-    def __init__(self, location: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        location: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
         self._clock = clock
-        self._table = Table(location, [_layout(len(MIGRATIONS), 0)])
+        self._table = Table(location, [_layout(len(MIGRATIONS), 0)], storage_options or {})
         self._migrate()
 
     @classmethod
-    def open_existing(cls, location: str) -> Store | datetime:
+    def open_existing(
+        cls, location: str, *, storage_options: Mapping[str, str] | None = None
+    ) -> Store | datetime:
         """Return the store, or the writer's time if there is no such table."""
-        return cls(location) if table_exists(location) else datetime.now(UTC)
+        is_there = table_exists(location, storage_options or {})
+        return cls(location, storage_options=storage_options) if is_there else datetime.now(UTC)
 
     def _migrate(self) -> None:
         """Migrate the table to the current layout, in one version."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from secrets import SystemRandom
 from threading import RLock
@@ -61,19 +62,20 @@ class Table:
     """A Delta table of lines.
 
     Args:
-        location: A folder, or the URL of a place in object storage; credentials come from the environment.
+        location: A folder, or the URL of a place in object storage.
         first: The lines of the first version, if the table does not exist yet.
+        storage_options: Settings of the object storage; what is missing comes from the environment.
 
     Raises:
         SpecError: The location holds another table.
         StoreUnavailable: The table cannot be read or created.
     """
 
-    def __init__(self, location: str, first: Sequence[Line]) -> None:
+    def __init__(self, location: str, first: Sequence[Line], storage_options: Mapping[str, str]) -> None:
         self.where = _description(location)
         self._lock = RLock()
         try:
-            self._delta = _open(location, first)
+            self._delta = _open(location, first, dict(storage_options))
             columns = {field.name for field in self._delta.schema().fields}
         except (DeltaError, OSError, ValueError) as error:
             raise _fault(self.where, error) from error
@@ -200,14 +202,14 @@ class Table:
                 )
 
 
-def table_exists(location: str) -> bool:
+def table_exists(location: str, storage_options: Mapping[str, str]) -> bool:
     """Return whether the location holds a Delta table.
 
     Raises:
         StoreUnavailable: The location cannot be read.
     """
     try:
-        return DeltaTable.is_deltatable(location)
+        return DeltaTable.is_deltatable(location, dict(storage_options))
     except (DeltaError, OSError, ValueError) as error:
         raise _fault(_description(location), error) from error
 
@@ -225,16 +227,16 @@ def _fault(where: str, error: Exception) -> LakewrightError:
     )
 
 
-def _open(location: str, first: Sequence[Line]) -> DeltaTable:
+def _open(location: str, first: Sequence[Line], options: dict[str, str]) -> DeltaTable:
     try:
-        return DeltaTable(location)
+        return DeltaTable(location, storage_options=options)
     except TableNotFoundError:
         pass
-    try:
-        write_deltalake(location, to_arrow(first), mode="error", configuration=CONFIGURATION)
-    except DeltaError:
-        return DeltaTable(location)  # another process created it first; otherwise this raises the reason
-    return DeltaTable(location)
+    # If another process creates it first, that one's table is opened; else the reason is raised.
+    with suppress(DeltaError):
+        rows = to_arrow(first)
+        write_deltalake(location, rows, mode="error", configuration=CONFIGURATION, storage_options=options)
+    return DeltaTable(location, storage_options=options)
 
 
 def _newest(where: str, having: str, order: str, limit: int | None) -> str:

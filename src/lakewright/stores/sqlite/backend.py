@@ -33,6 +33,11 @@ class SqliteBackend(Backend):
         return Path(str(self.settings.get("path", DEFAULT_PATH)))
 
     @property
+    def is_shared(self) -> bool:
+        """Return False: processes of other machines can't lock its file."""
+        return False
+
+    @property
     def new_folder(self) -> Path | None:
         return self.path.parent
 

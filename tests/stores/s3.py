@@ -1,0 +1,91 @@
+"""An object store with the interface of S3 on loopback, for tests."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+import boto3
+
+from lakewright.lake.object_storage import ObjectStorage
+from lakewright.spec.models.storage import StorageSettings
+
+__all__ = ["Store", "running_store"]
+
+
+class Store:
+    """A running store.
+
+    Attributes:
+        url: Where it listens.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.client: Any = boto3.client(
+            "s3",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id="tester",
+            aws_secret_access_key="no-secret-of-anyone",
+        )
+
+    @property
+    def section(self) -> dict[str, Any]:
+        """The `storage:` section of a project that uses it."""
+        keys = {"access_key": "tester", "secret_key": "no-secret-of-anyone"}
+        return {"s3": {"endpoint_url": self.url, "credentials": "static", **keys}}
+
+    @property
+    def storage(self) -> ObjectStorage:
+        """The store as the product reaches it."""
+        return ObjectStorage(StorageSettings.model_validate(self.section), {}, is_used=True)
+
+    def new_bucket(self) -> str:
+        """Return the name of a new bucket."""
+        name = f"lake-{uuid4()}"
+        self.client.create_bucket(Bucket=name)
+        return name
+
+    def put(self, bucket: str, **contents: str) -> None:
+        """Write objects; in their keys, `__` stands for a slash."""
+        for key, text in contents.items():
+            self.put_at(bucket, key.replace("__", "/"), text)
+
+    def put_at(self, bucket: str, key: str, text: str) -> None:
+        """Write an object."""
+        self.client.put_object(Bucket=bucket, Key=key, Body=text.encode())
+
+
+@contextmanager
+def running_store() -> Iterator[Store]:
+    """Yield a store that runs in a process of its own.
+
+    In a thread of this one it would hang: while the `deltalake` package waits for the store's answer, it may
+    hold the lock of Python's interpreter.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(port, server)
+            yield Store(f"http://127.0.0.1:{port}")
+        finally:
+            server.kill()
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while server.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError("the object store did not start")

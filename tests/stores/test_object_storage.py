@@ -1,0 +1,225 @@
+"""Places in S3, read and written without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+from tests.stores.s3 import Store, running_store
+
+from lakewright.errors import SpecError, StorageUnavailable
+from lakewright.lake.conditional_writes import check_conditional_writes
+from lakewright.lake.delta_log import StoredLog, read_log, state_of
+from lakewright.lake.object_files import ObjectFiles
+from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.manifest.store import Put, Write
+from lakewright.slices.list_objects import list_objects
+from lakewright.spec.models.storage import StorageSettings
+from lakewright.stores.delta.store import DeltaStore
+
+pa: Any = import_module("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with running_store() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(store: Store) -> str:
+    return store.new_bucket()
+
+
+class TestSlices:
+    def test_files_folders_marks_and_partitions_are_those_of_a_disk(self, store: Store, bucket: str) -> None:
+        names = ("d10.csv", "d9.csv", "d3/a.csv", "d3/_SUCCESS", "d3/_p=1/b.csv", "d3/.tmp/c.csv", "_x/y.csv")
+        for name in names:
+            store.put_at(bucket, f"bronze/shop/{name}", "x")
+        store.put_at(bucket, "bronze/shopping/other.csv", "x")
+
+        exists, found = list_objects(f"s3a://{bucket}/bronze/shop/", store.storage)
+
+        assert exists
+        assert {slice_.name: [file.name for file in slice_.files] for slice_ in found} == {
+            "d10.csv": ["d10.csv"],
+            "d3": ["_p=1/b.csv", "a.csv"],
+            "d9.csv": ["d9.csv"],
+        }
+        folder = next(slice_ for slice_ in found if slice_.is_folder)
+        assert folder.marks >= {"_SUCCESS", ".tmp"}
+        assert folder.path == f"s3a://{bucket}/bronze/shop/d3"
+
+    def test_an_empty_object_that_marks_a_folder_is_no_slice_with_data(
+        self, store: Store, bucket: str
+    ) -> None:
+        for key, text in (
+            ("in/", ""),
+            ("in/day/", ""),
+            ("in/none/", ""),
+            ("in/day/a", "x"),
+            ("in/empty", ""),
+        ):
+            store.put_at(bucket, key, text)
+        _, found = list_objects(f"s3://{bucket}/in", store.storage)
+        assert {slice_.name: [file.size for file in slice_.files] for slice_ in found} == {
+            "day": [1],
+            "empty": [0],
+            "none": [],
+        }
+
+    @pytest.mark.parametrize("name", ["day 1.csv", "a%20b.csv", "ä#?.csv", "x=1"])
+    def test_one_slice_is_found_by_its_name_and_no_neighbour(
+        self, store: Store, bucket: str, name: str
+    ) -> None:
+        for key in (name, f"{name}x", "other"):
+            store.put_at(bucket, f"b/{key}", "x")
+        _, found = list_objects(f"s3://{bucket}/b", store.storage, name)
+        assert [slice_.name for slice_ in found] == [name]
+
+    def test_a_bucket_that_is_not_there_is_told_in_one_line(self, store: Store) -> None:
+        with pytest.raises(StorageUnavailable, match=r"s3://nowhere at http.*NoSuchBucket") as raised:
+            list_objects("s3://nowhere/bronze", store.storage)
+        assert "\n" not in raised.value.message
+        assert list_objects(f"s3://{store.new_bucket()}/bronze", store.storage) == (False, [])
+
+
+class TestFiles:
+    def test_paths_match_level_by_level(self, store: Store, bucket: str) -> None:
+        for key in ("a/x1.csv", "a/x2.csv", "a/b/x3.csv", "c/x1.csv"):
+            store.put_at(bucket, key, "x")
+        files = ObjectFiles(store.storage)
+        root = f"s3://{bucket}"
+        assert files.matching(f"{root}/a/*.csv") == [f"{root}/a/x1.csv", f"{root}/a/x2.csv"]
+        assert files.matching(f"{root}/?/x[!2].csv") == [f"{root}/a/x1.csv", f"{root}/c/x1.csv"]
+        assert files.matching(f"{root}/a/b") == [f"{root}/a/b"]
+        assert files.matching(f"{root}/none") == []
+
+    def test_a_folder_is_renamed_and_removed_with_all_it_holds(self, store: Store, bucket: str) -> None:
+        files = ObjectFiles(store.storage)
+        root = f"s3a://{bucket}"
+        for name in ("a.csv", "p=1/b.csv", "_hidden"):
+            files.write(f"{root}/one/{name}", b"x")
+        files.write(f"{root}/one-more", b"x")
+
+        files.rename(f"{root}/one", f"{root}/two")
+
+        assert not files.exists(f"{root}/one")
+        assert [entry.name for entry in files.listed(f"{root}/two")] == ["a.csv", "p=1/b.csv"]
+        files.remove(f"{root}/two")
+        assert not files.exists(f"{root}/two")
+        assert files.exists(f"{root}/one-more")
+
+
+class TestTables:
+    def test_the_log_is_read_without_spark(self, store: Store, bucket: str) -> None:
+        log = StoredLog(f"s3a://{bucket}/silver/t", store.storage)
+        assert read_log(log) == (True, None)
+        assert not log.holds_others()
+        options = store.storage.options()
+        write_deltalake(f"s3://{bucket}/silver/t", pa.table({"id": [1, 2]}), storage_options=options)
+        _, table = read_log(log)
+        assert table is not None
+        assert state_of(table).rows == 2
+
+    def test_other_objects_at_its_place_are_seen(self, store: Store, bucket: str) -> None:
+        store.put_at(bucket, "t/part-00000-x.snappy.parquet", "left by a write that never committed")
+        log = StoredLog(f"s3://{bucket}/t", store.storage)
+        assert not log.holds_others()
+        store.put_at(bucket, "t/report.xlsx", "x")
+        assert log.holds_others()
+
+    def test_a_manifest_in_the_store_refuses_the_second_of_two_writers(
+        self, store: Store, bucket: str
+    ) -> None:
+        location, options = f"s3://{bucket}/manifest", store.storage.options()
+        one = DeltaStore(location, storage_options=options)
+        other = DeltaStore.open_existing(location, storage_options=options)
+        assert isinstance(other, DeltaStore)
+
+        def add(store_: DeltaStore, key: str) -> None:
+            store_.write(Write(puts=(Put("note", key, {"by": key}, None),)))
+
+        with ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(add, each, f"{n}{i}") for i, each in enumerate((one, other)) for n in "abc"]
+            for job in jobs:
+                job.result()
+
+        assert {each.key for each in one.documents("note")} == {each.key for each in other.documents("note")}
+        assert len(list(one.documents("note"))) == 6
+
+
+class TestConditionalWrites:
+    def test_a_store_that_honours_them_is_asked_once(self, store: Store, bucket: str, tmp_path: Path) -> None:
+        check_conditional_writes(store.storage, f"s3://{bucket}/lake", tmp_path)
+        left = store.client.list_objects_v2(Bucket=bucket)
+        assert left["KeyCount"] == 0
+        unreachable = ObjectStorage(StorageSettings.model_validate(store.section), {})
+        check_conditional_writes(unreachable, f"s3://{bucket}/lake", tmp_path)
+
+    def test_a_store_that_ignores_them_is_refused_unless_there_is_one_driver(
+        self, store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def put(self: Bucket, key: str, content: bytes) -> bool:
+            self.put(key, content)
+            return True
+
+        monkeypatch.setattr(Bucket, "put_if_absent", put)
+        with pytest.raises(SpecError, match="ignores `If-None-Match`") as raised:
+            check_conditional_writes(store.storage, f"s3://{bucket}", tmp_path)
+        assert "single_driver: true" in str(raised.value.faults[0].remedy)
+        alone = StorageSettings.model_validate({**store.section, "single_driver": True})
+        check_conditional_writes(ObjectStorage(alone, {}), f"s3://{bucket}", tmp_path)
+
+
+class TestCredentials:
+    def test_a_profile_s_keys_are_read_from_its_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "credentials"
+        file.write_text("[lake]\naws_access_key_id = AK\naws_secret_access_key = SK\n[sso]\nregion = x\n")
+        environ = {"AWS_SHARED_CREDENTIALS_FILE": str(file)}
+
+        def storage(profile: str) -> ObjectStorage:
+            section = {"s3": {"credentials": "profile", "profile": profile}}
+            return ObjectStorage(StorageSettings.model_validate(section), environ)
+
+        assert storage("lake").options()["aws_secret_access_key"] == "SK"
+        with pytest.raises(SpecError, match=r"the profile 'sso' has no keys in .*credentials"):
+            storage("sso").options()
+
+    def test_spark_and_python_get_the_same(self) -> None:
+        environ = {"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK", "AWS_REGION": "eu-west-1"}
+        storage = ObjectStorage(StorageSettings(), environ)
+        conf, options = storage.spark_conf(), storage.options()
+        assert conf["spark.hadoop.fs.s3a.secret.key"] == options["aws_secret_access_key"] == "SK"
+        assert conf["spark.hadoop.fs.s3a.endpoint.region"] == options["aws_region"] == "eu-west-1"
+        assert conf["spark.hadoop.fs.s3a.path.style.access"] == "false"
+
+    def test_a_user_s_settings_of_spark_apply_to_both_and_are_not_replaced(self) -> None:
+        conf = {
+            "spark.hadoop.fs.s3a.endpoint": "minio:9000",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            "spark.hadoop.fs.s3a.access.key": "AK",
+        }
+        storage = ObjectStorage(StorageSettings(), {}, conf)
+        assert storage.options()["aws_endpoint_url"] == "http://minio:9000"
+        assert storage.options()["aws_access_key_id"] == "AK"
+        assert not set(conf) & set(storage.spark_conf())
+
+    @pytest.mark.parametrize(
+        ("s3", "why"),
+        [
+            ({"credentials": "static", "access_key": "a"}, "need access_key and secret_key"),
+            ({"access_key": "a"}, "need `credentials: static`"),
+            ({"credentials": "profile"}, "needs the name of the profile"),
+            ({"profile": "p"}, "profile needs `credentials: profile`"),
+            ({"endpoint_url": "minio:9000"}, "endpoint_url"),
+        ],
+    )
+    def test_contradictions_are_refused(self, s3: dict[str, str], why: str) -> None:
+        with pytest.raises(ValueError, match=why):
+            StorageSettings.model_validate({"s3": s3})
