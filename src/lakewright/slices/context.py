@@ -40,6 +40,7 @@ class ProcessingOptions:
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
         selection: The slices to take; those not taken are left to others.
+        settle: How long a slice without `_SUCCESS` must have stayed unchanged; others are left for later.
     """
 
     strategy: Strategy | None = None
@@ -49,6 +50,7 @@ class ProcessingOptions:
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False
     selection: SliceSelection = ALL_SLICES
+    settle: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True)

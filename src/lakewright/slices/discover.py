@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BRONZE_UNREADABLE",
+    "SUCCESS",
     "Listing",
     "Slice",
     "canonical_id",
@@ -61,7 +62,8 @@ class Listing:
     Attributes:
         slices: The complete slices, in natural order of their names.
         unreadable: Names that can't be read, each with the reason.
-        incomplete: Names of folders that are still being written.
+        incomplete: Names of slices that are still being written.
+        unsettled: Those of them that only changed a moment ago. See `lakewright.slices.settle`.
         exists: Whether there is such a folder.
     """
 
@@ -69,6 +71,7 @@ class Listing:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     incomplete: tuple[str, ...] = ()
     exists: bool = True
+    unsettled: frozenset[str] = frozenset()
 
 
 def list_slices(bronze: str, lake: Lake) -> tuple[Slice, ...]:

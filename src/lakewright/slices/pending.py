@@ -22,6 +22,7 @@ from lakewright.slices.application import applications_before
 from lakewright.slices.changed import find_deviations, new_item, processed_items, requeue_changed
 from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
+from lakewright.slices.settle import hold_unsettled, without_unsettled
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -104,6 +105,7 @@ def find_pending(
     """
     places = entity.places(context.lake.settings)
     listing = list_bronze(places.bronze, context.lake)
+    listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
     _check_not_moved(context, item_id(places.bronze), {each.name for each in slices})
     if is_recorded:
@@ -122,6 +124,7 @@ def find_pending(
     before = applications_before(entity)
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before)
     deviations = replace(deviations, gone=gone)
+    pending = hold_unsettled(pending, listing)
     pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:

@@ -154,6 +154,10 @@ class TriggerState:
         """Return the state after an operator has asked for a run now."""
         return replace(self, pending=self.pending or (now,), retry_at=None, waits="")
 
+    def paused(self, is_paused: bool) -> TriggerState:
+        """Return the state as an operator has paused or resumed it."""
+        return replace(self, is_paused=is_paused)
+
     def due(self, now: datetime) -> datetime | None:
         """Return the time for which a run must start now, or None."""
         if self.running is not None or self.is_paused or not self.pending:

@@ -11,6 +11,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
@@ -66,6 +67,7 @@ def process_slices(
         is_time_lenient=is_time_lenient,
         permissions=permissions,
         wait=wait,
+        settle=settle_of(app.project.config),
     )
     context = app.context(interruption=interruption)(app.workspace)
     result = process_pending(processing_context(context, found, options), found, slice=slice)

@@ -203,6 +203,7 @@ PARALLEL_JOBS = "4"
 
 SETTINGS = frozenset(
     (
+        "bronze.settle",
         "default.relation.migrationPolicy",
         "default.relation.migrationStrategy",
         "default.target.buildPolicy",

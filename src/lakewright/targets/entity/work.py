@@ -12,6 +12,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
+from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context
@@ -94,6 +95,7 @@ class EntityWork:
             permissions=self.context.options.permissions,
             wait=self.context.options.wait,
             selection=self.selection,
+            settle=settle_of(self.context.workspace.project.config),
         )
         return processing_context(self.context, self.entity, options)
 

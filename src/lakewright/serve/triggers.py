@@ -1,0 +1,220 @@
+"""The triggers of a server: a thread that makes the scheduler's rounds, and one for each run.
+
+Runs are command lines, begun as requests. Their output goes to files that are removed at their end.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import IO
+
+from lakewright.app import App
+from lakewright.errors import LakewrightError
+from lakewright.serve.requests import Request, Requests
+from lakewright.serve.service import Serving
+from lakewright.serve.watched_project import WatchedProject
+from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.triggers.commands import command
+from lakewright.triggers.observer import Observer
+from lakewright.triggers.outcome import ending_of
+from lakewright.triggers.records import Lane
+from lakewright.triggers.scheduler import Scheduler
+from lakewright.triggers.state import Attempt, Ending, Result
+
+__all__ = ["TriggerService", "make"]
+
+log = logging.getLogger(__name__)
+
+ARRIVAL_SECONDS, ROUND_SECONDS = 0.25, 1.0
+"""The pause between two rounds, with and without triggers that look at bronze: how much later than something
+is due its run begins, at most."""
+
+IDLE_SECONDS = 2.0
+"""The pause between two rounds for a project without triggers, or one that can't be loaded."""
+
+STOP_SECONDS = 20.0
+"""How long a stopping server waits for runs that it has interrupted. Those that go on are repeated later."""
+
+LONGEST_OUTPUT = 50_000_000
+"""The largest document, in bytes, that is read from a run's output."""
+
+
+def make(serving: Serving) -> TriggerService:
+    """Return the service that runs the project's triggers."""
+    return TriggerService(WatchedProject(serving.open_app), serving)
+
+
+@dataclass
+class TriggerService:
+    """Runs the triggers of a project, as its files declare them at present."""
+
+    project: WatchedProject
+    serving: Serving
+    _stopping: Event = field(default_factory=Event, init=False)
+    _thread: Thread | None = field(default=None, init=False)
+    _runs: _Runs = field(init=False)
+    _scheduler: Scheduler | None = field(default=None, init=False)
+    _observer: Observer | None = field(default=None, init=False)
+    _declared: dict[str, Trigger] = field(default_factory=dict, init=False)
+    _loads: int = field(default=-1, init=False)
+    _told: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._runs = _Runs(self.serving.requests, self.serving)
+
+    @property
+    def name(self) -> str:
+        """Its name in the log."""
+        return "triggers"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the project has triggers: a server that waits for something does not stop by itself."""
+        return any(trigger.enabled for trigger in self._declared.values())
+
+    def start(self) -> None:
+        """Begin to make rounds."""
+        self._thread = Thread(target=self._run, name="triggers", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Interrupt the runs, record how they ended, and give up the triggers."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._runs.stop()
+        if self._scheduler is not None and self._observer is not None:
+            try:
+                self._scheduler.settle(self._declared, self._observer)
+                self._scheduler.release()
+            except LakewrightError as error:
+                log.warning("triggers are taken over when their leases end: %s", error)
+        self.project.close()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._round()
+                self._told = ""
+            except Exception as error:
+                # A broken project or a manifest that does not answer: told once, and tried again.
+                text = str(error)
+                if text != self._told:
+                    level = log.warning if isinstance(error, LakewrightError) else log.exception
+                    level("triggers start nothing at present: %s", text)
+                    self._told = text
+            self._stopping.wait(self._pause())
+
+    def _pause(self) -> float:
+        if self._told or not self._declared:
+            return IDLE_SECONDS
+        looks_at_bronze = any(trigger.on is Event.ARRIVAL for trigger in self._declared.values())
+        return ARRIVAL_SECONDS if looks_at_bronze else ROUND_SECONDS
+
+    def _round(self) -> None:
+        app = self.project.app()
+        if self.project.loads != self._loads:
+            self._declared = {name: app.project.trigger(name) for name in app.project.triggers}
+            self._observer, self._loads = Observer(app), self.project.loads
+        if not self._declared and self._scheduler is None:
+            return
+        if self._scheduler is None:
+            app.make_store()
+            self._scheduler = self._new_scheduler(app)
+        scheduler, observer = self._scheduler, self._observer
+        if observer is not None:
+            self._runs.app, self._runs.ended = app, scheduler.ended
+            scheduler.leases = app.leases()
+            scheduler.round(self._declared, observer)
+
+    def _new_scheduler(self, app: App) -> Scheduler:
+        return Scheduler(
+            project=app.project.name, leases=app.leases(), start=self._runs.begin, clock=app.clock
+        )
+
+
+@dataclass
+class _Runs:
+    """The runs that triggers have begun, as many at once as the machine has processors.
+
+    Attributes:
+        app: The project, as it was loaded last.
+        ended: Receives how each run ended.
+    """
+
+    requests: Requests
+    serving: Serving
+    app: App | None = None
+    ended: Callable[[Lane, Ending], None] = lambda _lane, _ending: None
+    _pool: ThreadPoolExecutor = field(init=False)
+    _begun: dict[Lane, Request] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _is_stopping: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(max(2, os.cpu_count() or 1), thread_name_prefix="trigger")
+
+    def begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
+        """Begin a run as soon as there is room for it."""
+        self._pool.submit(self._run, lane, trigger, attempt)
+
+    def stop(self) -> None:
+        """Interrupt all runs, and wait some time for their ends."""
+        with self._lock:
+            self._is_stopping = True
+            begun = list(self._begun.values())
+        for request in begun:
+            request.interrupt()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for request in begun:
+            request.wait(STOP_SECONDS)
+        self._pool.shutdown(wait=True)
+
+    def _run(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
+        app = self.app
+        if app is None:
+            return
+        try:
+            ending = self._perform(app, lane, trigger, attempt)
+        except Exception as error:  # whatever goes wrong is the end of this run, not of the server
+            is_passing = isinstance(error, OSError) or bool(getattr(error, "is_retryable", False))
+            result = Result.RETRY if is_passing else Result.FAILED
+            ending = Ending(attempt.due, attempt.started, app.clock(), result, str(error) or repr(error))
+        self.ended(lane, ending)
+
+    def _perform(self, app: App, lane: Lane, trigger: Trigger, attempt: Attempt) -> Ending:
+        arguments = (*command(app.project, trigger, attempt.due, lane.entity), "-o", "json")
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log_of_run:
+            with self._lock:
+                if self._is_stopping:
+                    return ending_of(attempt, 130, "", app.clock())
+                request = self.requests.begin(
+                    arguments,
+                    self.serving.environ,
+                    Path(app.project.basedir),
+                    stdout=out,
+                    stderr=log_of_run,
+                    trigger=str(lane.trigger),
+                )
+                self._begun[lane] = request
+            try:
+                code = request.wait()
+            finally:
+                with self._lock:
+                    del self._begun[lane]
+            ending = ending_of(attempt, 1 if code is None else code, _content(out), app.clock())
+            if ending.result is not Result.SUCCEEDED:
+                log.info("%s ended with code %s:\n%s", " ".join(arguments), code, _content(log_of_run))
+            return ending
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(LONGEST_OUTPUT).decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""Slices that are still being written: the files of a slice without `_SUCCESS` have changed a moment ago.
+
+Source: the rules of the server, "Triggers" (`settle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SpecError
+from lakewright.slices.discover import SUCCESS, natural_key, slice_name
+from lakewright.spec.expressions.age import parse_length
+
+if TYPE_CHECKING:
+    from lakewright.slices.discover import Listing, Slice
+    from lakewright.slices.pending import Pending
+
+__all__ = ["SETTLE", "hold_unsettled", "settle_of", "without_unsettled"]
+
+SETTLE = "lakewright.bronze.settle"
+"""The configuration that says how long a slice must stay unchanged to count as complete."""
+
+_LEAST_NANOSECONDS = 10**16
+"""Times of files above this are in nanoseconds, others in milliseconds; as the former, it is April 1970."""
+
+
+def settle_of(config: Mapping[str, str]) -> timedelta:
+    """Return how long a slice must stay unchanged to count as complete; by default it need not.
+
+    Raises:
+        SpecError: The configured text is not a length of time.
+    """
+    try:
+        return parse_length(config.get(SETTLE, "0s"))
+    except ValueError as error:
+        raise SpecError.of(f"configuration {SETTLE}: {error}", remedy="Write 2s, 1m or PT10S.") from None
+
+
+def without_unsettled(listing: Listing, settle: timedelta, now: datetime) -> Listing:
+    """Return a listing in which slices that are still being written are not complete."""
+    if not settle:
+        return listing
+    young = frozenset(each.name for each in listing.slices if _is_unsettled(each, settle, now))
+    if not young:
+        return listing
+    return replace(
+        listing,
+        slices=tuple(each for each in listing.slices if each.name not in young),
+        incomplete=(*listing.incomplete, *sorted(young, key=natural_key)),
+        unsettled=young,
+    )
+
+
+def hold_unsettled(pending: Pending, listing: Listing) -> Pending:
+    """Return pending items of which those after a slice that is still being written wait for it.
+
+    Processed before it, they would make it late.
+    """
+    if not listing.unsettled:
+        return pending
+    first = min(map(natural_key, listing.unsettled))
+    ready = tuple(item for item in pending.ready if natural_key(slice_name(item)) < first)
+    held = tuple(item for item in pending.ready if natural_key(slice_name(item)) > first)
+    return replace(pending, ready=ready, waiting=(*held, *pending.waiting))
+
+
+def _is_unsettled(slice_: Slice, settle: timedelta, now: datetime) -> bool:
+    if SUCCESS in slice_.marks:
+        return False
+    modified = max((file.modified for file in slice_.files), default=0)
+    seconds = modified / (1e9 if modified >= _LEAST_NANOSECONDS else 1e3)
+    # The time of a file that lies further ahead is that of another clock, and never gets old.
+    return abs(now.timestamp() - seconds) < settle.total_seconds()

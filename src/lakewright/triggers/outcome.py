@@ -1,0 +1,73 @@
+"""How a trigger's command ended, from its exit code and the JSON that it printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from lakewright.errors import ItemLocked, LeaseHeld
+from lakewright.run.step_runner import TEMPORARY
+from lakewright.triggers.state import Attempt, Ending, Result
+
+__all__ = ["RETRYABLE", "ending_of"]
+
+RETRYABLE = TEMPORARY | {ItemLocked.code, LeaseHeld.code, "database_unavailable", "interrupted"}
+"""Codes of errors that may pass by themselves: what another run holds, and what does not answer."""
+
+_SIGNALLED = 128
+"""Exit codes above this are those of commands that a signal has ended."""
+
+
+def ending_of(attempt: Attempt, code: int, printed: str, finished: datetime) -> Ending:
+    """Return how an attempt ended.
+
+    Args:
+        attempt: The attempt.
+        code: The command's exit code.
+        printed: What it wrote to stdout: the document of `-o json`, or a part of it if it was killed.
+        finished: When it ended.
+    """
+    document = _read(printed)
+    errors = list(_errors(document))
+    message = next((str(error.get("message", "")) for error in errors), "")
+    if code == 0:
+        result = Result.SUCCEEDED
+    elif errors:
+        is_passing = all(error.get("code") in RETRYABLE for error in errors)
+        result = Result.RETRY if is_passing else Result.FAILED
+    else:
+        result = Result.RETRY if code > _SIGNALLED else Result.FAILED
+    if result is not Result.SUCCEEDED and not message:
+        message = (
+            f"signal {code - _SIGNALLED} ended it" if code > _SIGNALLED else f"it ended with code {code}"
+        )
+    return Ending(
+        due=attempt.due,
+        started=attempt.started,
+        finished=finished,
+        result=result,
+        message="" if result is Result.SUCCEEDED else message,
+        run_id=document.get("run_id"),
+    )
+
+
+def _read(printed: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(printed)
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _errors(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the errors of a document: of the command, of `process`, and of the targets of a job."""
+    yield from document.get("errors") or ()
+    if document.get("error"):
+        yield document["error"]
+    for instance in document.get("instances") or ():
+        for phase in instance["phases"]:
+            for target in phase["targets"]:
+                if target["error"] and target["status"] not in ("SUCCESS", "SUCCESS_WITH_ERRORS", "SKIPPED"):
+                    yield target["error"]
