@@ -33,6 +33,7 @@ COMMANDS = {
     "manifest": (f"{HERE}.manifest:manifest", "List and operate slices: states, locks, failures."),
     "history": (f"{HERE}.history:history", "List, show and compare runs."),
     "maintain": (f"{HERE}.maintain:maintain", "Compact the files of silver tables."),
+    "triggers": (f"{HERE}.triggers:triggers", "List triggers; run, pause or resume one."),
     "watermark": (f"{HERE}.watermark:watermark", "List and set watermarks."),
     "sql": (f"{HERE}.sql:sql", "Query the lake."),
     "ls": (f"{HERE}.ls:ls", "List what the project declares."),

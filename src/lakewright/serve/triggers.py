@@ -20,7 +20,7 @@ from lakewright.errors import LakewrightError
 from lakewright.serve.requests import Request, Requests
 from lakewright.serve.service import Serving
 from lakewright.serve.watched_project import WatchedProject
-from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.triggers.commands import command
 from lakewright.triggers.observer import Observer
 from lakewright.triggers.outcome import ending_of
@@ -115,7 +115,7 @@ class TriggerService:
     def _pause(self) -> float:
         if self._told or not self._declared:
             return IDLE_SECONDS
-        looks_at_bronze = any(trigger.on is Event.ARRIVAL for trigger in self._declared.values())
+        looks_at_bronze = any(trigger.on is TriggerEvent.ARRIVAL for trigger in self._declared.values())
         return ARRIVAL_SECONDS if looks_at_bronze else ROUND_SECONDS
 
     def _round(self) -> None:

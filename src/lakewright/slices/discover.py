@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BRONZE_UNREADABLE",
-    "SUCCESS",
     "Listing",
     "Slice",
     "canonical_id",

@@ -22,13 +22,14 @@ from lakewright.slices.application import applications_before
 from lakewright.slices.changed import find_deviations, new_item, processed_items, requeue_changed
 from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
-from lakewright.slices.settle import hold_unsettled, without_unsettled
+from lakewright.slices.settle import without_unsettled
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.deviations import Deviations
+    from lakewright.slices.discover import Listing
     from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places
@@ -124,7 +125,7 @@ def find_pending(
     before = applications_before(entity)
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before)
     deviations = replace(deviations, gone=gone)
-    pending = hold_unsettled(pending, listing)
+    pending = _after_unsettled(pending, listing)
     pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:
@@ -149,6 +150,19 @@ def _add_open_items(context: ProcessingContext, places: Places, items: dict[str,
         elif item.item_id not in items and item.revision > 1:
             gone.append(slice_name(item))
     return tuple(sorted(gone, key=natural_key))
+
+
+def _after_unsettled(pending: Pending, listing: Listing) -> Pending:
+    """Return pending items of which those after a slice that is still being written wait for it.
+
+    Processed before it, they would make it late.
+    """
+    if not listing.unsettled:
+        return pending
+    first = min(map(natural_key, listing.unsettled))
+    ready = tuple(item for item in pending.ready if natural_key(slice_name(item)) < first)
+    held = tuple(item for item in pending.ready if natural_key(slice_name(item)) > first)
+    return replace(pending, ready=ready, waiting=(*held, *pending.waiting))
 
 
 def _held_by_change(entity: Entity, pending: Pending, deviations: Deviations) -> Pending:

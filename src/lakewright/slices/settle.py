@@ -11,14 +11,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
-from lakewright.slices.discover import SUCCESS, natural_key, slice_name
+from lakewright.slices.bronze import SUCCESS
+from lakewright.slices.discover import natural_key
 from lakewright.spec.expressions.age import parse_length
 
 if TYPE_CHECKING:
-    from lakewright.slices.discover import Listing, Slice
-    from lakewright.slices.pending import Pending
+    from lakewright.slices.bronze import Slice
+    from lakewright.slices.discover import Listing
 
-__all__ = ["SETTLE", "hold_unsettled", "settle_of", "without_unsettled"]
+__all__ = ["SETTLE", "settle_of", "without_unsettled"]
 
 SETTLE = "lakewright.bronze.settle"
 """The configuration that says how long a slice must stay unchanged to count as complete."""
@@ -52,19 +53,6 @@ def without_unsettled(listing: Listing, settle: timedelta, now: datetime) -> Lis
         incomplete=(*listing.incomplete, *sorted(young, key=natural_key)),
         unsettled=young,
     )
-
-
-def hold_unsettled(pending: Pending, listing: Listing) -> Pending:
-    """Return pending items of which those after a slice that is still being written wait for it.
-
-    Processed before it, they would make it late.
-    """
-    if not listing.unsettled:
-        return pending
-    first = min(map(natural_key, listing.unsettled))
-    ready = tuple(item for item in pending.ready if natural_key(slice_name(item)) < first)
-    held = tuple(item for item in pending.ready if natural_key(slice_name(item)) > first)
-    return replace(pending, ready=ready, waiting=(*held, *pending.waiting))
 
 
 def _is_unsettled(slice_: Slice, settle: timedelta, now: datetime) -> bool:

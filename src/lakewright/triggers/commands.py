@@ -12,7 +12,7 @@ from datetime import datetime
 from lakewright.errors import Fault, SpecError
 from lakewright.plan.arguments import expand_arguments
 from lakewright.spec.cron import find_zone
-from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 
 __all__ = ["argument_faults", "command", "job_arguments"]
@@ -35,7 +35,7 @@ def command(project: Project, trigger: Trigger, at: datetime, entity: str = "") 
         SpecError: An expression is invalid.
     """
     settle = f"lakewright.bronze.settle={trigger.settle.total_seconds():g}s"
-    conf = ("--conf", settle) if trigger.on is Event.ARRIVAL else ()
+    conf = ("--conf", settle) if trigger.on is TriggerEvent.ARRIVAL else ()
     if trigger.job is None:
         return ("process", entity, *conf)
     phase = "" if trigger.phase is None else trigger.phase.lower()

@@ -26,7 +26,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.pending import find_pending
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.targets.entity.work import processing_context
 
 __all__ = ["Observer"]
@@ -75,7 +75,7 @@ class Observer:
         Raises:
             LakewrightError: Bronze or the manifest can't be read.
         """
-        if trigger.on is Event.ARRIVAL:
+        if trigger.on is TriggerEvent.ARRIVAL:
             marks = [self._arrived(entity, trigger) for entity in trigger.sources]
             return "" if not any(marks) else _digest(*marks)
         found = [self._processed(entity) for entity in trigger.sources]

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from lakewright.errors import LakewrightError, LeaseHeld, LeaseLost, SequenceConflict
 from lakewright.manifest.lease import Lease, Leases
-from lakewright.spec.models.trigger import Event, Trigger
+from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.stores.heartbeat import seconds_awake
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.state import Attempt, Ending, TriggerState, next_due
@@ -197,7 +197,7 @@ class Scheduler:
         if trigger.on is not None and state.running is None:
             mark = self._mark(lane, trigger, looks)
             if mark is not None:
-                state = state.observe(mark, now, is_baseline=trigger.on is Event.PROCESSED)
+                state = state.observe(mark, now, is_baseline=trigger.on is TriggerEvent.PROCESSED)
         else:
             state = self._look(lane, trigger, state, now)
         is_due = lane not in self._running and state.due(now) is not None

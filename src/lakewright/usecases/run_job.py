@@ -18,6 +18,9 @@ __all__ = ["run_job"]
 
 log = logging.getLogger(__name__)
 
+TRIGGER = "LAKEWRIGHT_TRIGGER"
+"""The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
+
 
 def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
     """Run a job and return the result; the history records the run from its start.
@@ -37,7 +40,10 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         holder=app.holder,
         listener=listener,
         interruption=interruption,
-        facts={"versions": {name: _version(name) for name in ("lakewright", "pyspark", "delta-spark")}},
+        facts={
+            "versions": {name: _version(name) for name in ("lakewright", "pyspark", "delta-spark")},
+            **({"trigger": trigger} if (trigger := app.environ.get(TRIGGER)) else {}),
+        },
     )
     if since is not None:
         _prune(app, since)

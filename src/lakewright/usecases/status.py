@@ -24,6 +24,7 @@ from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
+from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
 __all__ = ["ProjectStatus", "Quarantined", "Warned", "hidden_parameters", "project_status", "resume_command"]
 
@@ -90,6 +91,7 @@ class ProjectStatus:
         warned: Targets that ended with errors in the last run of their job and phase.
         quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later successful run of the same job, phase and parameters.
+        triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
     """
@@ -104,6 +106,7 @@ class ProjectStatus:
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quarantined: tuple[Quarantined, ...] = ()
+    triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
 
     @property
@@ -118,6 +121,7 @@ class ProjectStatus:
             or self.undone
             or self.warned
             or self.unrecorded
+            or any(each.word in ("failed", "retrying") for each in self.triggers)
         )
 
     def __repr__(self) -> str:
@@ -157,6 +161,7 @@ class ProjectStatus:
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
+            "triggers": [each.as_json() for each in self.triggers],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -182,6 +187,7 @@ def project_status(app: App) -> ProjectStatus:
         last_runs=runs[:LAST_RUNS],
         limits=_limits(app.project),
         quarantined=tuple(_quarantined(app)),
+        triggers=list_triggers(app),
         unrecorded=() if app.store.standings() else tuple(_unrecorded(app)),
     )
 

@@ -147,6 +147,7 @@ class FakeApp:
             entity={"orders": entity}.__getitem__,
             jobs={"other": None},
             targets={},
+            triggers={},
         )
 
     def plan(self, request: Any) -> Plan:

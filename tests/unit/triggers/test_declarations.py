@@ -7,7 +7,7 @@ import pytest
 from tests.projects import make_project
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.trigger import CatchUp, Event
+from lakewright.spec.models.trigger import CatchUp, TriggerEvent
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults, command
 
@@ -51,7 +51,7 @@ def test_a_trigger_runs_a_job_with_the_date_of_its_zone(tmp_path: Path) -> None:
 def test_a_trigger_processes_entities_on_arrival(tmp_path: Path) -> None:
     project = load(tmp_path, "  arrivals: {entities: [orders, customers], on: arrival, settle: 500ms}")
     arrivals = project.trigger("arrivals")
-    assert (arrivals.on, arrivals.sources) == (Event.ARRIVAL, ("orders", "customers"))
+    assert (arrivals.on, arrivals.sources) == (TriggerEvent.ARRIVAL, ("orders", "customers"))
     settle = ("--conf", "lakewright.bronze.settle=0.5s")
     assert command(project, arrivals, NOW, "orders") == ("process", "orders", *settle)
 

@@ -13,6 +13,7 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import failure_message
+from lakewright.cli.render.triggers import next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
@@ -52,6 +53,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
+    yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
@@ -59,6 +61,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
+    if (soon := next_line(found.triggers, now)) is not None:
+        yield soon
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)

@@ -44,7 +44,8 @@ def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
     head = f" up to {document['phase'].lower()}, run {document['run_id']}, "
     yield line(Span(f"{document['project']}/{document['job']}", "bold"), head, status(document["status"]))
     yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
-    yield line(f"by {document['holder']}")
+    begun_by = f", begun by the trigger {document['trigger']}" if document.get("trigger") else ""
+    yield line(f"by {document['holder']}{begun_by}")
     for instance in document["instances"]:
         yield Branch(
             line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),

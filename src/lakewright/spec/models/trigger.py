@@ -16,7 +16,7 @@ from lakewright.spec.cron import check_cron, find_zone
 from lakewright.spec.expressions.age import parse_length
 from lakewright.spec.models.base import Named, Reference, TextMap, Texts, from_text, inconsistent, lower
 
-__all__ = ["CatchUp", "Event", "Trigger", "TriggerPhase"]
+__all__ = ["CatchUp", "Trigger", "TriggerEvent", "TriggerPhase"]
 
 LEAST_POLL = timedelta(milliseconds=100)
 LONGEST = timedelta(days=1)
@@ -25,7 +25,7 @@ Length = Annotated[timedelta, from_text(parse_length), WithJsonSchema({"type": "
 """A length of time: `2s`, `10m`, `PT1H`."""
 
 
-class Event(StrEnum):
+class TriggerEvent(StrEnum):
     """What a trigger without `cron` waits for."""
 
     ARRIVAL = "arrival"
@@ -85,7 +85,7 @@ class Trigger(Named):
         alias="catch_up",
         description="Which of the times missed while no server ran still count: `none`, `last` or `all`.",
     )
-    on: Annotated[Event, BeforeValidator(lower)] | None = Field(
+    on: Annotated[TriggerEvent, BeforeValidator(lower)] | None = Field(
         default=None, description="What it waits for: `arrival` of slices, or slices being `processed`."
     )
     of: Texts = Field(
@@ -124,7 +124,7 @@ class Trigger(Named):
                 f"'of' is missing: the entities whose slices it waits for on {self.on}",
                 remedy="Write `of: [ENTITY]`.",
             )
-        if self.on is Event.PROCESSED and (own := sorted(set(self.entities) & set(self.sources))):
+        if self.on is TriggerEvent.PROCESSED and (own := sorted(set(self.entities) & set(self.sources))):
             raise inconsistent(
                 f"it processes {own[0]!r} on each slice of {own[0]!r} that is processed",
                 remedy="Name in `of` the entities that are processed before.",

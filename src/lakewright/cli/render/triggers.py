@@ -1,0 +1,84 @@
+"""Triggers as a page: what they run, their state, the next time and the last run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakewright.cli.page import Block, Branch, Line, Span, Table, line
+from lakewright.cli.render.words import ago, seconds
+
+if TYPE_CHECKING:
+    from lakewright.usecases.triggers import TriggerStatus
+
+__all__ = ["next_line", "trigger_branch", "trigger_branches", "triggers_page"]
+
+STYLES = {"failed": "bold red", "retrying": "yellow", "running": "cyan", "due": "cyan", "paused": "yellow"}
+STUCK = ("failed", "retrying", "paused")
+
+
+def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[Block]:
+    """Yield the triggers as a table, and below it why some did not succeed."""
+    if not triggers:
+        yield line("no triggers")
+        return
+    columns = ("trigger", "runs", "when", "state", "next", "last", "held by")
+    yield Table(columns, tuple(_row(each, now) for each in triggers))
+    for each in triggers:
+        if each.message and each.word in STUCK:
+            yield trigger_branch(each, now)
+
+
+def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
+    """Return the triggers that an operator should look at."""
+    return tuple(trigger_branch(each, now) for each in triggers if each.word in STUCK)
+
+
+def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:
+    """Return what runs next by itself, or None if no trigger has a next time."""
+    times = [
+        (at, each) for each in triggers if each.trigger.enabled and (at := each.state.retry_at or each.next)
+    ]
+    if not times:
+        return None
+    at, each = min(times, key=lambda found: found[0])
+    where = "" if each.holder else ", if a server runs then"
+    return line(Span("Next", "bold"), f" {each.lane}: {each.runs} {_when(at, now)}{where}")
+
+
+def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
+    """Return a trigger with the reason of its last failure and the command to type."""
+    state = trigger.state
+    head = line(Span(trigger.word, STYLES[trigger.word]), f" {trigger.lane}: {trigger.runs}")
+    below = [Branch(line(text)) for text in trigger.message.splitlines()[:1]]
+    if trigger.word == "retrying" and state.retry_at is not None:
+        below.append(Branch(line(f"attempt {state.failures + 1} {_when(state.retry_at, now)}")))
+    if trigger.word == "paused":
+        below = [_do(f"`lakewright triggers resume {trigger.lane.trigger}`")]
+    if trigger.word == "failed":
+        below.append(_do(f"mend the cause, then `lakewright triggers run {trigger.lane.trigger}`"))
+    return Branch(head, tuple(below))
+
+
+def _do(text: str) -> Branch:
+    return Branch(line(Span("do: ", "dim"), text))
+
+
+def _row(each: TriggerStatus, now: datetime) -> tuple[Line, ...]:
+    last = each.state.last
+    return (
+        line(str(each.lane.trigger)),
+        line(each.runs),
+        line(each.when),
+        line(Span(each.word, STYLES.get(each.word, ""))),
+        line(_when(each.state.retry_at or each.next, now)),
+        line("" if last is None else f"{last.result} {ago(last.finished, now)}"),
+        line(each.holder or ""),
+    )
+
+
+def _when(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return ""
+    return f"in {seconds((at - now).total_seconds())}" if at > now else "now"

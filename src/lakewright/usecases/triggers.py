@@ -1,0 +1,165 @@
+"""The triggers of a project: list them with their state, and run, pause or resume one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.manifest.lease import Lease, find_lease
+from lakewright.manifest.record import format_instant
+from lakewright.manifest.store import Store
+from lakewright.spec.models.trigger import Trigger
+from lakewright.spec.suggestions import suggestion
+from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
+from lakewright.triggers.scheduler import lanes
+from lakewright.triggers.state import TriggerState, next_due
+
+__all__ = ["TriggerStatus", "list_triggers", "pause_trigger", "run_trigger"]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerStatus:
+    """A trigger, or one of the entities that it processes, with its state.
+
+    Attributes:
+        state: What the manifest keeps of it.
+        next: The next time of its schedule; None if it waits for an event.
+        holder: The server that runs it, as text; None if none does.
+    """
+
+    lane: Lane
+    trigger: Trigger
+    state: TriggerState
+    next: datetime | None
+    holder: str | None
+
+    @property
+    def runs(self) -> str:
+        """What it runs, as one would type it."""
+        phase = "" if self.trigger.phase is None else f" {self.trigger.phase.lower()}"
+        return f"job {self.trigger.job}{phase}" if self.trigger.job else f"process {self.lane.entity}"
+
+    @property
+    def when(self) -> str:
+        """When it runs."""
+        if self.trigger.cron is not None:
+            return f"{self.trigger.cron} {self.trigger.timezone}"
+        what = "arrival of slices of" if self.trigger.on == "arrival" else "processed slices of"
+        sources = self.trigger.of or ((self.lane.entity,) if self.lane.entity else self.trigger.sources)
+        return f"{what} {', '.join(sources)}"
+
+    @property
+    def word(self) -> str:
+        """Its state in one word: disabled, paused, running, retrying, failed, due or waiting."""
+        state = self.state
+        words = {
+            "disabled": not self.trigger.enabled,
+            "paused": state.is_paused,
+            "running": state.running is not None,
+            "retrying": state.failures > 0,
+            "failed": bool(state.waits),
+            "due": bool(state.pending),
+        }
+        return next((word for word, holds in words.items() if holds), "waiting")
+
+    @property
+    def message(self) -> str:
+        """Why its last run did not succeed; empty if it did."""
+        return self.state.waits or (self.state.last.message if self.state.last else "")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `triggers -o json` lists."""
+        state, last = self.state, self.state.last
+        return {
+            "trigger": self.lane.trigger,
+            "entity": self.lane.entity or None,
+            "runs": self.runs,
+            "when": self.when,
+            "state": self.word,
+            "next": _text(state.retry_at or self.next),
+            "due": [format_instant(at) for at in state.pending],
+            "failures": state.failures,
+            "message": self.message or None,
+            "last": None
+            if last is None
+            else {
+                "due": format_instant(last.due),
+                "started": format_instant(last.started),
+                "finished": format_instant(last.finished),
+                "result": last.result.value,
+                "run_id": last.run_id,
+            },
+            "held_by": self.holder,
+            "description": self.trigger.description,
+        }
+
+
+def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
+    """Return the project's triggers with their states; nothing is written."""
+    declared = {name: app.project.trigger(name) for name in app.project.triggers}
+    return app.read_store(lambda store: tuple(_statuses(app, store, declared))) if declared else ()
+
+
+def run_trigger(app: App, name: str) -> tuple[TriggerStatus, ...]:
+    """Make a run of a trigger due now; the server that holds the trigger starts it.
+
+    Raises:
+        UsageError: There is no such trigger, or it is disabled.
+    """
+    if not _find(app, name).enabled:
+        raise UsageError(
+            f"the trigger {name!r} is disabled", remedy="Remove `enabled: false` where it is declared."
+        )
+    return _changed(app, name, lambda state: state.ask(app.clock()))
+
+
+def pause_trigger(app: App, name: str, *, is_paused: bool) -> tuple[TriggerStatus, ...]:
+    """Pause a trigger, or let it go on; what became due meanwhile is remembered.
+
+    Raises:
+        UsageError: There is no such trigger.
+    """
+    return _changed(app, name, lambda state: state.paused(is_paused))
+
+
+def _changed(app: App, name: str, how: Any) -> tuple[TriggerStatus, ...]:
+    trigger = _find(app, name)
+    app.make_store()
+    records = TriggerRecords(app.store, app.project.name)
+    for lane in lanes(name, trigger):
+        records.change(lane, how)
+    return tuple(_statuses(app, app.store, {name: trigger}))
+
+
+def _find(app: App, name: str) -> Trigger:
+    if name not in app.project.triggers:
+        raise UsageError(f"there is no trigger {name!r}", remedy=suggestion(name, app.project.triggers))
+    return app.project.trigger(name)
+
+
+def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterator[TriggerStatus]:
+    saved, now = TriggerRecords(store, app.project.name).all(), app.clock()
+    for name, trigger in declared.items():
+        lease = find_lease(store, lease_key(app.project.name, name))
+        is_held = (
+            lease is not None
+            and not lease.is_expired(store.now())
+            and not app.leases(store).is_dead(lease.holder)
+        )
+        for lane in lanes(name, trigger):
+            state = saved.get(lane, SavedState()).state
+            yield TriggerStatus(
+                lane, trigger, state, next_due(trigger, now), _holder(lease) if is_held else None
+            )
+
+
+def _holder(lease: Lease | None) -> str | None:
+    return None if lease is None else f"{lease.holder.host} (process {lease.holder.pid})"
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else format_instant(at)
