@@ -505,7 +505,7 @@ class TestStatus:
         found = document(a_lake(), "status")
         assert list(found) == [
             *("running", "waiting", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "last_runs"),
+            *("quarantined", "unrecorded", "triggers", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

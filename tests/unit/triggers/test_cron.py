@@ -5,7 +5,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakewright.spec.cron import check_cron, due_times, find_zone
@@ -40,6 +40,7 @@ def test_an_expression_of_each_hour_follows_elapsed_time_through_both_changes() 
     ]
 
 
+@settings(deadline=None)
 @given(
     cron=st.sampled_from(["30 2 * * *", "*/7 * * * *", "0 */2 * * *", "15 3 * * 1-5", "0 0 1 * *"]),
     start=st.integers(0, 400 * 24 * 60),

@@ -12,6 +12,7 @@ from tests.projects import KINDS
 from tests.sessions import no_session
 
 from lakewright.app import App
+from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.loading.loader import load_project

@@ -181,6 +181,7 @@ STEPS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(steps=STEPS, catch_up=st.sampled_from(["none", "last", "all"]))
 def test_whatever_happens_one_run_at_a_time_starts_for_real_times_and_none_succeeds_twice(
     steps: list[tuple[str, int]], catch_up: str
@@ -211,7 +212,7 @@ def test_whatever_happens_one_run_at_a_time_starts_for_real_times_and_none_succe
     assert len(succeeded) == len(set(succeeded))
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(gaps=st.lists(st.integers(1, 200), min_size=1, max_size=8))
 def test_with_catch_up_all_every_time_runs_once_and_in_order(gaps: list[int]) -> None:
     one = trigger(cron="*/20 * * * *", catch_up="all")

@@ -23,6 +23,7 @@ SECTIONS = {
     "entities": "entity",
     "connections": "connection",
     "tests": "test",
+    "triggers": "trigger",
 }
 
 
