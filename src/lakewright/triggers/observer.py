@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lakewright.app import App
+from lakewright.lake.object_storage import is_s3
 from lakewright.lake.paths import local_path
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Verdict
@@ -113,9 +114,9 @@ class Observer:
         bronze = entity.places(self.app.lake.settings).bronze
         now, every = self.clock(), trigger.every.total_seconds()
         folder = local_path(bronze)
-        if folder is None:
+        if folder is None and not is_s3(bronze):
             return f"listing {int(now / every)}"
-        stamp = _stamp(folder)
+        stamp = None if folder is None else _stamp(folder)
         before = self._looks.get((name, trigger.settle))
         if before is not None and before.stamp == stamp and now < before.again:
             return before.mark

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.slices.discover import File, Listing, Slice
+from lakewright.slices.bronze import File, Slice
+from lakewright.slices.discover import Listing
 from lakewright.slices.settle import SETTLE, settle_of, without_unsettled
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
