@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.manifest import fill, leave_open, seed
 from benchmarks.report import Row
+from benchmarks.timing import peak_memory
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.run_commands import run_commands
 from lakewright.manifest.redact import Redactor
@@ -53,30 +52,45 @@ def _overhead(folder: Path, rounds: int) -> Iterator[Row]:
     with _opened(folder / "overhead.db") as manifest:
         for turn in range(rounds):
             manifest.add(*(f"item {turn} {number}" for number in range(ITEMS)), application="acme/landing")
-            begin = time.perf_counter()
-            for _ in range(ITEMS):
-                subprocess.run(COMMAND, check=True, stdin=subprocess.DEVNULL)
-            bare.append((time.perf_counter() - begin) / ITEMS)
-            begin = time.perf_counter()
-            done = run_commands(
-                manifest,
-                manifest.demand("acme/scanner", ()),
-                COMMAND,
-                environ=os.environ,
-                redactor=Redactor(),
-                stops=_NoStop(),
-                forward=lambda _: None,
-                report=lambda _: None,
-            )
-            held.append((time.perf_counter() - begin) / ITEMS)
-            if done.count("processed") != ITEMS:
-                raise RuntimeError(f"{done.count('processed')} of {ITEMS} items were processed")
-    alone, under = 1000 * median(bare), 1000 * median(held)
+            bare.append(_spent(_run_bare))
+            held.append(_spent(lambda: _run_held(manifest)))
+    (alone, alone_spent), (under, under_spent) = (
+        (1000 * median(each) / ITEMS for each in zip(*turns, strict=True)) for turns in (bare, held)
+    )
     yield Row(
         "SQLite: a command that does nothing, alone and under `manifest run`, for each item",
-        f"{alone:.1f} and {under:.1f} ms, {under - alone:.1f} ms more",
+        f"{alone:.1f} and {under:.1f} ms, {under - alone:.1f} ms more, "
+        f"of which {under_spent - alone_spent:.1f} ms processor time",
         "≤ 30 ms more",
     )
+
+
+def _run_bare() -> None:
+    for _ in range(ITEMS):
+        subprocess.run(COMMAND, check=True, stdin=subprocess.DEVNULL)
+
+
+def _run_held(manifest: Manifest) -> None:
+    done = run_commands(
+        manifest,
+        manifest.demand("acme/scanner", ()),
+        COMMAND,
+        environ=os.environ,
+        redactor=Redactor(),
+        stops=_NoStop(),
+        forward=lambda _: None,
+        report=lambda _: None,
+    )
+    if done.count("processed") != ITEMS:
+        raise RuntimeError(f"{done.count('processed')} of {ITEMS} items were processed")
+
+
+def _spent(work: Callable[[], None]) -> tuple[float, float]:
+    """Return the seconds that work takes, and its processor time, that of its commands included."""
+    begin, before = time.perf_counter(), os.times()
+    work()
+    after = os.times()
+    return time.perf_counter() - begin, sum(after[:4]) - sum(before[:4])
 
 
 def _growth(folder: Path, sizes: tuple[int, ...], rounds: int) -> Iterator[Row]:
@@ -93,14 +107,14 @@ def _growth(folder: Path, sizes: tuple[int, ...], rounds: int) -> Iterator[Row]:
             fill(place, size - items)
             items = size
             for what, ask in _questions(manifest).items():
-                timed.setdefault(what, []).append(min(_seconds(ask) for _ in range(5 * rounds)))
-        yield from _memory(manifest)
+                timed.setdefault(what, []).append(min(_seconds(ask) for _ in range(20 * rounds)))
+        yield peak_memory("the state", lambda: manifest.state("lakewright/bench/entity"))
     for what, times in timed.items():
         told = ", ".join(f"{1000 * each:.2f}" for each in times)
         named = ", ".join(f"{size:,}" for size in sizes)
         yield Row(
             f"SQLite: {what} at {named} items",
-            f"{told} ms of processor time, ratio {times[-1] / times[0]:.2f}",
+            f"{told} ms, ratio {times[-1] / times[0]:.2f}",
             "ratio ≤ 2",
         )
 
@@ -121,27 +135,10 @@ def _exactly(found: Iterator[Any]) -> None:
         raise RuntimeError(f"{number} items were ready instead of {ITEMS}")
 
 
-def _memory(manifest: Manifest) -> Iterator[Row]:
-    """Compare the peak memory of the state of a tenth of the items, and of ten times as many."""
-    peaks = []
-    for wanted in (3_000, 30_000):
-        tracemalloc.start()
-        for _ in islice(manifest.state("lakewright/bench/entity"), wanted):
-            pass
-        peaks.append(tracemalloc.get_traced_memory()[1] / 2**20)
-        tracemalloc.stop()
-    yield Row(
-        "SQLite: peak memory of the state of 3,000 and of 30,000 items",
-        f"{peaks[0]:.1f} and {peaks[1]:.1f} MiB, ratio {peaks[1] / peaks[0]:.2f}",
-        "flat",
-    )
-
-
 def _seconds(ask: Callable[[], Any]) -> float:
-    """Return the seconds of processor time: other work on the machine doesn't count."""
-    begin = time.process_time()
+    begin = time.perf_counter()
     ask()
-    return time.process_time() - begin
+    return time.perf_counter() - begin
 
 
 def _opened(place: Path) -> closing[Manifest]:

@@ -6,12 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-__all__ = ["Measured", "by_turns", "cpu_seconds", "lakewright", "seconds", "time_command"]
+from benchmarks.report import Row
+
+__all__ = ["Measured", "by_turns", "cpu_seconds", "lakewright", "peak_memory", "seconds", "time_command"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,21 @@ def seconds(measured: Sequence[Measured]) -> float:
 def cpu_seconds(measured: Sequence[Measured]) -> float:
     """Return the median of the CPU seconds, which hardly depend on other load."""
     return median(each.cpu_seconds for each in measured)
+
+
+def peak_memory(what: str, stream: Callable[[], Iterator[Any]]) -> Row:
+    """Return the peak memory of reading 3,000 and 30,000 values of a stream, which should be the same."""
+    peaks = []
+    for wanted in (3_000, 30_000):
+        tracemalloc.start()
+        found = sum(1 for _ in islice(stream(), wanted))
+        peaks.append(tracemalloc.get_traced_memory()[1] / 2**20)
+        tracemalloc.stop()
+        if found != wanted:
+            raise RuntimeError(f"{what}: there were {found} of {wanted}")
+    ratio = peaks[1] / peaks[0]
+    return Row(
+        f"SQLite: peak memory of {what} of 3,000 and of 30,000 items",
+        f"{peaks[0]:.1f} and {peaks[1]:.1f} MiB, ratio {ratio:.2f}",
+        "flat",
+    )
