@@ -62,12 +62,10 @@ class Output:
 
     def document(self, document: Any) -> None:
         """Print the command's one JSON document."""
-        if isinstance(document, Mapping) and self.schema is not None:
-            # Its keys are ours: a secret that happens to be one of them must not hide it.
-            shown = {key: self.redacted(value) for key, value in document.items()}
-            finite = _finite({"schema": self.schema, **shown})
-        else:
-            finite = _finite(self.redacted(document))
+        shown = self.redacted(document)
+        if isinstance(shown, dict) and self.schema is not None:
+            shown = {"schema": self.schema, **shown}
+        finite = _finite(shown)
         json.dump(finite, self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         self.out.write("\n")
         self.out.flush()

@@ -40,8 +40,8 @@ def foreign_payload(content: Mapping[str, Any], redactor: Redactor) -> dict[str,
     plain = _plain(content)
     names_schema = str(plain.get("schema")).startswith("iglu:") and isinstance(plain.get("data"), dict)
     if plain.keys() == SELF_DESCRIBING and names_schema:
-        return {"schema": plain["schema"], "data": redactor.entries(plain["data"])}
-    return {"schema": FOREIGN_SCHEMA, "data": redactor.entries(plain)}
+        return {"schema": plain["schema"], "data": redactor.foreign(plain["data"])}
+    return {"schema": FOREIGN_SCHEMA, "data": redactor.foreign(plain)}
 
 
 def payload_content(payload: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

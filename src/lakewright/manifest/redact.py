@@ -82,14 +82,29 @@ class Redactor:
         return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text) if "=" in text else text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value without the secrets in any of its texts, including keys."""
+        """Return a JSON value of ours without the secrets in its texts.
+
+        Keys are kept at every depth: they are names of our documents, of columns and of settings, which a
+        secret with the same text must not hide.
+        """
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(str(name)): self.value(member) for name, member in value.items()}
+            return {str(name): self.value(member) for name, member in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(member) for member in value]
         return value
+
+    def foreign(self, value: Any) -> Any:
+        """Return a JSON value of another program without secrets, neither in its texts nor in its keys."""
+        if isinstance(value, Mapping):
+            return {
+                self.text(str(name)): HIDDEN if is_secret_name(str(name)) and member else self.foreign(member)
+                for name, member in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.foreign(member) for member in value]
+        return self.value(value)
 
     def entries(self, entries: Mapping[str, Any]) -> dict[str, Any]:
         """Return configuration entries without secrets; an entry with a secret name is hidden entirely."""

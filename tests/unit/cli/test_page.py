@@ -129,5 +129,9 @@ def test_a_secret_that_is_a_key_of_a_document_hides_no_key() -> None:
     output = Output(
         out, io.StringIO(), schema="lakewright/test/1", redactor=Redactor.of({"PASSWORD": "status"})
     )
-    output.document({"status": "the word is status"})
-    assert json.loads(out.getvalue()) == {"schema": "lakewright/test/1", "status": "the word is ***"}
+    output.document({"status": "the word is status", "runs": [{"status": "status"}]})
+    assert json.loads(out.getvalue()) == {
+        "schema": "lakewright/test/1",
+        "status": "the word is ***",
+        "runs": [{"status": "***"}],
+    }

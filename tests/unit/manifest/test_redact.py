@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakewright.manifest.foreign_payload import foreign_payload
 from lakewright.manifest.redact import Redactor
 from lakewright.spec.expressions.secrets import is_secret_name
 
@@ -80,10 +81,20 @@ def test_secrets_added_later_are_hidden_from_then_on() -> None:
     assert redactor.text("hunter22 correct-horse") == "*** ***"
 
 
-def test_secrets_are_hidden_in_keys_and_nested_values() -> None:
+def test_a_secret_that_is_a_key_of_ours_hides_no_key_at_any_depth() -> None:
+    redactor = Redactor(frozenset({"status"}))
+    value = {"status": "is status", "runs": [{"status": ("status", 1, None)}]}
+    assert redactor.value(value) == {"status": "is ***", "runs": [{"status": ["***", 1, None]}]}
+
+
+def test_secrets_are_hidden_in_other_programs_keys_and_values_at_every_depth() -> None:
     redactor = Redactor(frozenset({"hunter22"}))
-    value = {"a hunter22": [{"b": ("hunter22", 1, None)}, "xhunter22x"]}
-    assert redactor.value(value) == {"a ***": [{"b": ["***", 1, None]}, "x***x"]}
+    value = {"a hunter22": [{"hunter22": ("hunter22", 1, None)}, "xhunter22x"], "in": {"password": "pw"}}
+    assert redactor.foreign(value) == {
+        "a ***": [{"***": ["***", 1, None]}, "x***x"],
+        "in": {"password": "***"},
+    }
+    assert foreign_payload({"hunter22": {"hunter22": 1}}, redactor)["data"] == {"***": {"***": 1}}
 
 
 def test_entries_with_a_secret_name_are_hidden_entirely() -> None:
