@@ -16,7 +16,7 @@ from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
 from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
-from lakewright.usecases.operate_items import requeue_items, resolve_item, skip_item
+from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 
@@ -139,6 +139,15 @@ class Entity:
             reason=reason,
         )
         return done.later
+
+    def accept(self, slice_name: str, *, reason: str = NO_REASON) -> None:
+        """Accept the present content of a changed slice without processing it again.
+
+        Raises:
+            UsageError: The manifest has no such slice, or it is gone or has not changed.
+            ItemLocked, ItemFailed: A run is processing the slice, or it failed and must be resolved.
+        """
+        accept_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
 
     def _item(self, slice_name: str) -> str:
         return item_id(f"{self.bronze}/{slice_name}")

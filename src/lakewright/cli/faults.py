@@ -31,9 +31,12 @@ def file_fault(error: OSError) -> Fault | None:
     """Return the fault for a file that cannot be read or written; None if the error names none."""
     if error.filename is None or error.strerror is None:
         return None
+    is_denied = isinstance(error, PermissionError)
     return Fault(
         f"{error.filename}: {error.strerror}",
-        remedy="Name a place that exists and that you may write to, or change this one.",
+        remedy="Give the user who runs Lakewright access to it, or name another place."
+        if is_denied
+        else "Name a place that exists and that you may write to, or change this one.",
         code="file",
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import TargetError
 from lakewright.lake.object_storage import ObjectStorage, split_url
 from lakewright.lake.parquet_footer import count_rows
+from lakewright.lake.storage_errors import reading
 from lakewright.lake.table_state import TableState, columns_of_schema
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "TableLog",
     "are_all_before",
     "is_uncommitted",
+    "latest_told",
     "read_log",
     "state_of",
 ]
@@ -47,16 +49,21 @@ class LocalLog:
     path: Path
 
     def open(self) -> DeltaFile | None:
-        """Return the table with its log read, or None if there is none."""
+        """Return the table with its log read, or None if there is none.
+
+        Raises:
+            StorageUnavailable: The log's files can't be read.
+        """
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        if not (self.path / "_delta_log").is_dir():
-            return None
-        try:
-            return DeltaTable(self.path)
-        except TableNotFoundError:
-            return None
+        with reading(f"the table {self.path}"):
+            if not (self.path / "_delta_log").is_dir():
+                return None
+            try:
+                return DeltaTable(self.path)
+            except TableNotFoundError:
+                return None
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the log, or None if it can't be read."""
@@ -141,7 +148,7 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
 
     Raises:
         TargetError: A checkpoint is torn, so that nothing can read the table.
-        StorageUnavailable: The object store can't be reached.
+        StorageUnavailable: The log's files can't be read, or the object store can't be reached.
     """
     from deltalake.exceptions import DeltaError
 
@@ -183,6 +190,14 @@ def state_of(table: DeltaFile) -> TableState:
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
     )
+
+
+def latest_told(table: DeltaFile, columns: Sequence[str]) -> datetime | None:
+    """Return the latest value of the columns that the statistics of the files have, to a millisecond."""
+    actions = table.get_add_actions(flatten=True)
+    tops = (f"max.{name}" for name in columns)
+    found = [top for name in tops if name in actions.column_names for top in actions.column(name).to_pylist()]
+    return max((top for top in found if top is not None), default=None)
 
 
 def are_all_before(table: DeltaFile, columns: Sequence[str], at: datetime) -> bool:

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
-from lakewright.lake.delta_log import LocalLog, StoredLog, TableLog, are_all_before, read_log, state_of
+from lakewright.lake.delta_log import (
+    LocalLog,
+    StoredLog,
+    TableLog,
+    are_all_before,
+    latest_told,
+    read_log,
+    state_of,
+)
 from lakewright.lake.object_storage import is_s3
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
@@ -31,6 +39,7 @@ __all__ = [
     "delta_table",
     "last_commit_number",
     "latest_instant_since",
+    "latest_instant_told",
     "local_table_path",
     "observe_table",
     "read_table",
@@ -128,6 +137,17 @@ def latest_instant_since(
     tops = ", ".join(f"max({name_sql(name)})" for name in columns)
     row = frame.where(late).selectExpr(f"unix_micros(greatest({tops})) as top").first()
     return None if row is None or row["top"] is None else EPOCH + timedelta(microseconds=row["top"])
+
+
+def latest_instant_told(lake: Lake, address: Address, columns: Sequence[str]) -> datetime | None:
+    """Return the latest instant in these columns by the statistics of the files; None if these don't tell.
+
+    It is exact to a millisecond. Spark is not started.
+    """
+    if address.location is None:
+        return None
+    _, table = read_log(table_log(lake, address))
+    return None if table is None else latest_told(table, columns)
 
 
 def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:

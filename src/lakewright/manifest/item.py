@@ -235,6 +235,11 @@ class Item:
         )
 
 
+def is_changed(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Return whether two fingerprints differ; imported and old ones may have fewer entries."""
+    return any(recorded[key] != found[key] for key in recorded.keys() & found.keys())
+
+
 _SINGLE_MARKS = ("new", "processing", "failed", "resolved")
 
 

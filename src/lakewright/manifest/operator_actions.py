@@ -1,4 +1,4 @@
-"""Actions of an operator on an item: resolve, release, skip, unskip and requeue it, or set a watermark.
+"""Actions of an operator on an item: resolve, release, skip, unskip, requeue, accept; or set a watermark.
 
 Each action reads the item with its lock, raises an error if the action is not allowed, and otherwise appends
 records in one `Write` that fails if the item has changed meanwhile.
@@ -14,9 +14,9 @@ from typing import Any
 
 from lakewright.errors import UsageError
 from lakewright.manifest.drafter import RecordDrafter
-from lakewright.manifest.item import Item
+from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.lease import LEASE, IsDead, Lease, assume_alive
-from lakewright.manifest.lock import Lock, command, failed_error, locked_error
+from lakewright.manifest.lock import Lock, command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import ANYONE, Application, Author, Draft, State
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Append, Document, Put, Store, Write
@@ -184,6 +184,36 @@ class OperatorActions:
             noted: dict[str, Any] = {} if present is None else {"fingerprint": present}
             appends.append(self._requeued(*self._known(other), reason, **noted))
         return self._write(*appends)
+
+    def accept(self, item_id: str, reason: str, *, fingerprint: Mapping[str, Any]) -> Item:
+        """Adopt the present content of an item's slice; its verdicts stay: what is processed is not repeated.
+
+        The records are a PROCESSING and the RESOLVED that adopts the fingerprint, in one write: nobody finds
+        the item locked.
+
+        Args:
+            item_id: An item that is neither locked nor failed.
+            reason: The operator's reason, which is recorded.
+            fingerprint: The present fingerprint of its slice.
+
+        Raises:
+            ItemLocked, ItemFailed: The item must be released or resolved first.
+            UsageError: The item has this fingerprint already, or its records are invalid.
+        """
+        item, lock = self._known(item_id)
+        _check_free(item, lock, "accept")
+        if item.problem is not None:
+            raise invalid_error(item)
+        if item.fingerprint is not None and not is_changed(item.fingerprint, fingerprint):
+            raise UsageError(f"{item_id} has not changed since it was recorded", remedy=_show(item))
+        previous = None if item.new is None else item.new.record_id
+        drafter, application = self._drafter, _owner(item)
+        begun = drafter.draft(
+            item_id, State.PROCESSING, application, content={"reason": reason}, previous=previous
+        )
+        adopted = {"reason": reason, "fingerprint": fingerprint}
+        ended = drafter.draft(item_id, State.RESOLVED, application, content=adopted, previous=begun.record_id)
+        return self._append(item, begun, ended)
 
     def set_watermark(
         self, application: Application, column: str, watermark: Watermark | None, reason: str

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.spec.suggestions import hint
 
 __all__ = [
@@ -174,14 +175,17 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     return Dirtiness.yes(reason, f"{_named(late)} {is_are}", *observation.notes, *waits)
 
 
-def left_slices(names: Sequence[str]) -> str:
-    """Return the reason that names the slices that a run leaves to others.
+def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:
+    """Return the reason that names the slices that a run leaves to others, with the commands of those runs.
 
     Example:
-        >>> left_slices(["2024-05-02.json"])
-        'leaves 1 slice to other runs: 2024-05-02.json'
+        >>> left_slices(["2024-05-02.json"], [OtherRun("2024-05-02.json", "daily", (("day", "2024-05-02"),))])
+        'leaves 1 slice to other runs: 2024-05-02.json; `lakewright job daily build day=2024-05-02` takes it'
     """
-    return f"leaves {_slices(names, 'to other runs')}"
+    commands = " and ".join(f"`{command}`" for command in commands_of(runs))
+    takes = "take" if len(commands_of(runs)) > 1 else "takes"
+    first = f"the first {len(runs)}" if len(runs) < len(names) else "them" if len(names) > 1 else "it"
+    return f"leaves {_slices(names, 'to other runs')}" + (f"; {commands} {takes} {first}" if commands else "")
 
 
 def _slices(names: Sequence[str], what: str) -> str:

@@ -18,6 +18,7 @@ from lakewright.errors import Fault
 from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Observation
+from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.selectors import Selectable
@@ -50,6 +51,7 @@ class Candidate:
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
         labels: `key` and `key=value` of each of its labels.
+        other_runs: Returns the runs that take slices which it leaves.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Candidate:
     dirtiness: Callable[[Phase, Observation], Dirtiness]
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
 
     @cached_property
     def observation(self) -> Observation:
@@ -273,7 +276,7 @@ class _InstancePlanning:
             step = replace(step, warning=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
-        left = self._left(phase, candidate.name, observation)
+        left = self._left(phase, candidate, observation)
         if not own.is_to_run and not forced:
             relies_on = expected.relied_on(phase, candidate)
             return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
@@ -304,15 +307,15 @@ class _InstancePlanning:
         others = (f"{step.target} is blocked" for step in upstream if step.status is Planned.BLOCKED)
         return (*own, *others)
 
-    def _left(self, phase: Phase, name: str, observation: Observation) -> tuple[str, ...]:
+    def _left(self, phase: Phase, candidate: Candidate, observation: Observation) -> tuple[str, ...]:
         """Return which slices the run leaves to others; only its last instance says so, for all of them."""
         count = self.planner.count
         if phase is not Phase.BUILD or not observation.others:
             return ()
         in_last = active_patterns(self.planner.request.executions, phase, index=count - 1, count=count)
-        if self.index < count - 1 and _matches(name, in_last):
+        if self.index < count - 1 and _matches(candidate.name, in_last):
             return ()
-        return (left_slices(observation.others),)
+        return (left_slices(observation.others, candidate.other_runs(observation.others)),)
 
     def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
         """Return why a target must run regardless of its observation."""

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from lakewright.errors import Fault, LakewrightError, OperatorError
+from lakewright.lake.storage_errors import storage_error
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
@@ -214,6 +215,9 @@ class _Execution:
                 return Outcome(Status.BLOCKED, reasons=(error.message,), error=error.as_fault())
             if isinstance(error, LakewrightError):
                 return Outcome(Status.FAILED, error=error.as_fault())
+            if isinstance(error, OSError) and error.filename is not None:
+                ours = storage_error(error, f"{scheduled.step.target} failed in {scheduled.step.phase}")
+                return Outcome(Status.FAILED, error=ours.as_fault())
             log.exception("%s failed in %s", scheduled.step.target, scheduled.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
 

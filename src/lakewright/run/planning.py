@@ -14,9 +14,10 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
+from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable, UsageError
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
+from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.graph import Node
@@ -253,6 +254,7 @@ class _Observer:
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished=self.leftover(name, parameters),
             labels=target.labels(context.workspace),
+            other_runs=partial(target.other_runs, context.workspace),
         )
 
     def _look(self, target: Target, context: Context) -> Observation:
@@ -260,16 +262,21 @@ class _Observer:
             return target.observe(context)
         except SpecError as error:
             self.faults.update(dict.fromkeys(error.faults))
-            return Observation(f"target:{target.name}", error=error.message)
+            found = error.message
+        except StorageUnavailable as error:
+            found = f"{error.message} ({error.remedy})"
         except LakewrightError as error:
-            return Observation(f"target:{target.name}", error=error.message)
-        except (
-            Exception
-        ) as error:  # a failed observation must not break a plan: the target runs, with the error as reason
+            found = error.message
+        except OSError as error:
+            ours = storage_error(error, f"{target.name} can't be observed")
+            found = f"{ours.message} ({ours.remedy})"
+        except Exception as error:  # a failed observation must not break a plan: the target runs
             if (missing := missing_file_system(error)) is not None:
-                return Observation(f"target:{target.name}", error=f"{missing.message} ({missing.remedy})")
-            log.warning("%s could not be observed: %s", target.name, error)
-            return Observation(f"target:{target.name}", error=f"{type(error).__name__}: {error}")
+                found = f"{missing.message} ({missing.remedy})"
+            else:
+                log.warning("%s could not be observed: %s", target.name, error)
+                found = f"{type(error).__name__}: {error}"
+        return Observation(f"target:{target.name}", error=found)
 
 
 def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:

@@ -35,6 +35,7 @@ from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
 from lakewright.slices.result import SliceResult
+from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -267,11 +268,7 @@ class SliceProcessor:
 
     def _check_not_late(self, claim: Claim) -> None:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
-        is_noted = claim.item.new is not None and claim.item.new.note.get("allow_late") is True
-        is_allowed = (
-            self.entity.settings.late_slices == "apply" or self.context.options.permissions.allow_late
-        )
-        if claim.item_id not in self.late or is_allowed or is_noted:
+        if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
         raise LateSliceError(
             f"the slice {slice_name(claim.item)} is older than one that is already processed",

@@ -5,25 +5,35 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
-from lakewright.manifest.store import Query
+from lakewright.manifest.store import Query, Store
+from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import discovered, item_id, natural_key, slice_name
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
+    from lakewright.manifest.record import Application
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["find_deviations", "new_item", "processed_items", "requeue_changed"]
+__all__ = [
+    "VanishedSlices",
+    "find_deviations",
+    "is_requeued_here",
+    "new_item",
+    "processed_items",
+    "requeue_changed",
+    "vanished_slices",
+]
 
 
 def find_deviations(
@@ -41,16 +51,35 @@ def find_deviations(
         listing=listing,
         changed=changed,
         requeue=_requeue_command(entity, changed, items),
-        vanished=_vanished(context, items),
+        jobs=_jobs(context, entity, changed, items),
+        is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
+        vanished=vanished_slices(context.ledger.store, context.application, items).count,
         is_lost=is_lost,
     )
 
 
-def _vanished(context: ProcessingContext, items: Mapping[str, Item]) -> int:
-    """Return how many slices were processed that are not among those in bronze; they are not read."""
-    present = sum(1 for item in items.values() if item.verdict(context.application) is Verdict.PROCESSED)
-    recorded = context.ledger.store.counts().get((context.application, Verdict.PROCESSED), 0)
-    return max(0, recorded - present)
+@dataclass(frozen=True, slots=True)
+class VanishedSlices:
+    """Processed slices that are no longer in bronze.
+
+    Attributes:
+        count: Their number, for which they are not read.
+        names: Their names, in no order, read as they are asked for.
+    """
+
+    count: int
+    names: Iterable[str] = ()
+
+
+def vanished_slices(store: Store, application: Application, present: Mapping[str, Item]) -> VanishedSlices:
+    """Return the slices that an application processed, but that are not among the items in bronze, by id."""
+    there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
+    recorded = store.counts().get((application, Verdict.PROCESSED), 0)
+    if recorded <= there:
+        return VanishedSlices(0)
+    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
+    gone = (slice_name(item) for item in store.select(query) if item.item_id not in present)
+    return VanishedSlices(recorded - there, gone)
 
 
 def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
@@ -65,6 +94,36 @@ def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str
     if is_followed and entity.settings.late_slices == "refuse":
         return f"{command('requeue', f'{entity.name}/{slice_name(changed[0])}')} --cascade"
     return command("requeue", *(f"{entity.name}/{slice_name(item)}" for item in changed))
+
+
+def _jobs(
+    context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
+) -> tuple[str, ...]:
+    """Return the commands of the runs that take changed slices which this run leaves, and later slices."""
+    if not changed or not context.options.selection.is_limited:
+        return ()
+    selection, application = context.options.selection, context.application
+    names = list(map(slice_name, changed))
+    if entity.settings.late_slices != "apply":
+        first = natural_key(names[0])
+        # What this run takes may be processed by its end.
+        done = (n for n, i in _by_name(items) if selection.takes(n) or i.is_processed_by(application))
+        names = sorted({names[0], *(name for name in done if natural_key(name) > first)}, key=natural_key)
+    return () if all(map(selection.takes, names)) else commands_of(context.options.other_runs(names))
+
+
+def _by_name(items: Mapping[str, Item]) -> Iterator[tuple[str, Item]]:
+    return ((slice_name(item), item) for item in items.values())
+
+
+def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:
+    """Return whether this run requeues changed slices: the entity asks for it, and it takes the first one.
+
+    Another run would leave the requeued slices, and make them late by processing newer ones.
+    """
+    if not deviations.changed or entity.settings.changed_slices != "requeue":
+        return False
+    return context.options.selection.takes(slice_name(deviations.changed[0]))
 
 
 def requeue_changed(

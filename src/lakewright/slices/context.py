@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.lease import Holder
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
+    from lakewright.plan.other_runs import OtherRun
     from lakewright.slices.result import SliceReport
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity, Strategy
@@ -41,6 +42,7 @@ class ProcessingOptions:
         wait: Whether to wait for a slice that another run is processing.
         selection: The slices to take; those not taken are left to others.
         settle: How long a slice without `_SUCCESS` must have stayed unchanged; others are left for later.
+        other_runs: Returns runs of jobs that take slices of the entity.
     """
 
     strategy: Strategy | None = None
@@ -51,6 +53,7 @@ class ProcessingOptions:
     wait: bool = False
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
+    other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)

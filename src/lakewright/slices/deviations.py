@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SliceError
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.discover import item_id, natural_key, slice_name
@@ -44,7 +44,10 @@ class Deviations:
         bronze: The folder.
         changed: Processed items whose slice has changed, in order.
         requeue: The command that has the changed slices processed again.
+        jobs: Commands of the runs that then take them; empty if the present run does.
+        is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
+        left: Names of such slices that the run leaves to others.
         gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
         listing: What the folder holds.
         vanished: Number of processed slices that are no longer in bronze.
@@ -56,7 +59,10 @@ class Deviations:
     listing: Listing
     changed: tuple[Item, ...] = ()
     requeue: str = ""
+    jobs: tuple[str, ...] = ()
+    is_requeued_by_jobs: bool = False
     requeued: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     vanished: int = 0
     is_lost: bool = False
@@ -86,6 +92,8 @@ class Deviations:
         notes = []
         if self.requeued:
             notes.append(f"processed again because of changed files: {_named(self.requeued)}")
+        if self.left:
+            notes.append(f"changed, and left to other runs to be processed again: {_named(self.left)}")
         if self.vanished and not self.is_lost:
             notes.append(
                 f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
@@ -144,9 +152,19 @@ class Deviations:
         was, it = ("it was", "it") if len(names) == 1 else ("they were", "them")
         yield (
             f"{_slices(len(names))} of {self.entity} changed since {was} processed: {_named(names)}",
-            f"Process {it} again with `{self.requeue}`.",
+            f"Process {it} again with {self._typed}.",
             SLICES_CHANGED,
         )
+
+    @property
+    def _typed(self) -> str:
+        """The commands that have the changed slices processed again."""
+        names = (f"{self.entity}/{slice_name(item)}" for item in self.changed)
+        accept = f", or keep what was processed with `{command('accept', *names)}`"
+        jobs = " and ".join(f"`{command}`" for command in self.jobs)
+        if self.jobs and self.is_requeued_by_jobs:
+            return jobs + accept
+        return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "") + accept
 
 
 def changed_items(items: Iterable[Item], listing: Listing, application: Application) -> Iterator[Item]:
@@ -156,9 +174,7 @@ def changed_items(items: Iterable[Item], listing: Listing, application: Applicat
         slice_, recorded = present.get(item.item_id), item.fingerprint
         if slice_ is None or recorded is None or item.verdict(application) is not Verdict.PROCESSED:
             continue
-        now = slice_.fingerprint
-        # Imported and old records may have fewer entries.
-        if any(recorded[key] != now[key] for key in recorded.keys() & now.keys()):
+        if is_changed(recorded, slice_.fingerprint):
             yield item
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.observation import last_commit_number
+from lakewright.manifest.item import is_changed
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import (
@@ -144,6 +145,14 @@ class Inventory:
         found = find_slice(self.places_of(entity).bronze, name, self.lake)
         return None if found is None else found.fingerprint
 
+    def changed(self, entities: Iterable[Entity]) -> Iterator[Item]:
+        """Yield items whose slices no longer have the recorded fingerprint; nothing is recorded."""
+        for entity in entities:
+            slices = list_slices(self.places_of(entity).bronze, self.lake)
+            present = {item_id(slice_.path): slice_ for slice_ in slices}
+            known = self.ledger.store.read(list(present))
+            yield from _changed((known[each] for each in present if each in known), present)
+
     def names(self, item: Item) -> dict[str, str]:
         """Return the `entity` and `slice` for a NEW record of an item, or nothing if they are not known."""
         entity, name = self._place(item)
@@ -182,7 +191,8 @@ class Inventory:
 def _changed(known: Iterable[Item], present: Mapping[str, Slice]) -> Iterator[Item]:
     for item in known:
         slice_ = present.get(item.item_id)
-        if slice_ is not None and item.fingerprint is not None and item.fingerprint != slice_.fingerprint:
+        recorded = item.fingerprint
+        if slice_ is not None and recorded is not None and is_changed(recorded, slice_.fingerprint):
             yield item
 
 

@@ -19,7 +19,13 @@ from lakewright.manifest.lock import failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.application import applications_before
-from lakewright.slices.changed import find_deviations, new_item, processed_items, requeue_changed
+from lakewright.slices.changed import (
+    find_deviations,
+    is_requeued_here,
+    new_item,
+    processed_items,
+    requeue_changed,
+)
 from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
 from lakewright.slices.settle import without_unsettled
@@ -118,19 +124,26 @@ def find_pending(
     else:
         items = _as_if_recorded(context, entity, slices)
     deviations = find_deviations(context, entity, listing, items)
-    if deviations.changed and entity.settings.changed_slices == "requeue":
+    if is_requeued_here(context, entity, deviations):
         deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
     gone = _add_open_items(context, places, items)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before)
-    deviations = replace(deviations, gone=gone)
+    deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
     pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
     return pending, slices
+
+
+def _limited(deviations: Deviations, selection: SliceSelection) -> Deviations:
+    """Return the deviations with requeued slices that the selection does not take as left to others."""
+    taken = tuple(name for name in deviations.requeued if selection.takes(name))
+    left = tuple(name for name in deviations.requeued if not selection.takes(name))
+    return replace(deviations, requeued=taken, left=left)
 
 
 def _add_open_items(context: ProcessingContext, places: Places, items: dict[str, Item]) -> tuple[str, ...]:

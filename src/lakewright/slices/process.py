@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
-    BackdatedError,
     ItemLocked,
     LakewrightError,
     LateSliceError,
@@ -20,7 +19,7 @@ from lakewright.errors import (
     StoreUnavailable,
 )
 from lakewright.lake.commit import is_superseded
-from lakewright.lake.observation import last_commit_number, latest_instant_since, observe_table
+from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import recovery_advice
 from lakewright.slices.application import applications_before
@@ -28,12 +27,10 @@ from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import counter_of, has_landed
+from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.result import ProcessResult, SliceReport
-from lakewright.spec.models.entity import Strategy
+from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
-from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
@@ -63,7 +60,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
         processor = SliceProcessor(context, entity, times=times, late=pending.late)
-        _check_processing_time(processor, chosen)
+        check_processing_times(context, entity, chosen, times, pending.late)
         result = _process(processor, chosen)
     else:
         result = ProcessResult()
@@ -88,40 +85,6 @@ def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
         if not (context.options.wait and is_held) or context.is_stopping():
             return pending
         context.sleep(POLL_SECONDS)
-
-
-def _check_processing_time(processor: SliceProcessor, chosen: Sequence[Item]) -> None:
-    """Raise an error unless the processing time is later than the beginning and end of every version.
-
-    If the commit of the first slice has landed already, its own versions do not count.
-
-    Raises:
-        UsageError: One processing time is given for several slices, or times are not in order.
-        BackdatedError: The processing time is too early.
-    """
-    names = [slice_name(item) for item in chosen]
-    if processor.strategy is not Strategy.HISTORIC:
-        for name in names:
-            processor.times.at(name)
-        return
-    entity = processor.entity
-    processor.times.check_order(names)
-    context, silver = processor.context, processor.places.silver
-    if context.options.permissions.allow_backdated:
-        return
-    if has_landed(context.lake, silver, chosen[0], context.application):
-        return
-    if is_adoptable(entity, observe_table(context.lake, silver)):
-        return
-    at = processor.times.at(names[0]) or context.clock()
-    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
-    newest = latest_instant_since(context.lake, silver, (system.valid_from, system.valid_to), at)
-    if newest is not None:
-        raise BackdatedError(
-            f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
-            f"the time of the newest version in {silver}",
-            details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
-        )
 
 
 def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:

@@ -184,6 +184,12 @@ def _holds(path: Path, sha256: str) -> bool:
             return hashlib.file_digest(file, "sha256").hexdigest() == sha256
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise NotInstalled(
+            f"the jar {path} can't be read: {error.strerror}",
+            remedy="Give the user who runs Lakewright access to the folder of jars, or set LAKEWRIGHT_CACHE "
+            "to another folder.",
+        ) from error
 
 
 def _remedy(folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +30,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 
 if TYPE_CHECKING:
+    from lakewright.plan.other_runs import OtherRun
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
@@ -148,6 +149,11 @@ class Target(Named):
         """Return whether the target must run in BUILD, by its build policy or the default one."""
         policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
+
+    def other_runs(self, workspace: Workspace, slices: Sequence[str]) -> Sequence[OtherRun]:
+        """Return the runs that take slices which the target leaves to others."""
+        del workspace, slices
+        return ()
 
     @abstractmethod
     def execute(self, context: Context, phase: Phase) -> Outcome:

@@ -1,4 +1,4 @@
-"""Operate the manifest's items: resolve, release, skip, unskip, requeue. Each appends a record.
+"""Operate the manifest's items: resolve, release, skip, unskip, requeue, accept. Each appends records.
 
 Each function names one item. `select_items` finds those that an action on several is for, and
 `requeue_items` requeues several in the right order.
@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 __all__ = [
     "ACTIONS",
     "Requeued",
+    "accept_item",
     "release_item",
     "requeue_items",
     "resolve_item",
@@ -52,6 +53,7 @@ ACTIONS: Mapping[str, frozenset[Verdict]] = {
     "skip": frozenset({Verdict.READY}),
     "unskip": frozenset({Verdict.SKIPPED}),
     "requeue": frozenset({Verdict.PROCESSED}),
+    "accept": frozenset({Verdict.PROCESSED}),
 }
 """The verdicts of the items that an action selects unless other states are given."""
 
@@ -79,6 +81,23 @@ def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row,
     item = find_item(app, text)
     now = inventory_of(app).fingerprint_now(item)
     return _rows(app, app.ledger_of(app.store, author).resolve(item.item_id, reason, fingerprint=now))
+
+
+def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
+    """Accept the present content of an item's slice without processing it again; return its new verdicts.
+
+    Raises:
+        UsageError: The manifest has no such item, or its slice is gone or has not changed.
+        ItemLocked, ItemFailed: The item must be released or resolved first.
+    """
+    item = find_item(app, text)
+    now = inventory_of(app).fingerprint_now(item)
+    if now is None:
+        raise UsageError(
+            f"the slice of {item.item_id} is not in bronze, so there is nothing to accept",
+            remedy="Bring it back first. A slice that was processed may be removed.",
+        )
+    return _rows(app, app.ledger_of(app.store, author).accept(item.item_id, reason, fingerprint=now))
 
 
 def release_item(
@@ -145,6 +164,10 @@ def select_items(
     words = states or tuple(verdict.value for verdict in ACTIONS[action])
     rows = list_items(app, words, entity=entity, is_stale=action == "release" and not is_forced)
     by_id = {row.item.item_id: row for row in rows}
+    if action == "accept":
+        chosen = app.project.entities.values() if entity is None else (app.project.entity(entity),)
+        changed = {item.item_id for item in inventory_of(app).changed(chosen)}
+        by_id = {name: row for name, row in by_id.items() if name in changed}
     return tuple(sorted(by_id.values(), key=lambda row: (row.entity or "", natural_key(row.slice))))
 
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakewright.app import App
-from lakewright.errors import SpecError
+from lakewright.errors import Fault
 from lakewright.lake.observation import table_log
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
 from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.notebook import html_table
+from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
+from lakewright.usecases.bronze_status import Vanished, look_at_bronze
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
@@ -94,6 +97,9 @@ class ProjectStatus:
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
+        commands: For each of these entities, the commands that process its first waiting slices.
+        vanished: Processed slices that are no longer in bronze, by entity.
+        unreadable: What can't be read in bronze and silver, as errors.
     """
 
     running: tuple[Run, ...]
@@ -105,6 +111,9 @@ class ProjectStatus:
     warned: tuple[Warned, ...]
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    vanished: tuple[Vanished, ...] = ()
+    unreadable: tuple[Fault, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
@@ -122,6 +131,7 @@ class ProjectStatus:
             or self.warned
             or self.unrecorded
             or any(each.word in ("failed", "retrying") for each in self.triggers)
+            or self.unreadable
         )
 
     def __repr__(self) -> str:
@@ -153,7 +163,11 @@ class ProjectStatus:
         return {
             "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
             "waiting": [
-                {**row.as_json(), "limits": list(self.limits.get(row.entity or "", ()))}
+                {
+                    **row.as_json(),
+                    "limits": list(self.limits.get(row.entity or "", ())),
+                    "do": list(self.commands.get(row.entity or "", ())),
+                }
                 for row in self.waiting
             ],
             "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
@@ -162,6 +176,8 @@ class ProjectStatus:
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
             "triggers": [each.as_json() for each in self.triggers],
+            "unreadable": [fault.as_json() for fault in self.unreadable],
+            "vanished": [each.as_json() for each in self.vanished],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -176,16 +192,22 @@ def project_status(app: App) -> ProjectStatus:
     found = [row for item in items for row in rows.of(item) if row.verdict in OPEN]
     found = [*_without_owner(found, awaited := tuple(_awaited(app))), *_unlisted(awaited, found)]
     runs = tuple(app.journal.runs(RECENT))
+    waiting = tuple(row for row in found if row.verdict is Verdict.READY)
+    limits = _limits(app.project)
+    vanished, unreadable = look_at_bronze(app)
     return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
         stale=tuple(row for row in found if row.is_stale),
         failed=tuple(_failed(found)),
-        waiting=tuple(row for row in found if row.verdict is Verdict.READY),
+        waiting=waiting,
         undone=tuple(_undone(runs)),
         warned=tuple(each for each in _warned(app.journal, runs) if not _is_requeued(app, each)),
         last_runs=runs[:LAST_RUNS],
-        limits=_limits(app.project),
+        limits=limits,
+        commands=dict(_commands(app.project, waiting, limits)),
+        vanished=vanished,
+        unreadable=unreadable,
         quarantined=tuple(_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=() if app.store.standings() else tuple(_unrecorded(app)),
@@ -287,35 +309,47 @@ def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
 
 
 def _is_requeued(app: App, warned: Warned) -> bool:
-    """Return whether a warning is only about changed slices, and each has been requeued since."""
+    """Return whether a warning is only about changed slices, and each was requeued or accepted since."""
     changed, error = warned.entry.get("changed", ()), warned.entry["error"]
     if not changed or "\n" in str(error["message"]):
         return False
     items = app.store.read(list(changed))
     return all(
         (item := items.get(item_id)) is not None
-        and item.revision > 1
-        and item.new is not None
-        and item.new.since >= warned.run.started
+        and any(mark.since >= warned.run.started for mark in _decisions(item))
         for item_id in changed
     )
+
+
+def _decisions(item: Item) -> Iterator[Mark]:
+    """Yield the records by which an item was last requeued, resolved or accepted."""
+    if item.new is not None and item.revision > 1:
+        yield item.new
+    if item.resolved is not None:
+        yield item.resolved
+
+
+def _commands(
+    project: Project, waiting: Iterable[Row], limits: Container[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the entities of which only some slices are taken, with the commands that process what waits."""
+    slices: dict[str, list[str]] = {}
+    for row in waiting:
+        if row.waits_for is None and row.application.is_of_entity and row.entity in limits:
+            slices.setdefault(row.entity or "", []).append(row.slice)
+    for entity, names in slices.items():
+        if commands := commands_of(find_other_runs(project, entity, sorted(names, key=natural_key))):
+            yield entity, commands
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:
     """Return what the targets of entities take that no target takes as a whole."""
     taken: dict[str, list[str]] = {}
     for name, definition in project.targets.items():
-        if definition.kind == "entity" and (entity := _entity_name(project, definition.raw)) is not None:
+        if definition.kind == "entity" and (entity := entity_name(project, definition.raw)) is not None:
             limits = [f"{key}: {definition.raw[key]}" for key in ("slices", "until") if key in definition.raw]
             taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
     return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
-
-
-def _entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
-    try:
-        return project.entity(str(declared.get("entity"))).name
-    except SpecError:  # a name with an expression is known only in an instance
-        return None
 
 
 def _undone(newest_first: Iterable[Run]) -> Iterator[Run]:

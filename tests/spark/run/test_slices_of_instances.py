@@ -62,7 +62,11 @@ def builds(document: Any) -> list[tuple[Any, ...]]:
 
 def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -> None:
     days = ("day:start=2024-05-01", "day:end=2024-05-02")
-    left = "leaves 3 slices to other runs: 2024-05-03.json, 2024-05-04.json, 2024-05-05.json"
+    typed = "lakewright job daily build day=2024-05-03,2024-05-04,2024-05-05"
+    left = (
+        "leaves 3 slices to other runs: 2024-05-03.json, 2024-05-04.json, 2024-05-05.json; "
+        f"`{typed}` takes them"
+    )
     to_process = [f"1 slice to process: 2024-05-0{day}.json" for day in (1, 2)]
     done = [f"1 slice processed: 2024-05-0{day}.json" for day in (1, 2)]
     assert builds(shop.json("plan", "daily", "build", *days)) == [
@@ -79,7 +83,7 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
     assert [(row["day"], row["v"]) for row in found] == [("2024-05-01", 1), ("2024-05-02", 2)]
     assert (
         "orders: 3 slices wait for a run that takes 2024-05-03.json, 2024-05-04.json, 2024-05-05.json "
-        "(orders takes slices: ${day}*; catch_up takes until: ${day})"
+        f"(orders takes slices: ${{day}}*; catch_up takes until: ${{day}}) do: `{typed}`"
     ) in " ".join(shop.run("status").out.split())
 
     # Until includes what is older, whether or not a run has known of it.
@@ -94,7 +98,8 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
         (
             "SKIPPED",
             "every slice that it takes has been processed",
-            "leaves 1 slice to other runs: 2024-05-05.json",
+            "leaves 1 slice to other runs: 2024-05-05.json; "
+            "`lakewright job daily build day=2024-05-05` takes it",
         ),
     ]
     removal = shop.json("plan", "daily", "truncate", "day=2024-05-01")
@@ -103,4 +108,48 @@ def test_each_instance_of_a_range_takes_the_slices_of_its_day(shop: InProcess) -
         "is filled",
         "affects all slices: `slices: 2024-05-01*` limits only BUILD",
         "also of job until",
+    ]
+
+
+def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop: InProcess) -> None:
+    """A2: neither the run of another day nor `${slice.date}` keeps a changed day from being processed."""
+    model = MODEL.replace("columns: [{", "settings: {changed_slices: requeue}\n    columns: [{")
+    (shop.folder / "model.yml").write_text(model.replace('Time: "${day}"', 'Time: "${slice.date}"'))
+    days = ("day:start=2024-05-01", "day:end=2024-05-03")
+    assert shop.json("job", "daily", "build", *days)["status"] == "SUCCESS"
+    (shop.folder / "lake/bronze/orders/2024-05-02.json").write_text('{"id": 1, "v": 20}\n')
+    typed = "lakewright job daily build day=2024-05-02,2024-05-03,2024-05-04"
+
+    planned = shop.json("plan", "daily", "build", "day=2024-05-04")
+    (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
+    assert warning["message"] == "1 slice of orders changed since it was processed: 2024-05-02.json"
+    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.json`"
+    assert warning["remedy"] == f"Process it again with `{typed}`, {accept}."
+    other = shop.json("job", "daily", "build", "day=2024-05-04")
+    assert (other["status"], builds(other)[0][-1]) == ("SUCCESS_WITH_ERRORS", "2024-05-04.json")
+    assert f"do: Process it again with `{typed}`, or keep" in " ".join(shop.run("status").out.split())
+
+    # At their own days, the slices would change what has become history.
+    first = "`lakewright process orders 2024-05-02.json --processing-time 2024-05-04T00:00:01+00:00`"
+    reasons = builds(shop.json("plan", "daily", "build", "day=2024-05-02"))[0][1:]
+    assert reasons[:2] == (
+        "1 slice to process: 2024-05-02.json",
+        "processed again because of changed files: 2024-05-02.json",
+    )
+    assert [text for text in reasons if "the run refuses it" in text and first in text], reasons
+    refused = shop.run(*typed.split()[1:])
+    assert (refused.code, first in refused.err) == (1, True), refused.all
+    waiting = " ".join(shop.run("status").out.split())
+    assert f"(orders takes slices: ${{day}}*; catch_up takes until: ${{day}}) do: `{typed}" in waiting
+
+    for second, day in enumerate((2, 3, 4), start=1):
+        time = f"2024-05-04T00:00:0{second}+00:00"
+        done = shop.json("process", "orders", f"2024-05-0{day}.json", "--processing-time", time)
+        assert done["status"] == "SUCCESS"
+    assert builds(shop.json("job", "daily", "build", "day=2024-05-05"))[0][0] == "SUCCESS"
+    assert shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")[-4:] == [
+        {"v": 20},
+        {"v": 3},
+        {"v": 4},
+        {"v": 5},
     ]

@@ -426,6 +426,56 @@ class TestDiscovery:
         assert self.names(found["new"]) == ["s1.csv", "s2.csv", "s10.csv"]
         assert document(app, "manifest", "discover", "--entity", "orders")["new"] == []
 
+    def test_a_changed_slice_is_accepted_and_stays_processed_a2(self, tmp_path: Path) -> None:
+        app = self.done(tmp_path)
+        (tmp_path / "s2.csv").write_text("the same with other line ends")
+        shown = call_with(app, "manifest", "accept", "--entity", "orders").out
+        assert shown.splitlines() == [
+            "processed orders s2.csv",
+            "would accept 1 item; nothing was changed: add --yes to do it",
+        ]
+        (row,) = document(app, "manifest", "accept", "orders/s2.csv", "--reason", "only its time")
+        assert (row["verdict"], row["state"], row["revision"]) == ("processed", "RESOLVED", 1)
+        assert document(app, "manifest", "discover")["changed"] == []
+        item = app.ledger.item((tmp_path / "s2.csv").as_uri())
+        assert (len(item.processed), item.processing, list(item.tokens.values())) == (1, None, [2])
+        begun, ended = document(app, "manifest", "show", "orders/s2.csv")["records"][-2:]
+        assert [begun["state"], ended["state"]] == ["PROCESSING", "RESOLVED"]
+        assert ended["payload"]["data"]["reason"] == "only its time"
+        # What changes again is told again.
+        (tmp_path / "s2.csv").write_text("other rows")
+        assert self.names(document(app, "manifest", "discover")["changed"]) == ["s2.csv"]
+
+    def test_several_changed_slices_are_accepted_at_once_a2(self, tmp_path: Path) -> None:
+        app = self.done(tmp_path)
+        for name in ("s1.csv", "s10.csv"):
+            (tmp_path / name).write_text("touched by a copy")
+        done = document(app, "manifest", "accept", "--all", "--yes")
+        assert [(row["slice"], row["verdict"]) for row in done] == [
+            ("s1.csv", "processed"),
+            ("s10.csv", "processed"),
+        ]
+        assert call_with(app, "manifest", "accept", "--all", "--yes").out == "no item is selected\n"
+
+    def test_only_what_has_changed_and_is_free_can_be_accepted_a2(self, tmp_path: Path) -> None:
+        app = self.done(tmp_path)
+        before = list(app.store.history())
+        unchanged = call_with(app, "manifest", "accept", "orders/s1.csv")
+        assert (unchanged.code, "has not changed since it was recorded" in unchanged.err) == (2, True)
+        (tmp_path / "s1.csv").unlink()
+        gone = call_with(app, "manifest", "accept", "orders/s1.csv")
+        assert (gone.code, "is not in bronze" in gone.err) == (2, True)
+        assert list(app.store.history()) == before
+        (tmp_path / "s3.csv").write_text("new")
+        document(app, "manifest", "discover")
+        path = (tmp_path / "s3.csv").as_uri()
+        held = app.ledger.acquire(path, ORDERS, HOLDER, duration=timedelta(seconds=9), token_counter=None)
+        (tmp_path / "s3.csv").write_text("newer")
+        assert call_with(app, "manifest", "accept", path).code == 4
+        app.ledger.failed(held, failure(ValueError("torn")))
+        refused = call_with(app, "manifest", "accept", path)
+        assert (refused.code, "then accept it" in refused.err) == (4, True)
+
     def test_it_tells_what_changed_and_what_is_gone(self, tmp_path: Path) -> None:
         app = self.lake(tmp_path)
         document(app, "manifest", "discover")
@@ -505,7 +555,7 @@ class TestStatus:
         found = document(a_lake(), "status")
         assert list(found) == [
             *("running", "waiting", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "triggers", "last_runs"),
+            *("quarantined", "unrecorded", "triggers", "unreadable", "vanished", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
@@ -545,6 +595,39 @@ class TestStatus:
         assert "orders changed" in call_with(app, "status").out
         app.ledger.requeue(ITEM + "a", "corrected")
         assert "orders changed" not in call_with(app, "status").out
+
+    def test_a_warning_about_a_changed_slice_ends_once_it_is_accepted_a2(self, tmp_path: Path) -> None:
+        app, (name,) = FakeApp(bronze=tmp_path), ("s1.csv",)
+        (tmp_path / name).write_text("1")
+        document(app, "manifest", "discover")
+        place = f"{tmp_path.as_uri()}/"
+        app.ledger.processed(claim(app, name, place), {})
+        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
+        error = {"message": "1 slice of orders changed", "remedy": "Requeue.", "code": "slices_changed"}
+        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS"}
+        told = {**entry, "reasons": [], "error": {**error, "location": None}, "instance": {}}
+        app.journal.record_targets(run, {0: {**told, "changed": [place + name]}})
+        app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=app.store.now())
+        (tmp_path / name).write_text("12")
+        assert "orders changed" in call_with(app, "status").out
+        document(app, "manifest", "accept", "orders/s1.csv")
+        assert "orders changed" not in call_with(app, "status").out
+
+    def test_processed_slices_that_are_gone_from_bronze_are_told_as_in_the_plan(self, tmp_path: Path) -> None:
+        """A2: a slice that vanished is not passed over."""
+        app = FakeApp(bronze=tmp_path)
+        for name in ("s1.csv", "s2.csv", "s3.csv"):
+            (tmp_path / name).write_text("1")
+        document(app, "manifest", "discover")
+        for name in ("s1.csv", "s2.csv"):
+            app.ledger.processed(claim(app, name, f"{tmp_path.as_uri()}/"), {})
+        assert document(app, "status")["vanished"] == []
+        (tmp_path / "s2.csv").unlink()
+        found = document(app, "status")["vanished"]
+        assert found == [{"entity": "orders", "count": 1, "slices": ["s2.csv"]}]
+        (tmp_path / "s1.csv").unlink()
+        page = call_with(app, "status").out
+        assert "Processed, but no longer in bronze 1\n  orders: 2 slices, such as s1.csv, s2.csv\n" in page
 
     def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
         app, silver = FakeApp(), tmp_path / "orders"

@@ -12,7 +12,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.unit.run.test_execute import Recorder
 
-from lakewright.errors import Fault, SliceError, StorageUnavailable
+from lakewright.errors import Fault, SliceError, StorageUnavailable, VerificationError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.plan.dirtiness import entity_dirtiness
@@ -375,3 +375,67 @@ def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Pa
     (note,) = found.notes
     assert note == ("1 processed slice is no longer in bronze; `lakewright manifest discover` lists them")
     assert (found.warning, found.pending) == (None, ())
+
+
+AFTER = PROJECT.replace("processtype: merge", "processtype: merge\n    after: [acme/scanner]")
+
+
+@pytest.mark.parametrize(
+    ("declared", "slices", "cause", "remedy"),
+    [
+        (
+            AFTER,
+            ("2022-1", "2022-2"),
+            "2 slices, from 2022-1 on, wait for acme/scanner",
+            "Let acme/scanner process these slices, then run the job again. "
+            "`lakewright manifest ls --for acme/scanner` shows what is left to do there.",
+        ),
+        (PROJECT, (), "no slice has arrived: there is no folder", "The first slice creates it: land one"),
+        (
+            PROJECT,
+            ("2022-1",),
+            "1 slice, from 2022-1 on, is ready, but not processed",
+            "Run the job up to BUILD",
+        ),
+        (
+            PROJECT.replace("entity: orders}}", "entity: orders, slices: 2023*}}"),
+            ("2022-1",),
+            "the target takes only some slices (slices: 2023*), and none of these is in bronze",
+            "Run the job for those that are there, such as 2022-1",
+        ),
+    ],
+)
+def test_verify_says_why_there_is_no_table_and_what_to_do(
+    tmp_path: Path, declared: str, slices: tuple[str, ...], cause: str, remedy: str
+) -> None:
+    for name in slices:
+        write(tmp_path / "lake/bronze/orders", name, 1)
+    context = make_context(make_workspace(tmp_path, declared.format(policy="warn", late="refuse")))
+    orders = Target.named(context.workspace, "orders")
+    with pytest.raises(VerificationError) as caught:
+        orders.execute(context, Phase.VERIFY)
+    assert f"there is no table at {tmp_path}/lake/silver/orders: {cause}" in caught.value.message
+    assert remedy in str(caught.value.remedy)
+    assert context.ledger.store.counts() == {}
+
+
+def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_path: Path) -> None:
+    write(tmp_path / "lake/bronze/orders", "2022-1", 1)
+    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    failed(context, "2022-1")
+    with pytest.raises(VerificationError, match=r"2022-1 failed for .*: key 1 occurs twice") as caught:
+        Target.named(context.workspace, "orders").execute(context, Phase.VERIFY)
+    assert "lakewright manifest resolve" in str(caught.value.remedy)
+
+
+def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_path: Path) -> None:
+    write(tmp_path / "lake/bronze/orders", "2022-1", 1)
+    reasons = {}
+    for name, declared in (("waits", AFTER), ("ready", PROJECT)):
+        context = make_context(make_workspace(tmp_path, declared.format(policy="warn", late="refuse")))
+        orders = Target.named(context.workspace, "orders")
+        reasons[name] = orders.dirtiness(Phase.VERIFY, orders.observe(context), context.defaults).reasons
+    assert reasons == {
+        "waits": ("VERIFY always runs", "fails as long as no slice has created the table"),
+        "ready": ("VERIFY always runs",),
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import runs_table
@@ -21,6 +22,7 @@ from lakewright.manifest.lock import Lock, recovery_advice
 from lakewright.manifest.record import ANYONE
 
 if TYPE_CHECKING:
+    from lakewright.usecases.bronze_status import Vanished
     from lakewright.usecases.items import Row
     from lakewright.usecases.status import ProjectStatus, Warned
 
@@ -57,8 +59,12 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     warned = [_warning(each, now) for each in found.warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
-    yield from _section("Waiting", list(_waiting(found.waiting, found.limits)), f"{more}ready")
+    yield from _section("Waiting", list(_waiting(found)), f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
+    unreadable = [fault_branch(fault) for fault in found.unreadable]
+    yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
+    vanished = [_vanished(each) for each in found.vanished]
+    yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
     if (soon := next_line(found.triggers, now)) is not None:
@@ -148,17 +154,25 @@ def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
     return coloured(run.status), f" {what}, run {run.run_id}, {ago(run.started, now)}"
 
 
-def _waiting(rows: Sequence[Row], limits: Mapping[str, Sequence[str]]) -> Iterator[Branch]:
+def _vanished(found: Vanished) -> Branch:
+    named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
+    what = f": {counted(found.count, 'slice')}, such as {named}" if found.count > 1 else f": {named}"
+    return Branch(line(Span(found.entity, "bold"), what))
+
+
+def _waiting(found: ProjectStatus) -> Iterator[Branch]:
     groups: dict[tuple[str, str | None], list[Row]] = {}
-    for row in rows:
+    for row in found.waiting:
         groups.setdefault((_name_of(row), row.waits_for), []).append(row)
     for (name, waits_for), of_group in groups.items():
         is_nobodys = of_group[0].application == ANYONE
-        why = f"for {waits_for}" if waits_for else _what_takes(of_group, limits.get(name, ()))
+        why = f"for {waits_for}" if waits_for else _what_takes(of_group, found.limits.get(name, ()))
         why = "for an application to process it" if is_nobodys else why
         verb = "waits" if len(of_group) == 1 else "wait"
         what = counted(len(of_group), "item" if is_nobodys else "slice")
-        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"))
+        commands = () if waits_for or is_nobodys else found.commands.get(name, ())
+        below = tuple(_do(f"`{command}`") for command in commands)
+        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), below)
 
 
 def _name_of(row: Row) -> str:

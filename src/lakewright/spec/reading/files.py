@@ -47,7 +47,13 @@ def find_modules(
     faults: list[Fault] = []
     for index, module in enumerate(modules):
         path = basedir / module
-        files = tuple(_files_of(path, basedir))
+        try:
+            files = tuple(_files_of(path, basedir))
+        except OSError as error:
+            why = f"module {module!r} cannot be read: {error.strerror}"
+            remedy = "Give the user who runs Lakewright access to it."
+            faults.append(Fault(why, document.at(("modules", index)), remedy))
+            continue
         found.update(dict.fromkeys(files))
         if not path.exists() or (path.is_file() and not files):
             why = "has none of the extensions .yml, .yaml, .json" if path.exists() else "does not exist"
@@ -62,7 +68,8 @@ def _files_of(path: Path, basedir: Path) -> Iterator[Path]:
     if path.is_file():
         candidates = [path]
     else:
-        candidates = sorted(inner for inner in path.glob("*") if inner.is_file()) if path.is_dir() else []
+        # `Path.glob` leaves out a folder that can't be read.
+        candidates = sorted(inner for inner in path.iterdir() if inner.is_file()) if path.is_dir() else []
     own = {basedir / name for name in (*PROJECT_FILES, *NAMESPACE_FILES, DOCUMENTATION_FILE)}
     for candidate in candidates:
         is_hidden = candidate.name.startswith(".") and candidate is not path
@@ -83,7 +90,9 @@ def read_document(path: Path, basedir: Path) -> tuple[ParsedFile, tuple[Fault, .
     except UnicodeDecodeError:
         return _unread(file, "the file is not text in UTF-8", "Save it as UTF-8.")
     except OSError as error:
-        return _unread(file, f"the file cannot be read: {error.strerror}", None)
+        is_denied = isinstance(error, PermissionError)
+        remedy = "Give the user who runs Lakewright access to it." if is_denied else None
+        return _unread(file, f"the file cannot be read: {error.strerror}", remedy)
     return read_json(text, file) if is_json else read_yaml(text, file)
 
 

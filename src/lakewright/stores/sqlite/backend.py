@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lakewright.errors import StoreUnavailable
 from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
 from lakewright.stores.memory import MemoryStore
@@ -50,7 +51,7 @@ class SqliteBackend(Backend):
         """Return the store, read-only if this user cannot write the file; the time if there is no file."""
         from lakewright.stores.sqlite.readonly import is_writable, read_only_store
 
-        if not self.path.exists():
+        if not self._exists():
             return datetime.now(UTC)
         return self.open() if is_writable(self.path) else read_only_store(self.path)
 
@@ -58,4 +59,19 @@ class SqliteBackend(Backend):
         """Return the result of `ask`; no file is created and no byte of any file is changed."""
         from lakewright.stores.sqlite.readonly import read_unchanged
 
-        return read_unchanged(self.path, ask) if self.path.exists() else ask(MemoryStore())
+        return read_unchanged(self.path, ask) if self._exists() else ask(MemoryStore())
+
+    def _exists(self) -> bool:
+        """Return whether there is a file.
+
+        Raises:
+            StoreUnavailable: Its folder can't be read.
+        """
+        try:
+            return self.path.exists()
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the manifest {self.path} can't be opened: {error.strerror}",
+                remedy="Give the user who runs Lakewright access to its folder, or set "
+                "`manifest: {path: …}` to another file.",
+            ) from error

@@ -12,6 +12,7 @@ from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import lacks_commits
+from lakewright.slices.time_check import backdated_note
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
@@ -61,6 +62,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),
             *_recovery_note(work, pending),
+            *_time_note(work, pending),
         ),
         warning=_warning(pending, hold),
     )
@@ -77,6 +79,16 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         "the manifest lacks commits of the table: the run first records the slices that are in it "
         "(`lakewright manifest discover` lists them)",
     )
+
+
+def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return that the run refuses the processing time of the next slice, with the commands to type."""
+    context = work.processing
+    if not pending.ready:
+        return ()
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    note = backdated_note(context, work.entity, pending.ready, times, pending.late)
+    return () if note is None else (note,)
 
 
 def _warning(pending: Pending, hold: Hold | None) -> Fault | None:

@@ -32,6 +32,7 @@ from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted
 from lakewright.targets.entity.maintenance import maintain
+from lakewright.targets.entity.no_table import no_table_error
 from lakewright.targets.entity.observation import comment_changes, new_comments, property_changes
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
 from lakewright.targets.entity.work import EntityWork
@@ -192,10 +193,7 @@ def _maintain(work: EntityWork) -> dict[str, Any]:
 def _verify(work: EntityWork) -> Outcome:
     """Check that the table exists and its invariants hold."""
     if not work.table_state().exists:
-        raise VerificationError(
-            f"{work.label}: there is no table at {work.silver}",
-            remedy="The first slice creates it. Check that a slice is in bronze, and run BUILD.",
-        )
+        raise no_table_error(work)
     broken = broken_invariants(work.context.workspace, work.entity)
     if broken:
         raise VerificationError(

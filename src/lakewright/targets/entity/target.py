@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.processing_time import parse_processing_time, unknown_members
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
@@ -29,9 +30,12 @@ from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
+    from lakewright.plan.other_runs import OtherRun
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["EntityTarget"]
+
+_NO_TABLE = "fails as long as no slice has created the table"
 
 _READS_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
 
@@ -127,11 +131,17 @@ class EntityTarget(Target):
         if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
             return Dirtiness.no("there is no slice to check")
         found = super().dirtiness(phase, observation, defaults)
+        if phase is Phase.VERIFY and observation.exists is Answer.NO and not observation.pending:
+            return replace(found, reasons=(*found.reasons, _NO_TABLE))
         if phase.is_cleanup and found.is_to_run and self._selection.is_limited:
             return replace(
                 found, reasons=(*found.reasons, f"affects all slices: `{self._selection}` limits only BUILD")
             )
         return found
+
+    def other_runs(self, workspace: Workspace, slices: Sequence[str]) -> Sequence[OtherRun]:
+        """Return runs of jobs that take slices which the target leaves to others."""
+        return find_other_runs(workspace.project, workspace.entity(self.entity).name, slices)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""

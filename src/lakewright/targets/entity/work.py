@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import observe_table
@@ -11,6 +12,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
@@ -96,6 +98,7 @@ class EntityWork:
             wait=self.context.options.wait,
             selection=self.selection,
             settle=settle_of(self.context.workspace.project.config),
+            other_runs=partial(find_other_runs, self.context.workspace.project, self.entity.name),
         )
         return processing_context(self.context, self.entity, options)
 

@@ -33,6 +33,7 @@ _HERE = "lakewright.cli.commands.manifest"
         "skip": (f"{_HERE}.operate:skip", "Skip an item."),
         "unskip": (f"{_HERE}.operate:unskip", "Undo a skip."),
         "requeue": (f"{_HERE}.operate:requeue", "Process an item again."),
+        "accept": (f"{_HERE}.operate:accept", "Accept a changed slice without processing it again."),
         "export": (f"{_HERE}.transfer:export", "Write every record as a line of JSON."),
         "import": (f"{_HERE}.transfer:import_file", "Import exported records."),
         "move": (f"{_HERE}.transfer:move", "Follow a lake that was moved or copied."),

@@ -1,4 +1,4 @@
-"""`lakewright manifest resolve`, `release`, `skip`, `unskip` and `requeue`: each appends a record."""
+"""`lakewright manifest resolve`, `release`, `skip`, `unskip`, `requeue`, `accept`: each appends records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ from lakewright.errors import LakewrightError, UsageError
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
 
-__all__ = ["author_option", "operator_options", "release", "requeue", "resolve", "skip", "unskip"]
+__all__ = [
+    "accept",
+    "author_option",
+    "operator_options",
+    "release",
+    "requeue",
+    "resolve",
+    "skip",
+    "unskip",
+]
 
 MOST_NAMED = 10
 
@@ -240,6 +249,31 @@ def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, 
         what = "processed again after it" if cascade else "in doubt now"
         call.output.note(f"{what}: {', '.join(requeued.later[:MOST_NAMED])}")
     _print(call, requeued.rows)
+
+
+@command(
+    name="accept",
+    examples=[
+        "lakewright manifest accept people/2022-01-01.csv --reason 'only its time has changed'",
+        "lakewright manifest accept --entity people",
+        "lakewright manifest accept --all --yes --reason 'the lake was copied'",
+    ],
+)
+@items_argument
+@operator_options
+@click.pass_obj
+def accept(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **given: Any) -> None:
+    """Accept the present content of changed slices without processing them again.
+
+    Runs no longer report them as changed. ITEM is `ENTITY/SLICE`, a path or an id. The options select
+    processed items whose slices have changed. They are shown first; --yes accepts them.
+    """
+    from lakewright.usecases.operate_items import accept_item
+
+    def act(item: str) -> Sequence[Row]:
+        return accept_item(call.app, item, author=author, reason=reason)
+
+    _operate(call, "accept", items, act, given)
 
 
 def _print(call: Call, rows: Sequence[Row]) -> None:

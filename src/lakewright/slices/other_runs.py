@@ -1,0 +1,116 @@
+"""Which runs of jobs take the slices that a target leaves to others, found by trying parameters.
+
+A job's parameters are guessed from a slice's name: a date in it, a number, its beginning. A guess counts if
+the declared `slices` and `until`, evaluated with it, take the slice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import SpecError
+from lakewright.plan.other_runs import MOST_TYPED, OtherRun
+from lakewright.slices.selection import SliceSelection
+from lakewright.spec.expressions.values import ValueType
+
+if TYPE_CHECKING:
+    from lakewright.spec.models.job import Job, Parameter
+    from lakewright.spec.project import Project
+
+__all__ = ["entity_name", "find_other_runs"]
+
+MOST_TRIED = 200
+"""Combinations of parameters that are tried for one slice and job."""
+
+_DATE = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})(?!\d)")
+_HOUR = re.compile(r"(?<!\d)(\d{4})[-_./]?(\d{2})[-_./]?(\d{2})[T_. -]?(\d{2})")
+_NUMBER = re.compile(r"\d+")
+_LIMITS = ("slices", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class _Limited:
+    """A job with a target that takes some slices of an entity."""
+
+    job: Job
+    declared: Mapping[str, Any]
+
+    def takes(self, project: Project, arguments: Mapping[str, object], name: str) -> bool:
+        scope = project.job_scope(self.job, arguments)
+        try:
+            given = {key: scope.render(str(self.declared[key])) for key in _LIMITS if key in self.declared}
+        except SpecError:
+            return False
+        return SliceSelection(given.get("slices"), given.get("until")).takes(name)
+
+
+def find_other_runs(project: Project, entity: str, slices: Sequence[str]) -> tuple[OtherRun, ...]:
+    """Return a run that takes each of the first slices, in their order; slices without one are left out."""
+    limited = list(_limited_targets(project, entity))
+    found = (_run_of(project, limited, name) for name in slices[:MOST_TYPED])
+    return tuple(run for run in found if run is not None)
+
+
+def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
+    """Return the name of the entity that a declared target processes; None if only an instance knows it."""
+    try:
+        return project.entity(str(declared.get("entity"))).name
+    except SpecError:
+        return None
+
+
+def _limited_targets(project: Project, entity: str) -> Iterator[_Limited]:
+    for job in project.jobs.values():
+        for name in job.targets:
+            definition = project.targets.get(name)
+            if definition is None or definition.kind != "entity":
+                continue
+            if entity_name(project, definition.raw) == entity:
+                yield _Limited(job, definition.raw)
+
+
+def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:
+    for each in limited:
+        found = _parameters(project, each, name)
+        if found is not None:
+            given = {parameter for parameter, _ in found}
+            others = (p.name for p in each.job.parameters if p.name not in given and p.default is None)
+            return OtherRun(name, each.job.name, found, tuple(others))
+    return None
+
+
+def _parameters(project: Project, each: _Limited, name: str) -> tuple[tuple[str, str], ...] | None:
+    """Return the values of parameters with which the slice is taken; None if none are found."""
+    text = " ".join(str(each.declared[key]) for key in _LIMITS if key in each.declared)
+    used = [p for p in each.job.parameters if re.search(rf"\b{re.escape(p.name)}\b", text)]
+    guesses = (dict.fromkeys(_guesses(parameter, name)) for parameter in used)
+    for texts in islice(product(*guesses), MOST_TRIED):
+        try:
+            values = {p.name: p.parse(value) for p, value in zip(used, texts, strict=True)}
+        except ValueError:
+            continue
+        if each.takes(project, values, name):
+            return tuple(zip((p.name for p in used), texts, strict=True))
+    return None
+
+
+def _guesses(parameter: Parameter, name: str) -> Iterator[str]:
+    dates = ["-".join(found.groups()) for found in _DATE.finditer(name)]
+    if parameter.type is ValueType.DATE:
+        yield from dates
+    elif parameter.type is ValueType.TIMESTAMP:
+        yield from (f"{y}-{m}-{d}T{h}:00:00" for y, m, d, h in _HOUR.findall(name))
+        yield from (f"{day}T00:00:00" for day in dates)
+    elif parameter.type is ValueType.INTEGER:
+        yield from _NUMBER.findall(name)
+    elif parameter.type is ValueType.STRING:
+        yield from dates
+        yield from (found.group() for found in _DATE.finditer(name))
+        yield name.partition(".")[0]
+        yield from re.split(r"[._-]", name)
+        yield from _NUMBER.findall(name)
+        yield name

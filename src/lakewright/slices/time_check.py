@@ -1,0 +1,138 @@
+"""Whether the processing times of slices are later than the versions of the table, before anything is locked.
+
+Source: `processing-strategies.md`, "Processing Time Override". That a refusal names the commands to type is
+Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakewright.errors import BackdatedError
+from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
+from lakewright.slices.discover import slice_name
+from lakewright.slices.recover_from_log import has_landed
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.transform.system_columns import SystemColumns
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.processing_time import ProcessingTimes
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["backdated_note", "check_processing_times", "is_late_allowed"]
+
+MOST_TYPED = 3
+"""Commands in a remedy; the slices after them follow the same pattern."""
+
+
+def check_processing_times(
+    context: ProcessingContext,
+    entity: Entity,
+    chosen: Sequence[Item],
+    times: ProcessingTimes,
+    late: frozenset[str],
+) -> None:
+    """Raise an error unless the processing time is later than the beginning and end of every version.
+
+    If the commit of the first slice has landed already, its own versions do not count. A late slice that is
+    refused as such needs no time.
+
+    Raises:
+        UsageError: One processing time is given for several slices, or times are not in order.
+        BackdatedError: The processing time is too early.
+    """
+    timed = _timed(context, entity, chosen, late)
+    names = [slice_name(item) for item in timed]
+    if context.strategy_for(entity) is not Strategy.HISTORIC:
+        for name in names:
+            times.at(name)
+        return
+    times.check_order(names)
+    if not timed or context.options.permissions.allow_backdated:
+        return
+    silver = entity.places(context.lake.settings).silver
+    if has_landed(context.lake, silver, timed[0], context.application):
+        return
+    if is_adoptable(entity, observe_table(context.lake, silver)):
+        return
+    at = times.at(names[0]) or context.clock()
+    newest = latest_instant_since(context.lake, silver, _version_columns(context, entity), at)
+    if newest is not None:
+        raise _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
+
+
+def backdated_note(
+    context: ProcessingContext,
+    entity: Entity,
+    chosen: Sequence[Item],
+    times: ProcessingTimes,
+    late: frozenset[str],
+) -> str | None:
+    """Return that a run would refuse the declared times, with the commands to type; None if it would not.
+
+    Only the statistics of the table's files are read: a plan does not start Spark for it.
+    """
+    timed = _timed(context, entity, chosen, late)
+    names = [slice_name(item) for item in timed]
+    at = times.at(names[0]) if names else None
+    if at is None or context.strategy_for(entity) is not Strategy.HISTORIC:
+        return None
+    if context.options.permissions.allow_backdated:
+        return None
+    silver = entity.places(context.lake.settings).silver
+    newest = latest_instant_told(context.lake, silver, _version_columns(context, entity))
+    if newest is None or newest < at or has_landed(context.lake, silver, timed[0], context.application):
+        return None
+    error = _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
+    return f"the run refuses it: {error.message}. {error.remedy}"
+
+
+def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
+    """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
+    is_noted = item.new is not None and item.new.note.get("allow_late") is True
+    return is_noted or entity.settings.late_slices == "apply" or context.options.permissions.allow_late
+
+
+def _timed(
+    context: ProcessingContext, entity: Entity, chosen: Iterable[Item], late: frozenset[str]
+) -> list[Item]:
+    """Return the items that are not refused for being late."""
+    return [item for item in chosen if item.item_id not in late or is_late_allowed(context, entity, item)]
+
+
+def _version_columns(context: ProcessingContext, entity: Entity) -> tuple[str, str]:
+    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+    return system.valid_from, system.valid_to
+
+
+def _backdated_error(
+    entity: Entity,
+    names: Sequence[str],
+    times: ProcessingTimes,
+    *,
+    at: datetime,
+    newest: datetime,
+    silver: str,
+) -> BackdatedError:
+    early = [name for name in names if (times.at(name) or at) <= newest]
+    next_second = newest.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    typed = [
+        f"`lakewright process {shlex.join((entity.name, name))} "
+        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}`"
+        for number, name in enumerate(early[:MOST_TYPED])
+    ]
+    rest = len(early) - len(typed)
+    also = f", and so on for {rest} more, each a second later" if rest else ""
+    return BackdatedError(
+        f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
+        f"the time of the newest version in {silver}",
+        remedy=f"Give a later time: {', then '.join(typed)}{also}. "
+        "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
+        details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
+    )
