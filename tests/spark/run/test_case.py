@@ -140,7 +140,10 @@ def test_what_a_test_builds_can_be_read_and_is_gone_afterwards(
     assert not spark.catalog.tableExists("prices_of_a_test")
 
 
-@pytest.mark.parametrize(("keep_going", "last"), [(False, Status.SKIPPED), (True, Status.SUCCESS)])
+@pytest.mark.parametrize(
+    ("keep_going", "last"),
+    [(False, Status.SKIPPED), pytest.param(True, Status.SUCCESS, marks=pytest.mark.nightly)],
+)
 def test_a_failed_assertion_shows_rows_and_one_that_breaks_off_ends_the_rest(
     tmp_path: Path, spark: SparkSession, keep_going: bool, last: Status
 ) -> None:
@@ -156,7 +159,10 @@ def test_a_failed_assertion_shows_rows_and_one_that_breaks_off_ends_the_rest(
     assert result.status is Status.FAILED
 
 
-@pytest.mark.parametrize(("keep_going", "checked"), [(False, Status.SKIPPED), (True, Status.SUCCESS)])
+@pytest.mark.parametrize(
+    ("keep_going", "checked"),
+    [(True, Status.SUCCESS), pytest.param(False, Status.SKIPPED, marks=pytest.mark.nightly)],
+)
 def test_a_failed_build_ends_in_destroy_and_leaves_out_assertions_unless_told_to_keep_going(
     tmp_path: Path, spark: SparkSession, keep_going: bool, checked: Status
 ) -> None:

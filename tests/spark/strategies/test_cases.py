@@ -473,8 +473,8 @@ def test_a_column_that_goes_ends_versions_that_had_a_value_in_it(lake: SmallLake
 @pytest.mark.parametrize(
     ("strategy", "scope"),
     [
-        ("merge", "full"),
         ("historic", "closed"),
+        pytest.param("merge", "full", marks=pytest.mark.nightly),
         pytest.param("merge", "closed", marks=pytest.mark.nightly),
         pytest.param("historic", "full", marks=pytest.mark.nightly),
     ],

@@ -260,8 +260,8 @@ def test_merge_with_watermarks_joined_by_or(foundation: Foundation) -> None:
     assert [found[0] for found in foundation.rows("visits", "id", "sys_deleted") if found[1]] == [2, 3]
 
 
-def test_historic_secure_and_catalog_tables(foundation: Foundation, tmp_path: Path) -> None:
-    """Historic Strategy; secure containers, single transformations, tables of two and three parts."""
+def test_historic_and_secure(foundation: Foundation, tmp_path: Path) -> None:
+    """Historic Strategy; secure containers, single transformations."""
     foundation.load("customers", "s1", [{"id": 1, "city": "ROME"}, {"id": 2, "city": "oslo"}])
     summary = foundation.load("customers", "s2", [{"id": 1, "city": "paris"}, {"id": 2, "city": "OSLO"}])
     assert (summary.inserted, summary.updated, summary.unchanged) == (0, 1, 1)
@@ -270,6 +270,9 @@ def test_historic_secure_and_catalog_tables(foundation: Foundation, tmp_path: Pa
     assert (tmp_path / "lake/bronze-secure/erp/customers/s1").is_file()
     assert (tmp_path / "lake/silver-secure/erp/customers/_delta_log").is_dir()
 
+
+@pytest.mark.nightly  # test_table fills tables of the catalog
+def test_catalog_tables_of_two_and_three_parts(foundation: Foundation) -> None:
     foundation.load("stock", "s1", [{"id": 1, "n": 1}, {"id": 2, "n": 2}])
     assert foundation.load("stock", "s2", [{"id": 1, "n": 1}, {"id": 2, "n": 3}]).changed == 1
     assert foundation.rows("stock", "id", "n", "hour(sys_lastSeen) as h") == [(1, 1, 23), (2, 3, 0)]

@@ -304,6 +304,7 @@ def test_texts_that_no_decimal_holds(lake: SmallLake, value: str, target: str) -
         rows.selectExpr(cast_sql("v", StringType(), target, column="v")).collect()
 
 
+@pytest.mark.nightly  # test_typeless_json shows it for JSON
 def test_columns_of_parquet_without_a_type_wait_for_one(lake: SmallLake) -> None:
     """ "Schema Drift": a column that holds only nulls has the table's type, or none yet."""
     declared = [KEY, {"name": "c", "newname": "code", "datatype": "date"}, {"name": "d", "newname": "text"}]

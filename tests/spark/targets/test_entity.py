@@ -94,6 +94,7 @@ targets:
 """
 
 
+@pytest.mark.nightly  # BUILD adopts in strategies/test_adopt.py
 def test_create_adopts_a_table_that_something_else_made(tmp_path: Path, spark: SparkSession) -> None:
     """Phases, CREATE: what is there is migrated; the slice that says how is only looked at."""
     (tmp_path / "lake/bronze/customers").mkdir(parents=True)
