@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests.durations import Durations, load_kept, longest_first
 from tests.stores.cluster import programs, running_cluster
 
+from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.session import build_session
@@ -44,6 +45,10 @@ strategies' cases. `make nightly` and each test that starts a JVM of its own run
 """
 
 
+LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s3", "s3a")}
+"""Where Delta commits on S3. Spark reads it only when a JVM starts; the rest of S3 is set by each session."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of a run on this machine but for `INTERPRETED`, shared by all tests of a worker."""
@@ -52,7 +57,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         app_name="tests",
         master="local[2]",
         drivers=(POSTGRES_DRIVER,),
-        conf={} if os.environ.get("COMPILE_QUERIES") else INTERPRETED,
+        conf={**LOG_STORES, **({} if os.environ.get("COMPILE_QUERIES") else INTERPRETED)},
+        needs_s3=True,
     )
     session = build_session(settings)
     yield session

@@ -22,7 +22,7 @@ from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettin
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-__all__ = ["Bucket", "ObjectStorage", "StoredObject", "is_s3", "split_url"]
+__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject", "is_s3", "split_url"]
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
@@ -148,6 +148,8 @@ class ObjectStorage:
             f"{_PREFIX}access.key": keys.get("access_key", ""),
             f"{_PREFIX}secret.key": keys.get("secret_key", ""),
             f"{_PREFIX}session.token": keys.get("session_token", ""),
+            # Names of new files are unique: asking whether they exist costs two requests a file.
+            f"{_PREFIX}performance.flags": "create,mkdir",
             # One place has one name: `s3://` is `s3a://`.
             "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
             "spark.delta.logStore.s3.impl": LOG_STORE,

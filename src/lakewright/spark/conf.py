@@ -37,6 +37,9 @@ _BINDING = re.compile(
     r"sql\.defaultCatalog|sql\.hive|sql\.warehouse\.dir|hadoop\.(hive|javax)|hive)(\.|$)"
 )
 
+HADOOP = "spark.hadoop."
+"""Prefix of the settings that Spark hands to Hadoop."""
+
 # Lists that the user's values are appended to: the jar of a JDBC driver must not displace Delta's.
 LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
 
@@ -100,9 +103,15 @@ def results_conf() -> dict[str, str]:
 
 
 def runtime_conf(settings: SessionSettings, master: str) -> dict[str, str]:
-    """Return the keys for a session that shares the JVM of another one, which has this master."""
+    """Return the keys for a session that shares the JVM of another one, which has this master.
+
+    Hadoop's settings (`spark.hadoop.fs.s3a.endpoint`) are read when a JVM starts. In a running one, a session
+    hands its own settings to Hadoop, without the prefix.
+    """
     cores = local_cores(master)
-    return _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
+    conf = _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
+    hadoop = {key.removeprefix(HADOOP): text for key, text in conf.items() if key.startswith(HADOOP)}
+    return {**conf, **hadoop}
 
 
 def temporary_session_conf(config: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,177 @@
+"""A lake in S3: the same commands, the same tables, and no commit lost."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+from tests.commands import InProcess
+from tests.stores.proxy import FaultyProxy
+from tests.stores.s3 import Store, running_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${destination}", silver_path: "${destination}"}}
+entities:
+  regions:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns: [{name: id, datatype: integer, fieldroles: [businesskey]}, {name: name, datatype: string}]
+    settings: {format: csv}
+targets:
+  regions: {kind: entity, entity: regions}
+jobs:
+  daily: {targets: [regions]}
+"""
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with running_store() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(store: Store) -> str:
+    return store.new_bucket()
+
+
+def project(folder: Path, bucket: str, storage: dict[str, Any], session: SparkSession | None) -> InProcess:
+    folder.mkdir(exist_ok=True)
+    (folder / "model.yml").write_text(MODEL)
+    sections = {
+        "name": "shop",
+        "modules": ["model.yml"],
+        "lake": {"root_folder": f"s3a://{bucket}/lake"},
+        "storage": storage,
+        "manifest": {"kind": "delta", "location": f"s3://{bucket}/manifest"},
+    }
+    (folder / "project.yml").write_text(json.dumps(sections))
+    return InProcess(folder, session)
+
+
+def test_slices_become_a_table_in_s3_and_all_but_processing_needs_no_spark(
+    tmp_path: Path, store: Store, bucket: str, spark: SparkSession
+) -> None:
+    shop = project(tmp_path, bucket, store.section, spark)
+    without = project(tmp_path, bucket, store.section, None)
+    store.put_at(bucket, "lake/bronze/regions/d1.csv", "id,name\n1,a\n2,b\n")
+
+    assert "regions" in without.run("plan", "daily", "build").out
+    assert shop.run("process", "regions").code == 0
+    store.put_at(bucket, "lake/bronze/regions/d2.csv", "id,name\n1,A\n3,c\n")
+    done = shop.run("process", "regions")
+
+    assert "d2.csv merge 2 records: 1 inserted, 1 updated" in done.out, done.all
+    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.storage.options())
+    assert table.version() == 1
+    query = "SELECT count(*) AS n, max(name) AS last FROM regions"
+    assert shop.json("sql", query) == [{"n": 3, "last": "c"}]
+    verdicts = {row["item_id"]: row["verdict"] for row in without.json("manifest", "ls")}
+    assert verdicts == {f"s3://{bucket}/lake/bronze/regions/d{n}.csv": "processed" for n in (1, 2)}
+    assert without.run("status").code == 0
+    assert without.run("plan", "daily", "build").code == 0
+    assert "nothing is damaged" in without.run("manifest", "fsck").out
+
+
+def test_a_slice_waits_while_the_store_is_away(
+    tmp_path: Path, store: Store, bucket: str, spark: SparkSession
+) -> None:
+    gone = {"s3": {**store.section["s3"], "endpoint_url": "http://127.0.0.1:9"}}
+    done = project(tmp_path, bucket, gone, spark).run("process", "regions")
+    assert done.code != 0
+    assert "can't be used" in done.err
+    assert "Traceback" not in done.all
+
+
+class TestLogStore:
+    """What Delta's own log store for S3 gets wrong: two writers of one version, and answers that are lost."""
+
+    def test_one_of_many_writers_wins_and_the_others_are_told(
+        self, store: Store, bucket: str, spark: SparkSession
+    ) -> None:
+        log = LogStore(spark, store.url)
+        for version in range(20):
+            results = log.race(f"s3a://{bucket}/t/_delta_log/{version:020}.json", writers=8)
+            assert Counter(results) == {"written": 1, "FileAlreadyExistsException": 7}
+            content = store.client.get_object(Bucket=bucket, Key=f"t/_delta_log/{version:020}.json")
+            assert content["Body"].read().decode() == f"writer {results.index('written')}\n"
+
+    def test_a_write_whose_answer_is_lost_is_known_to_be_ours(
+        self, store: Store, bucket: str, spark: SparkSession
+    ) -> None:
+        with FaultyProxy(store.url) as proxy:
+            log = LogStore(spark, proxy.url)
+            proxy.lose_answers("PUT", 1)
+            assert log.write(f"s3a://{bucket}/t/1.json", "ours") == "written"
+            assert proxy.lost == 1
+            assert log.write(f"s3a://{bucket}/t/1.json", "theirs") == "FileAlreadyExistsException"
+
+    def test_requests_that_are_throttled_are_repeated(
+        self, store: Store, bucket: str, spark: SparkSession
+    ) -> None:
+        with FaultyProxy(store.url) as proxy:
+            log = LogStore(spark, proxy.url)
+            proxy.throttle("PUT", 2)
+            assert log.write(f"s3a://{bucket}/t/2.json", "ours") == "written"
+            assert proxy.throttled == 2
+
+
+class LogStore:
+    """The log store, called as Delta calls it."""
+
+    def __init__(self, spark: SparkSession, url: str) -> None:
+        jvm: Any = spark._jvm
+        java_context: Any = spark._jsc
+        self.jvm = jvm
+        self.conf = jvm.org.apache.hadoop.conf.Configuration(java_context.hadoopConfiguration())
+        for key, text in {
+            "endpoint": url,
+            "endpoint.region": "us-east-1",
+            "path.style.access": "true",
+            "access.key": "tester",
+            "secret.key": "no-secret-of-anyone",
+            "retry.throttle.interval": "10ms",
+            # Each store of a test has a client of its own.
+            "impl.disable.cache": "true",
+        }.items():
+            self.conf.set(f"fs.s3a.{key}", text)
+
+    def write(self, path: str, line: str) -> str:
+        """Return `written`, or the name of the error's class."""
+        from py4j.protocol import Py4JJavaError
+
+        log = self.jvm.io.lakewright.storage.PutIfAbsentLogStore(self.conf)
+        lines = self.jvm.java.util.ArrayList()
+        lines.add(line)
+        try:
+            log.write(self.jvm.org.apache.hadoop.fs.Path(path), lines.iterator(), False, self.conf)
+        except Py4JJavaError as error:
+            return str(error.java_exception.getClass().getSimpleName())
+        return "written"
+
+    def race(self, path: str, writers: int) -> list[str]:
+        """Return what each of some writers of a file was told."""
+        results = [""] * writers
+        start = threading.Barrier(writers)
+
+        def write(number: int) -> None:
+            start.wait()
+            results[number] = self.write(path, f"writer {number}")
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
