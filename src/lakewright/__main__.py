@@ -2,7 +2,7 @@
 
 import sys
 
-from lakewright.cli import main
+from lakewright_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

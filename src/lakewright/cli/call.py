@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Opener", "open_app"]
 
+log = logging.getLogger(__name__)
+
 
 class Opener(Protocol):
     """Opens the project that settings name, given the environment and what prints targets' output."""
@@ -75,6 +77,7 @@ class Call:
     Attributes:
         ask: The stream that answers to questions are read from.
         opener: Opens the project; tests pass their own.
+        why_cold: Why the command does not run in the project's server, if there is one.
     """
 
     output: Output
@@ -82,6 +85,7 @@ class Call:
     ask: TextIO
     opener: Opener = open_app
     clock: Callable[[], datetime] = _now
+    why_cold: str = ""
     settings: Settings = field(default_factory=Settings)
     _app: App | None = None
 
@@ -99,6 +103,8 @@ class Call:
             level=self._level(),
             redacted=self.output.redacted if settings.log_format == "json" else self._logged,
         ):
+            if self.why_cold and settings.verbosity > 0:
+                log.info("this command runs without the project's server: %s", self.why_cold)
             yield
 
     @property

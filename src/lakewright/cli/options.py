@@ -74,6 +74,7 @@ def global_options() -> list[click.Option]:
         _option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines on stderr."),
         _option("-v", "--verbose", "verbosity", count=True, help="Log more; -vv logs everything."),
         _option("-q", "--quiet", is_flag=True, help="Print only errors and the last line."),
+        _option("--no-serve", is_flag=True, help="Run in this process, even if the project's server runs."),
     ]
 
 
@@ -99,6 +100,8 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     if not value or parameter.name is None:
         return
     name = parameter.name
+    if name == "no_serve":  # the command has begun in this process: see lakewright_client
+        return
     if name == "quiet":
         name, value = "verbosity", -1
     elif name in ("definitions", "conf"):

@@ -17,7 +17,11 @@ __all__ = ["SERVICES", "make_services", "running", "serve"]
 
 log = logging.getLogger(__name__)
 
-SERVICES: tuple[str, ...] = ("lakewright.serve.http.start:make", "lakewright.serve.triggers:make")
+SERVICES: tuple[str, ...] = (
+    "lakewright.serve.warm_service:make",
+    "lakewright.serve.http.start:make",
+    "lakewright.serve.triggers:make",
+)
 """Where the factories of services are, as in `"lakewright.serve.triggers:make"`; they start in this
 order and stop in the reverse one."""
 

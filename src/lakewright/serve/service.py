@@ -70,6 +70,7 @@ class Serving:
     """What services are made from.
 
     Attributes:
+        runner: The function that runs a command line in a worker, as `module:function`.
         open_app: Opens the project as its files are now; the caller closes it. See `WatchedProject`.
         requests: Runs command lines on the warm session.
         report: Prints a line for the person who started the server.
@@ -80,6 +81,7 @@ class Serving:
     environ: Mapping[str, str]
     open_app: OpenProject
     requests: Requests
+    runner: str
     report: Callable[[str], None]
 
 

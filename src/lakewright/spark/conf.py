@@ -71,11 +71,16 @@ def session_conf(
     jars: Sequence[Path],
     drivers: Sequence[Path] = (),
     jvm_options: Sequence[str] = (),
+    is_resident: bool = False,
 ) -> dict[str, str]:
-    """Return all keys for a session that starts a JVM."""
+    """Return all keys for a session that starts a JVM; a resident one serves many commands."""
     master = master_of(settings)
     cores = local_cores(master)
-    options = [*java_options(settings.state_folder, is_local=cores is not None), *jvm_options]
+    is_local = cores is not None
+    options = [
+        *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident),
+        *jvm_options,
+    ]
     # Local: Delta's jars are on the class path, because the class archive only holds classes from there.
     # Elsewhere: executors don't share this class path, so that Spark must send them the jars.
     on_path, sent = ([], [*jars, *drivers]) if cores is None else (jars, drivers)
@@ -93,6 +98,7 @@ def session_conf(
         "spark.scheduler.mode": "FAIR",
         **results_conf(),
         **(local_conf(cores) if cores is not None else {}),
+        **(resident_conf() if is_resident else {}),
     }
     return _with_users(ours, settings.conf)
 
@@ -150,7 +156,17 @@ def local_conf(cores: int) -> dict[str, str]:
     }
 
 
-def java_options(state_folder: Path, *, is_local: bool) -> list[str]:
+def resident_conf() -> dict[str, str]:
+    """Return the keys that bound what Spark keeps of jobs that have ended, for a page that is not shown."""
+    return {
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "500",
+        "spark.sql.ui.retainedExecutions": "20",
+    }
+
+
+def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = False) -> list[str]:
     """Return the options of the driver's JVM; the user's `spark.driver.extraJavaOptions` come after them."""
     options = [
         f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
@@ -163,10 +179,14 @@ def java_options(state_folder: Path, *, is_local: bool) -> list[str]:
         # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
         # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). Users
         # enable it with -XX:TieredStopAtLevel=4.
-        options += ["-XX:TieredStopAtLevel=1"]
+        # A resident JVM has both compilers: its time pays the second one off.
+        options += ["-XX:TieredStopAtLevel=1"] if not is_resident else []
         # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
         # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
         options += ["-XX:ReservedCodeCacheSize=240m"]
+    if is_resident:
+        # Spark survives some failures of memory in a state that nobody knows; the next JVM is clean.
+        options += ["-XX:+ExitOnOutOfMemoryError"]
     return options
 
 

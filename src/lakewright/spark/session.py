@@ -265,10 +265,11 @@ class NoSession:
         """Do nothing: there is no session."""
 
 
-def build_session(settings: SessionSettings) -> SparkSession:
+def build_session(settings: SessionSettings, *, is_resident: bool = False) -> SparkSession:
     """Return the process's session with these settings, which starts a JVM unless one runs already.
 
-    If a session exists already, only settings that Spark can change at run time take effect.
+    If a session exists already, only settings that Spark can change at run time take effect. The JVM of a
+    resident session has both compilers, and ends when it is out of memory.
 
     Raises:
         NotInstalled: PySpark, a Java or Delta's jars are missing and can't be fetched.
@@ -294,6 +295,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
         jars=_jars(needs_s3=settings.needs_s3),
         drivers=_drivers(settings.drivers),
         jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
+        is_resident=is_resident,
     )
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():

@@ -44,6 +44,7 @@ def make(folder: Path, report: Callable[[str], None], port: int = 0) -> http.Htt
             environ={},
             open_app=lambda on_read=lambda _: None: App.open(folder, environ={}, on_read=on_read),
             requests=FakeRequests(),  # type: ignore[arg-type]
+            runner="",
             report=report,
         )
     )

@@ -125,7 +125,8 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
         files=server_files(call),
         environ=call.environ,
         open_app=_opener(call),
-        requests=Requests(global_arguments(call.settings)),
+        runner="lakewright.cli.warm:run",
+        requests=Requests(server_files(call).socket, global_arguments(call.settings)),
         report=report,
     )
 

@@ -1,0 +1,155 @@
+"""The service that keeps a worker host: it takes requests, with Spark warm."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from lakewright.errors import SparkUnavailable
+from lakewright.serve.installation import CODE
+from lakewright.serve.server_files import ServerFiles
+from lakewright.serve.service import Serving
+from lakewright.serve.worker_host import CHANGED, READY
+
+__all__ = ["WarmService", "make"]
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 256
+START_SECONDS = 120
+QUICK = 10.0
+"""Seconds within which a host that ends counts as one that can't run."""
+MOST_QUICK = 3
+SECONDS_TO_END = 5
+"""Seconds to wait for a host without requests; with some, it ends later by itself."""
+
+
+def make(serving: Serving) -> WarmService:
+    """Return the service."""
+    return WarmService(serving.files, serving.runner)
+
+
+class WarmService:
+    """Starts a worker host, and another one when it ends or the installation changes."""
+
+    name = "the warm session"
+
+    def __init__(self, files: ServerFiles, runner: str, code: Sequence[Path] = CODE) -> None:
+        self._files = files
+        self._command = [runner, *map(str, code)]
+        self._listener: socket.socket | None = None
+        self._host: _Host | None = None
+        self._is_stopping = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request runs."""
+        return False
+
+    def start(self) -> None:
+        """Listen, and start the first host.
+
+        Raises:
+            SparkUnavailable: The host ended while it started.
+        """
+        self._listener = self._listening()
+        try:
+            self._host = _Host(self._listener, self._files, self._command)
+        except SparkUnavailable:
+            self.stop()
+            raise
+        arguments = (self._listener, self._host)
+        threading.Thread(target=self._keep, args=arguments, name="warm session", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take no more requests; those that run go on, and the host ends with the last one."""
+        self._is_stopping = True
+        self._files.socket.unlink(missing_ok=True)
+        if self._listener is not None:
+            self._listener.close()
+        if self._host is not None:
+            self._host.end(SECONDS_TO_END)
+
+    def _listening(self) -> socket.socket:
+        path = self._files.socket
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        folder = os.open(path.parent, os.O_RDONLY)
+        before = os.umask(0o177)
+        try:
+            is_short = len(os.fsencode(path)) < 100
+            listener.bind(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
+        finally:
+            os.umask(before)
+            os.close(folder)
+        listener.listen(BACKLOG)
+        return listener
+
+    def _keep(self, listener: socket.socket, host: _Host) -> None:
+        """Start another host whenever one ends."""
+        quick = 0
+        while quick < MOST_QUICK:
+            begun = time.monotonic()
+            told = host.told()
+            if self._is_stopping:
+                return
+            if told == CHANGED:
+                log.info("the installation has changed; the next requests run with the new one")
+            else:
+                log.warning("the process that runs requests has ended; another one is started")
+            host.end(patience=0)
+            quick = quick + 1 if time.monotonic() - begun < QUICK else 0
+            try:
+                host = self._host = _Host(listener, self._files, self._command)
+            except SparkUnavailable:
+                break
+        log.error("the process that runs requests can't be kept; commands run without the server")
+        self.stop()
+
+
+class _Host:
+    """A worker host, started from the server."""
+
+    def __init__(self, listener: socket.socket, files: ServerFiles, command: Sequence[str]) -> None:
+        """Start it, and wait until it takes requests.
+
+        Raises:
+            SparkUnavailable: It has ended.
+        """
+        number = listener.fileno()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "lakewright.serve.worker_host", str(number), *command],
+            cwd=files.basedir,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(number,),
+            # Ctrl-C in the server's terminal is for the server alone.
+            start_new_session=True,
+        )
+        # Whenever it ends, nothing of it stays.
+        threading.Thread(target=self._process.wait, name="worker host", daemon=True).start()
+        if self.told() != READY:
+            raise SparkUnavailable("the process that runs requests did not start")
+
+    def told(self) -> bytes:
+        """Return the next line that it tells; empty when it has ended."""
+        output = self._process.stdout
+        line = b"" if output is None or output.closed else output.readline()
+        if output is not None and line != READY:  # it tells no more
+            output.close()
+        return line
+
+    def end(self, patience: float) -> None:
+        """Let it end when no request runs any more; wait a moment for that."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)

@@ -1,0 +1,283 @@
+"""A session in the resident JVM of a server: this process attaches to it, works, and detaches.
+
+The resident JVM belongs to another process and serves several at once. Each has a gateway of its own there,
+whose objects go with it, and a session of its own. Nothing here may stop Spark's context or cancel the jobs
+of others.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import NotInstalled
+from lakewright.spark.conf import SessionSettings
+from lakewright.spark.jars import Jar
+from lakewright.spark.java import find_java
+from lakewright.spark.session import OwnSession
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+__all__ = ["AttachedSession", "Wanted", "jvm_variables"]
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""How often a session is asked for while JVMs are being replaced."""
+
+_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "JAVA_", "JDK_", "KRB5", "PYSPARK_", "SPARK_")
+_OTHERS = ("LD_LIBRARY_PATH", "LD_PRELOAD", "TZ", "_JAVA_OPTIONS")
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+
+
+def jvm_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of the environment matters to a JVM: variables that Java, Spark and its drivers read.
+
+    Of the locale, only whether names of files are UTF-8 counts.
+
+    Example:
+        >>> jvm_variables({"AWS_REGION": "eu-west-1", "PATH": "/bin", "LANG": "nl_NL.UTF-8"})
+        {'AWS_REGION': 'eu-west-1', 'utf-8': 'True'}
+    """
+    locale = next((environ[name] for name in _LOCALE if environ.get(name)), "")
+    is_utf8 = locale.lower().replace("-", "").endswith("utf8")
+    found = {name: value for name, value in environ.items() if name.startswith(_PREFIXES) or name in _OTHERS}
+    return {**found, "utf-8": str(is_utf8)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The session that a process wants: its settings, and what of its environment a JVM reads.
+
+    Attributes:
+        java: The folder of the Java that it would start.
+    """
+
+    settings: SessionSettings
+    environ: Mapping[str, str]
+    java: str
+
+    @classmethod
+    def here(cls, settings: SessionSettings) -> Wanted:
+        """Return what this process wants."""
+        try:
+            java = str(find_java(os.environ).home)
+        except NotInstalled:  # the attempt to start one says so
+            java = ""
+        return cls(settings, dict(os.environ), java)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        settings = asdict(self.settings) | {"state_folder": str(self.settings.state_folder)}
+        return {"settings": settings, "environ": dict(self.environ), "java": self.java}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Wanted:
+        """Return what `as_json` gave."""
+        raw = dict(document["settings"])
+        raw["state_folder"] = Path(raw["state_folder"])
+        raw["drivers"] = tuple(Jar(**each) for each in raw["drivers"])
+        return cls(SessionSettings(**raw), document["environ"], document["java"])
+
+
+class _ResidentJvm:
+    """The JVM of another process, with the part of `Popen` that tells whether it has ended."""
+
+    def __init__(self, link: socket.socket, pid: int) -> None:
+        self._link = link
+        self.pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit code if it has ended, which its host tells."""
+        return self._told(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code.
+
+        Raises:
+            TimeoutExpired: It still runs.
+        """
+        code = self._told(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("java", timeout or 0)
+        return code
+
+    def _told(self, timeout: float | None) -> int | None:
+        if self._code is None and select.select([self._link], [], [], timeout)[0]:
+            told = _read(self._link)
+            self._code = -9 if told is None else int(told["code"])
+        return self._code
+
+
+class AttachedSession:
+    """Takes sessions from a resident JVM; if it can't have one there, starts a JVM of this process.
+
+    Attributes:
+        is_shared: False: catalog, settings and jobs of an attached session are its own.
+    """
+
+    is_shared = False
+
+    def __init__(self, connect: Callable[[], socket.socket | None], folder: Path) -> None:
+        """Make it.
+
+        Args:
+            connect: Returns a connection to the process that has the JVM, or None.
+            folder: The working folder of the JVM; what works in another one needs a JVM of its own.
+        """
+        self._connect = connect
+        self._folder = folder
+        self._own = OwnSession()
+        self._attached: _Attached | None = None
+
+    def check(self) -> None:
+        """Do nothing: a session that can't be had is an error when it starts."""
+
+    def start(self, settings: SessionSettings) -> SparkSession:
+        """Return a session with these settings."""
+        if self._attached is not None:
+            self._attached.users += 1
+            return self._own.derive(self._attached.session, settings)
+        if "spark.remote" in settings.conf:
+            return self._own.start(settings)
+        self._attached = self._attach(settings)
+        return self._own.start(settings) if self._attached is None else self._attached.session
+
+    def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
+        """Return a new session with the settings."""
+        return self._own.derive(session, settings)
+
+    def stop(self, session: SparkSession) -> None:
+        """Detach from the JVM when the last one stops; a JVM of this process is stopped."""
+        attached = self._attached
+        if attached is None or session.sparkContext is not attached.context:
+            self._own.stop(session)
+            return
+        attached.users -= 1
+        if attached.users == 0:
+            self._attached = None
+            attached.detach()
+
+    def _attach(self, settings: SessionSettings) -> _Attached | None:
+        why = "the server has no process for Spark"
+        for _ in range(ATTEMPTS):
+            link = self._connect()
+            if link is None:
+                break
+            link.sendall(_line(Wanted.here(settings).as_json()))
+            told = _read(link)
+            if told is not None and told["state"] == "ready":
+                return _Attached(link, told, settings)
+            link.close()
+            if told is not None and told["state"] == "refused":
+                why = told["why"]
+                break
+        log.info("Spark starts in a JVM of its own, not in the server's: %s", why)
+        return None
+
+
+class _Attached:
+    """This process's place in a resident JVM."""
+
+    def __init__(self, link: socket.socket, told: Mapping[str, Any], settings: SessionSettings) -> None:
+        from pyspark import SparkConf
+        from pyspark.java_gateway import launch_gateway
+
+        self.users = 1
+        self._link = link
+        self._tag: str = told["tag"]
+        names = {"PYSPARK_GATEWAY_PORT": str(told["port"]), "PYSPARK_GATEWAY_SECRET": told["secret"]}
+        os.environ.update(names)
+        try:
+            self._gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        finally:
+            for name in names:
+                os.environ.pop(name)
+        # Whether an error comes from the end of the JVM is asked there.
+        self._gateway.proc = _ResidentJvm(link, told["pid"])
+        jvm = self._gateway.jvm
+        java_context = jvm.JavaSparkContext.fromSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
+        conf = SparkConf(_jconf=java_context.sc().conf())
+        self.context = _context(self._gateway, java_context, conf, self._tag, self.detach)
+        self.session = _session(self.context, jvm)
+        del settings
+
+    def detach(self) -> None:
+        """Leave the JVM: its host ends what this process has there, and nothing of others."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        with suppress(OSError):
+            shutil.rmtree(self.context._temp_dir or "", ignore_errors=True)
+        self._gateway.shutdown_callback_server()
+        self._gateway.close()
+        self._link.close()
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _context(
+    gateway: Any, java_context: Any, conf: Any, tag: str, detach: Callable[[], None]
+) -> SparkContext:
+    """Return PySpark's object for the resident context, which can neither stop it nor cancel others' jobs."""
+    from pyspark import SparkContext
+
+    class AttachedContext(SparkContext):
+        def cancelAllJobs(self) -> None:  # noqa: N802 - PySpark's name
+            self.cancelJobsWithTag(tag)
+
+        def stop(self) -> None:
+            detach()
+
+    return AttachedContext(gateway=gateway, jsc=java_context, conf=conf)
+
+
+def _session(context: SparkContext, jvm: Any) -> SparkSession:
+    """Return PySpark's object for the session that the host made for this process."""
+    from pyspark.sql import SparkSession
+
+    class AttachedSparkSession(SparkSession):
+        def stop(self) -> None:
+            self.sparkContext.stop()
+
+    # A first session would become the default of all that use the JVM.
+    kept: Any = SparkSession.__new__(AttachedSparkSession)
+    kept._sc = context
+    SparkSession._instantiatedSession = kept
+    java_session = getattr(jvm, "org.apache.spark.sql.classic.SparkSession").active()
+    session = AttachedSparkSession(context, jsparkSession=java_session)
+    SparkSession._instantiatedSession = SparkSession._activeSession = session
+    return session
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+def _read(link: socket.socket) -> dict[str, Any] | None:
+    """Return the next line of a connection, or None at its end."""
+    parts = bytearray()
+    while not parts.endswith(b"\n"):
+        try:
+            part = link.recv(1)
+        except ConnectionError:
+            return None
+        if not part:
+            return None
+        parts += part
+    found: dict[str, Any] = json.loads(parts)
+    return found

@@ -1,0 +1,293 @@
+"""Requests run in workers as if the caller had run them: its streams, environment, signals, exit codes.
+
+One host serves all tests of this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakewright_client as client
+from lakewright.serve.requests import Requests
+from lakewright.serve.server_files import ServerFiles
+from lakewright.serve.warm_service import WarmService
+
+ROOT = Path(__file__).parents[3]
+RUNNER = "tests.unit.serve.fake_commands:run"
+PATHS = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+
+
+@dataclass(frozen=True)
+class Host:
+    service: WarmService
+    files: ServerFiles
+    code: Path
+
+    @property
+    def requests(self) -> Requests:
+        return Requests(self.files.socket)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    files = ServerFiles.of(tmp_path_factory.mktemp("served"))
+    (files.basedir / "project.yml").write_text("name: served\n")
+    files.folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", PATHS)
+        code = tmp_path_factory.mktemp("code")
+        service = WarmService(files, RUNNER, [code])
+        service.start()
+        yield Host(service, files, code)
+        service.stop()
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:
+        return json.loads(self.out)
+
+
+def run(host: Host, *arguments: str, folder: Path | None = None, stdin: bytes = b"", **environ: str) -> Ended:
+    """Return how a request ended that the server itself begins."""
+    streams = [os.pipe() for _ in range(3)]
+    with os.fdopen(streams[0][1], "wb") as given:
+        given.write(stdin)
+    code = host.requests.submit(
+        arguments,
+        {"PYTHONPATH": PATHS, **environ},
+        folder or host.files.basedir,
+        stdin=streams[0][0],
+        stdout=streams[1][1],
+        stderr=streams[2][1],
+    )
+    for number in (streams[0][0], streams[1][1], streams[2][1]):
+        os.close(number)
+    with os.fdopen(streams[1][0]) as out, os.fdopen(streams[2][0]) as err:
+        return Ended(code, out.read(), err.read())
+
+
+def process(host: Host, *arguments: str, **environ: str) -> subprocess.Popen[str]:
+    """Start a client in a process of its own, as the command `lakewright` does."""
+    code = (
+        "import sys, lakewright_client as client; client._is_warm = lambda _: True\n"
+        "try: sys.exit(client.run(sys.argv[1:]))\n"
+        "except client.Refused as refused: sys.exit(f'refused: {refused}')"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=host.files.basedir,
+        env={**os.environ, "PYTHONPATH": PATHS, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+def test_a_request_has_the_callers_environment_folder_and_streams_and_no_others(
+    host: Host, tmp_path: Path
+) -> None:
+    done = run(host, "tell", folder=tmp_path, stdin="naïve".encode(), SECRET="of the first")
+    assert (done.code, done.err) == (0, "né\n")
+    told = done.told
+    assert told["folder"] == str(tmp_path)
+    assert told["stdin"] == "naïve"
+    assert (told["secret"], told["is_tty"]) == ("of the first", False)
+    assert set(told["variables"]) <= {"PYTHONPATH", "SECRET", "LAKEWRIGHT_REQUEST", "LC_CTYPE"}
+    second = run(host, "tell").told
+    assert second["secret"] is None
+    assert second["seen"] == ["told"]
+    assert second["pid"] != told["pid"]
+
+
+def test_a_client_process_passes_its_umask_and_its_own_streams(host: Host) -> None:
+    before = os.umask(0o027)
+    try:
+        begun = process(host, "tell")
+    finally:
+        os.umask(before)
+    out, err = begun.communicate(timeout=60)
+    assert begun.returncode == 0, err
+    assert json.loads(out)["umask"] == 0o027
+    assert err == "né\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 102), (signal.SIGTERM, 115)])
+def test_a_signal_to_the_client_reaches_the_command(host: Host, number: signal.Signals, code: int) -> None:
+    begun = process(host, "stop")
+    assert begun.stdout is not None
+    assert begun.stdout.readline() == "ready\n"
+    begun.send_signal(number)
+    assert begun.wait(60) == code
+    begun.communicate()
+
+
+def test_a_client_that_is_killed_interrupts_its_request(host: Host, tmp_path: Path) -> None:
+    begun = process(host, "touch", str(tmp_path / "file"), "60")
+    assert eventually((tmp_path / "file.begun").exists)
+    workers = _children(host)
+    begun.kill()
+    begun.communicate()
+    assert eventually(lambda: not _children(host) & workers)
+    assert not (tmp_path / "file.ended").exists()
+
+
+def test_a_command_that_is_killed_or_raises_ends_with_the_code_of_a_process(host: Host) -> None:
+    assert run(host, "die").code == 128 + signal.SIGKILL
+    failed = run(host, "fail")
+    assert failed.code == 1
+    assert "ValueError: as asked" in failed.err
+
+
+def test_a_request_of_the_server_can_be_interrupted(host: Host) -> None:
+    begun = host.requests.begin(["stop"], {"PYTHONPATH": PATHS}, host.files.basedir)
+    assert begun.wait(0.5) is None
+    begun.interrupt(signal.SIGTERM)
+    assert begun.wait(60) == 115
+    assert begun.wait() == 115
+
+
+def test_fifty_requests_at_once_all_end(host: Host) -> None:
+    ended: list[int] = []
+
+    def one() -> None:
+        ended.append(run(host, "tell").code)
+
+    threads = [threading.Thread(target=one) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert ended == [0] * 50
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"PYTHONPATH": f"{PATHS}{os.pathsep}/elsewhere"}, "the environment differs in PYTHONPATH"),
+        ({"PYTHONWARNINGS": "ignore"}, "other flags"),
+    ],
+)
+def test_a_caller_with_another_python_is_refused_with_the_reason(
+    host: Host, change: dict[str, str], why: str
+) -> None:
+    begun = process(host, "tell", **change)
+    out, err = begun.communicate(timeout=60)
+    assert out == ""
+    assert f"refused: {err}".count("refused") >= 1
+    assert why in err
+
+
+def test_another_version_of_the_code_is_refused(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "__file__", "/elsewhere/lakewright_client.py")
+    message = client.ask(["tell"], {}, b"/", umask=0, encodings=["", "", ""])
+    with pytest.raises(client.Refused, match="this command is in /elsewhere"):
+        client.begin(str(host.files.socket), message, (0, 1, 2))
+
+
+def test_a_caller_that_gives_up_before_it_says_go_starts_nothing(host: Host, tmp_path: Path) -> None:
+    message = client.ask(
+        ["touch", str(tmp_path / "file"), "0"],
+        {b"PYTHONPATH": PATHS.encode()},
+        os.fsencode(tmp_path),
+        umask=0,
+        encodings=["utf-8:strict"] * 3,
+    )
+    with socket.socket(socket.AF_UNIX) as impatient:
+        impatient.connect(str(host.files.socket))
+        socket.send_fds(impatient, [b"r"], [0, 1, 2])
+        impatient.sendall(message)
+        assert impatient.recv(1) == client.ACCEPTED
+    assert run(host, "tell").code == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_server_of_another_user_is_not_believed(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with pytest.raises(client.Refused, match="another user"):
+        client.begin(str(host.files.socket), b"", (0, 1, 2))
+
+
+def test_the_socket_is_the_users_alone(host: Host) -> None:
+    assert host.files.socket.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_socket_that_nobody_answers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "serve.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with pytest.raises(client.Refused, match="no server answers"):
+        client.begin(str(path), b"", (0, 1, 2))
+
+
+def test_a_socket_with_a_long_path_is_reached(tmp_path: Path) -> None:
+    files = ServerFiles.of(tmp_path / ("long" * 30))
+    files.folder.mkdir(parents=True)
+    with WarmService(files, RUNNER)._listening() as listener:
+        begun = client._connected(str(files.socket))
+        assert select.select([listener], [], [], 10)[0]
+        begun.close()
+
+
+def test_a_host_that_is_killed_is_replaced(host: Host) -> None:
+    (killed,) = _hosts()
+    os.kill(killed, signal.SIGKILL)
+    # The request waits in the socket until the next host takes it.
+    assert run(host, "tell").code == 0
+    assert eventually(lambda: killed not in _hosts())
+
+
+def test_a_host_whose_code_has_changed_is_replaced_and_what_runs_goes_on(host: Host, tmp_path: Path) -> None:
+    before = _hosts()
+    begun = process(host, "touch", str(tmp_path / "file"), "3")
+    assert eventually((tmp_path / "file.begun").exists)
+    (host.code / "new.py").touch()
+    assert eventually(lambda: run(host, "tell").code == 0 and bool(_hosts() - before))
+    assert begun.wait(60) == 0
+    begun.communicate()
+    assert (tmp_path / "file.ended").exists()
+
+
+def _hosts() -> set[int]:
+    """Return the hosts that this process has started."""
+    import psutil
+
+    found = set()
+    for each in psutil.Process().children():
+        with suppress(psutil.Error):
+            if "lakewright.serve.worker_host" in each.cmdline():
+                found.add(each.pid)
+    return found
+
+
+def _children(host: Host) -> set[int]:
+    import psutil
+
+    return {each.pid for number in _hosts() for each in psutil.Process(number).children()}
