@@ -128,22 +128,22 @@ class SliceProcessor:
             raise
         except Exception as error:
             if self.context.is_cut_off():
-                self._release(claim, heartbeat, "the run was interrupted")
+                self.release(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
             if is_jvm_failure(error):
-                self._release(claim, heartbeat, "Spark's JVM failed")
+                self.release(claim, heartbeat, "Spark's JVM failed")
                 raise jvm_failure(name, error) from error
-            ours = self._translated(error, name)
+            ours = self.translated(error, name)
             if self.is_at_fault(ours):
                 heartbeat.drop(claim.lease)
                 self._record_failure(claim, ours, error)
             else:
-                self._release(claim, heartbeat, f"not done: {ours.message}")
+                self.release(claim, heartbeat, f"not done: {ours.message}")
             if ours is error:
                 raise  # `raise ours from error` would lose the error's own cause
             raise ours from error
         except BaseException:
-            self._release(claim, heartbeat, "the run was interrupted")
+            self.release(claim, heartbeat, "the run was interrupted")
             raise
         finally:
             heartbeat.drop(claim.lease)
@@ -152,7 +152,7 @@ class SliceProcessor:
         """Return whether an error is the fault of the slice, which is then recorded as failed."""
         return is_slice_at_fault(self.context, self.entity, error)
 
-    def _release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
+    def release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
         """Make the item ready again, unless another claim holds it by now."""
         heartbeat.drop(claim.lease)
         self.context.ledger.give_back(claim, reason)
@@ -191,14 +191,14 @@ class SliceProcessor:
         """Read the slice, apply its strategy and record the result."""
         started = time.monotonic()
         self._check_not_late(claim)
-        slice_ = self._unchanged_slice(claim)
-        request = self._request(claim, slice_, check_lease)
+        slice_ = self.unchanged_slice(claim)
+        request = self.request(claim, slice_, check_lease)
         try:
             frame = read_slice(self.session, slice_, self.entity)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:
-            ours = self._translated(error, slice_.name)
+            ours = self.translated(error, slice_.name)
             named = self._with_bad_rows(ours, slice_, request)
             if named is error:
                 raise
@@ -246,12 +246,12 @@ class SliceProcessor:
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings = applied.load.drift.messages if applied.load.drift else ()
-        warnings += self._quarantine_warnings(applied.load)
+        warnings += self.quarantine_warnings(applied.load)
         for warning in warnings:
             self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
 
-    def _quarantine_warnings(self, load: SliceLoad) -> tuple[str, ...]:
+    def quarantine_warnings(self, load: SliceLoad) -> tuple[str, ...]:
         """Return what the user must know about rows that were put aside."""
         if not load.bad_rows:
             return ()
@@ -275,7 +275,8 @@ class SliceProcessor:
             remedy=f"Apply it with `{command('requeue', claim.item_id)} --late`, or skip the item.",
         )
 
-    def _unchanged_slice(self, claim: Claim) -> Slice:
+    def unchanged_slice(self, claim: Claim) -> Slice:
+        """Return the claimed slice if it is unchanged since it was recorded."""
         return find_unchanged_slice(self.context.lake, self.places.bronze, claim.item)
 
     def _next_time(self, name: str) -> datetime:
@@ -287,10 +288,12 @@ class SliceProcessor:
         self.last_time = at
         return at
 
-    def _request(self, claim: Claim, slice_: Slice, check_lease: Callable[[], None]) -> LoadRequest:
+    def request(self, claim: Claim, slice_: Slice, check_lease: Callable[[], None]) -> LoadRequest:
+        """Return the request to process a claimed slice; the slice gets its processing time."""
+
         def check_lock() -> None:
             check_lease()
-            if self._unchanged_slice(claim).fingerprint != slice_.fingerprint:
+            if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
         at = self._next_time(slice_.name)
@@ -332,5 +335,6 @@ class SliceProcessor:
             content["adopted_table"] = dict(applied.adopted)
         return {**content, "drift": load.drift.as_json()} if load.drift else content
 
-    def _translated(self, error: Exception, name: str) -> LakewrightError:
+    def translated(self, error: Exception, name: str) -> LakewrightError:
+        """Return the error to raise for an error that occurred while a slice was processed."""
         return translate_error(error, self.entity, name, table=self.places.silver.location or "")

@@ -25,6 +25,8 @@ from lakewright.manifest.lock import recovery_advice
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import slice_name
+from lakewright.slices.fold import FoldResult, fold_slices
+from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["process_pending"]
+
+TOO_FEW = "there are too few slices"
+"""Why slices are not folded; this needs no mention."""
 
 POLL_SECONDS = 0.5
 """Seconds between two checks of a slice that another run is processing; processing takes some seconds."""
@@ -91,21 +96,88 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
     """Process items in order until one is held or fails."""
     context = processor.context
     result = ProcessResult()
+    reason = one_by_one_reason(context, processor.entity) if len(items) >= FEWEST else TOO_FEW
+    if reason not in (None, TOO_FEW):
+        result = replace(result, notes=(one_by_one_text(reason),))
+    position = 0
     with Heartbeat(context.ledger.store, context.lease) as heartbeat:
-        for position, item in enumerate(items):
+        while position < len(items):
             rest = tuple(slice_name(other) for other in items[position:])
             if context.is_stopping():
                 return replace(result, waiting=rest, is_stopped=True)
             try:
-                claim = _claim(processor, item)
-            except (OperatorError, StoreUnavailable) as error:
+                folded = None if reason else _fold(processor, items[position:], heartbeat)
+                claim = _claim(processor, items[position]) if folded is None else folded.alone
+            except LakewrightError as error:
                 return replace(result, errors=(*result.errors, error), waiting=rest)
+            if folded is not None:
+                result, reason = _with_fold(result, folded), folded.reason
+                position += len(folded.slices) + folded.passed
+                items = _as_recorded(context, items)
             if claim is not None:
                 result = _with_slice(result, processor, claim, heartbeat)
             if result.errors and not isinstance(result.errors[-1], LateSliceError):
-                is_failed = slice_name(item) in result.failed
-                return replace(result, waiting=rest[1:] if is_failed else rest)
+                is_failed = slice_name(items[position]) in result.failed
+                return replace(
+                    result, waiting=tuple(map(slice_name, items[position + (1 if is_failed else 0) :]))
+                )
+            position += folded is None or folded.alone is not None
     return result
+
+
+def _as_recorded(context: ProcessingContext, items: Sequence[Item]) -> list[Item]:
+    """Return the items as they are now: those that were claimed for a fold have a number since."""
+    found = context.ledger.store.read([item.item_id for item in items])
+    return [found.get(item.item_id, item) for item in items]
+
+
+def _with_fold(result: ProcessResult, folded: FoldResult) -> ProcessResult:
+    """Add the slices of a fold to the result, and say what was done."""
+    notes = () if folded.reason is None else (one_by_one_text(folded.reason),)
+    if folded.slices:
+        names = [done.name for done in folded.slices]
+        commit = "no commit: they change nothing" if folded.version is None else f"version {folded.version}"
+        notes = (f"{len(names)} slices, {names[0]} to {names[-1]}, were folded into {commit}", *notes)
+    return replace(result, slices=(*result.slices, *folded.slices), notes=(*result.notes, *notes))
+
+
+def _fold(processor: SliceProcessor, items: Sequence[Item], heartbeat: Heartbeat) -> FoldResult | None:
+    """Claim the next slices and fold them into one commit; return None if the next one is not folded.
+
+    Raises:
+        OperatorError, StoreUnavailable: The first one can't be claimed.
+    """
+    choice = choose_fold(processor.context, processor.entity, items, late=processor.late)
+    if choice.count < FEWEST:
+        return None
+    claims: list[Claim] = []
+    passed = 0
+    try:
+        for item in items[: choice.count]:
+            shared = claims[0].token if claims else choice.number
+            try:
+                claim = _claim(processor, item, shared=shared, may_wait=not claims)
+            except (OperatorError, StoreUnavailable):
+                if not claims:
+                    raise
+                break
+            if claim is None:
+                if claims:
+                    break
+                passed += 1  # another run has processed it meanwhile
+                continue
+            heartbeat.keep(claim.lease)
+            if claims and claim.token != claims[0].token:
+                processor.release(claim, heartbeat, "it is processed after the slices before it")
+                break
+            claims.append(claim)
+    except BaseException:
+        for claim in claims:
+            processor.release(claim, heartbeat, "the run was interrupted")
+        raise
+    if not claims:
+        return FoldResult(passed=passed)
+    return replace(fold_slices(processor, claims, heartbeat), passed=passed)
 
 
 def _with_slice(
@@ -129,8 +201,17 @@ def _with_slice(
     return replace(result, slices=(*result.slices, done))
 
 
-def _claim(processor: SliceProcessor, item: Item) -> Claim | None:
-    """Lock an item and return its claim, or None if another run has processed it meanwhile."""
+def _claim(
+    processor: SliceProcessor, item: Item, *, shared: int | None = None, may_wait: bool = True
+) -> Claim | None:
+    """Lock an item and return its claim, or None if another run has processed it meanwhile.
+
+    Args:
+        processor: Processes the entity's slices.
+        item: The item.
+        shared: The number of the commit of several slices that the item is part of.
+        may_wait: Whether the option `wait` holds.
+    """
     context, silver = processor.context, processor.places.silver
     floor = last_commit_number(context.lake, silver, processor.app_id) or 0
     number = item.tokens.get(context.application.key)
@@ -148,6 +229,7 @@ def _claim(processor: SliceProcessor, item: Item) -> Claim | None:
                 token_counter=counter_of(silver),
                 token_floor=floor,
                 refused=number if is_refused else None,
+                shared=shared,
                 takeover=context.takeover,
                 after=applications_before(processor.entity),
             )
@@ -156,6 +238,6 @@ def _claim(processor: SliceProcessor, item: Item) -> Claim | None:
                 return None
             raise
         except ItemLocked:
-            if not context.options.wait or context.is_stopping():
+            if not (context.options.wait and may_wait) or context.is_stopping():
                 raise
             context.sleep(POLL_SECONDS)

@@ -6,6 +6,7 @@ RFC 4180, section 2 (line breaks inside quotes).
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
 from lakewright.lake.file_probe import has_typeless_json, is_examinable, quoted_line_ends, undecodable_line
-from lakewright.lake.parquet_footer import MisreadColumns, misread_columns
+from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
-from lakewright.transform.sql import name_sql
+from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.typeless import without_types
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.slice_format import SliceFormat
 
-__all__ = ["CORRUPT", "read_slice"]
+__all__ = ["CORRUPT", "read_slice", "read_together", "same_columns"]
 
 _TEXTS = ("csv", "json")
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
+"""Paths that are the same in a URI; a name with `=` may be that of a partition."""
 
 _RAW = "org.apache.hadoop.fs.RawLocalFileSystem"
 
@@ -46,10 +50,18 @@ _OPTIONS: dict[str, dict[str, str]] = {
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "columnPruning": "false"}
 
 
-def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFrame:
+def read_slice(
+    session: SparkSession, slice_: Slice, entity: Entity, *, paths: list[str] | None = None
+) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
     If the entity puts bad rows aside, rows of text files that do not parse are in the column `CORRUPT`.
+
+    Args:
+        session: A strict session.
+        slice_: The slice.
+        entity: The entity.
+        paths: The paths of slices with the same columns that are read with it, its own included.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, or a text file has bytes that its encoding does not
@@ -65,7 +77,7 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
         frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
         options |= _PERMISSIVE
     else:
-        frame = session.read.format(form.kind).options(**options).load(slice_.path)
+        frame = session.read.format(form.kind).options(**options).load(paths or slice_.path)
     keys = {name.lower() for name in entity.business_keys}
     if form.kind == "json":
         keys |= {name.partition(".")[0] for name in keys}
@@ -74,6 +86,48 @@ def read_slice(session: SparkSession, slice_: Slice, entity: Entity) -> DataFram
         return frame
     typeless = [name for name in misread.typeless if name.lower() not in keys]
     return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
+
+
+def read_together(session: SparkSession, slices: Sequence[Slice], entity: Entity) -> tuple[DataFrame, str]:
+    """Return the rows of slices for which `same_columns` gives the same text, lazily.
+
+    Returns:
+        The rows, and SQL of the position of a row's slice among these; a frame that is made of projections
+        and filters of the rows can use it.
+    """
+    frame = read_slice(session, slices[0], entity, paths=[slice_.path for slice_ in slices])
+    places = {
+        text_sql(path.lstrip("/")): position
+        for position, slice_ in enumerate(slices)
+        for path in slice_.paths
+    }
+    files = ", ".join(places)
+    positions = ", ".join(map(str, places.values()))
+    file = "trim(leading '/' from substring(_metadata.file_path, 6))"  # after `file:`
+    unknown = f"raise_error(concat('the file ', {file}, ' is of no slice'))"
+    # A file whose path Spark writes in another way must not be lost.
+    found = f"map_from_arrays(array({files}), array({positions}))[{file}]"
+    return frame, f"coalesce({found}, {unknown})"
+
+
+def same_columns(slice_: Slice, entity: Entity) -> str | None:
+    """Return a text that is equal for slices that can be read together; None for one that cannot.
+
+    These are local Parquet files with the same columns, and with names that no file system writes in another
+    way.
+    """
+    if entity.settings.slice_format.kind != "parquet" or entity.settings.on_bad_rows == "quarantine":
+        return None
+    marks = set()
+    for place in slice_.paths:
+        path = local_path(place)
+        if path is None or not _PLAIN_PATH.fullmatch(str(path)):
+            return None
+        try:
+            marks.add(schema_fingerprint(path))
+        except (ValueError, OSError):
+            return None  # Spark reports the error when it reads the file
+    return marks.pop() if len(marks) == 1 else None
 
 
 def _misread_columns(slice_: Slice) -> MisreadColumns | None:

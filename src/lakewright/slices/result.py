@@ -88,6 +88,7 @@ class ProcessResult:
         waits_for: Which applications they wait for, as text; None if they wait for none.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
+        notes: Which slices were folded into one commit, or why none were.
         deviations: How bronze deviates from what the manifest has recorded.
     """
 
@@ -99,6 +100,7 @@ class ProcessResult:
     waits_for: str | None = None
     is_stopped: bool = False
     warnings: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     deviations: Deviations | None = None
 
     @property

@@ -81,8 +81,11 @@ class Heartbeat:
         self._thread.join(self._duration.total_seconds() / 3)
 
     def keep(self, lease: Lease) -> None:
-        """Start to renew a lease, which was acquired or renewed just now."""
+        """Start to renew a lease, which was acquired or renewed just now; one that is renewed stays so."""
         with self._lock:
+            kept = self._kept.get(lease.key)
+            if kept is not None and kept.lease.token == lease.token:
+                return
             self._kept[lease.key] = _RenewedLease(lease, self._clock())
 
     def drop(self, lease: Lease) -> None:

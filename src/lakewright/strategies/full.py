@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["apply_full", "initial_load"]
+__all__ = ["apply_full", "initial_load", "overwrite"]
 
 
 def apply_full(load: SliceLoad) -> Summary:
@@ -51,7 +51,7 @@ def apply_full(load: SliceLoad) -> Summary:
     _check_not_outdated(load)
     if not summary.inserted and not _empties_table(load):
         return summary
-    return load.commit(summary, _overwrite(load, load.aligned(rows)))
+    return load.commit(summary, overwrite(load, load.aligned(rows)))
 
 
 def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
@@ -130,7 +130,7 @@ def _empties_table(load: SliceLoad) -> bool:
     return True
 
 
-def _overwrite(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
+def overwrite(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
     """Return the write that replaces the partitions of these rows, or all rows of an unpartitioned table."""
     writer = rows.writeTo(load.address.sql)
     if load.fit.evolves:

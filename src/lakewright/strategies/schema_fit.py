@@ -50,12 +50,33 @@ class SchemaFit:
         prepared: The prepared slice.
         alignment: How the slice's columns fit the table's; None if there is no table, or one that must be
             adopted first.
+        table: The columns of the table as Spark reads them; None if there is none.
     """
 
     address: Address
     state: TableState
     prepared: PreparedSlice
     alignment: Alignment | None
+    table: StructType | None = None
+
+    @property
+    def schema_after(self) -> StructType:
+        """The columns of the table once the slice is processed."""
+        frame = self.prepared.frame
+        if self.alignment is None:
+            return frame.schema
+        columns = self.alignment.columns.items()
+        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns)).schema
+
+    @property
+    def state_after(self) -> TableState:
+        """The state of the table once the slice is processed, as far as its columns tell."""
+        return TableState(
+            exists=True,
+            columns=fields_of(self.schema_after),
+            partition_columns=self.state.partition_columns if self.state.exists else self.prepared.partitions,
+            properties={**self.state.properties, **own_properties(self.prepared)},
+        )
 
 
 def fit_slice(
@@ -81,7 +102,7 @@ def fit_slice(
         strategy: The strategy to process it by.
         at: The processing time.
         allow_data_loss: Whether Full may replace rows of another strategy.
-        after: The fit of the slice that creates the table before this one; None to use the present table.
+        after: The fit of the slice that is processed before this one; None to use the present table.
 
     Raises:
         SpecError: An expression of the entity uses more than a row's columns.
@@ -89,10 +110,10 @@ def fit_slice(
     """
     check_expressions(session, entity)
     address = entity.places(lake.settings).silver
-    state = observe_table(lake, address) if after is None else _state_after(after)
+    state = observe_table(lake, address) if after is None else after.state_after
     table = None
     if state.exists:
-        table = read_table(session, address).schema if after is None else after.prepared.frame.schema
+        table = read_table(session, address).schema if after is None else after.schema_after
     prepared = prepare(
         frame,
         entity,
@@ -116,7 +137,7 @@ def fit_slice(
     _check_casts(prepared.frame, alignment)
     if entity.settings.on_bad_rows == "quarantine":
         prepared = _without_misfits(prepared, alignment)
-    return SchemaFit(address, state, prepared, alignment)
+    return SchemaFit(address, state, prepared, alignment, table)
 
 
 def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedSlice:
@@ -173,16 +194,6 @@ def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: st
         frame=prepared.frame.withColumns(typed).drop(*left_out),
         ranked=None if ranked is None else ranked.withColumns(typed).drop(*left_out),
         hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in left_out),
-    )
-
-
-def _state_after(made: SchemaFit) -> TableState:
-    """Return the state of the table that a first slice creates."""
-    return TableState(
-        exists=True,
-        columns=fields_of(made.prepared.frame.schema),
-        partition_columns=made.prepared.partitions,
-        properties=own_properties(made.prepared),
     )
 
 

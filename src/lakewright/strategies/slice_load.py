@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["LoadRequest", "SliceLoad", "fit_request", "prepare_load"]
+__all__ = ["WIDE", "LoadRequest", "SliceLoad", "fit_request", "is_small_load", "prepare_load", "tune"]
 
 SMALL_SLICE = 4 << 20
 """Bytes up to which a slice is processed in one partition: several tasks would start later than one ends."""
@@ -193,7 +193,19 @@ class SliceLoad:
             CommitConflict: The table has changed since the slice was compared with it; nothing was written.
             LeaseLost: The lock is lost, or the commit of another attempt landed first.
         """
-        content = self._commit_content(summary.checked())
+        return replace(summary, delta_version=self.commit_content(self._content(summary.checked()), write))
+
+    def commit_content(self, content: Mapping[str, Any], write: Callable[[], None]) -> int | None:
+        """Write in one commit that carries the token with this content; return the commit's version.
+
+        Args:
+            content: Stored in the commit.
+            write: Makes exactly one commit to the table, through this load's session.
+
+        Raises:
+            CommitConflict: The table has changed since the slice was compared with it; nothing was written.
+            LeaseLost: The lock is lost, or the commit of another attempt landed first.
+        """
         token = replace(self.request.token, content=content)
         ensure_database(self.lake, self.address)
         with table_lock(self.lake, self.address, self.request.holder):
@@ -207,9 +219,9 @@ class SliceLoad:
                 write()
                 reach_failpoint("after_write")
             reach_failpoint("after_commit")
-        return replace(summary, delta_version=self._confirmed(content).version)
+        return self._confirmed(content).version
 
-    def _commit_content(self, summary: Summary) -> dict[str, Any]:
+    def _content(self, summary: Summary) -> dict[str, Any]:
         watermarks = {column: mark.as_json() for column, mark in self.statistics.watermarks.items()}
         content = {**self.request.token.content, "hashVersion": HASH_VERSION, "watermarks": watermarks}
         content["metrics"] = summary.as_json()
@@ -257,8 +269,8 @@ def prepare_load(
         TargetError: The slice cannot be processed.
     """
     fit = fit_request(lake, session, entity, frame, request)
-    is_small = _is_small(request.slice_size, fit.state)
-    _tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
+    is_small = is_small_load(request.slice_size, fit.state)
+    tune(session, is_small=is_small, is_wide=len(fit.prepared.frame.columns) > WIDE)
     bad_rows = collect_bad_rows(fit.prepared.bad, entity.settings.max_bad_rows)
     statistics = collect_statistics(
         fit.prepared,
@@ -300,11 +312,12 @@ def fit_request(
     )
 
 
-def _is_small(size: int, state: TableState) -> bool:
+def is_small_load(size: int, state: TableState) -> bool:
+    """Return whether slice and table are so small that the number of queries costs more than their rows."""
     return size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
 
 
-def _tune(session: SparkSession, *, is_small: bool, is_wide: bool) -> None:
+def tune(session: SparkSession, *, is_small: bool, is_wide: bool) -> None:
     """Run queries over a small slice in one partition, without adaptive planning; plan wide ones faster."""
     for is_chosen, values in ((is_small, _SMALL), (is_wide, _WIDE)):
         for key, value in values.items():

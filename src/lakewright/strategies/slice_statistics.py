@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["Range", "SliceStatistics", "collect_statistics"]
+__all__ = ["Range", "SliceStatistics", "collect_statistics", "collect_statistics_by"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAMPLES = 5
@@ -91,7 +91,9 @@ def collect_statistics(
             the name of a folder.
     """
     aggregates = _Aggregates(prepared, ranged)
-    row = aggregates.query()
+    row = aggregates.query().first()
+    if row is None:
+        raise RuntimeError("an aggregate over all rows returned no row")
     if prepared.has_key and row["duplicates"]:
         raise _duplicate_error(prepared, row["duplicates"])
     if row["null_keys"] and not (are_null_keys_allowed and prepared.key_columns):
@@ -108,14 +110,31 @@ def collect_statistics(
             f"({', '.join(prepared.partitions)}) that is too long for the name of a folder",
             remedy="Partition by another column, or by an expression that shortens it.",
         )
-    return SliceStatistics(
-        records=row["records"] or 0,
-        arrived_deleted=row["deleted"] or 0,
-        watermarks=dict(aggregates.watermarks(row)),
-        ranges=dict(aggregates.ranges(row)),
-        superseded=row["superseded"] or 0,
-        latest=aggregates.latest(row),
-    )
+    return aggregates.statistics(row)
+
+
+def collect_statistics_by(
+    prepared: PreparedSlice, number: str, *, are_null_keys_allowed: bool
+) -> dict[int, SliceStatistics | None]:
+    """Return the statistics of several slices by their numbers, without ranges; None for one with a fault.
+
+    Slices without rows are left out.
+
+    Args:
+        prepared: The slices, with a column that has the number of each row's slice.
+        number: Name of that column.
+        are_null_keys_allowed: Whether null is a value of the business key like others.
+    """
+    aggregates = _Aggregates(prepared, (), number)
+    faults = ["empty_partitions", "long_partitions"]
+    if prepared.has_key:
+        faults.append("duplicates")
+    if not (are_null_keys_allowed and prepared.key_columns):
+        faults.append("null_keys")
+    return {
+        row[number]: None if any(row[fault] for fault in faults) else aggregates.statistics(row)
+        for row in aggregates.query().collect()
+    }
 
 
 _RECORDS = "_lakewright_records"
@@ -173,15 +192,17 @@ class _Aggregates:
     columns alone are computed from the groups instead.
     """
 
-    def __init__(self, prepared: PreparedSlice, ranged: tuple[str, ...]) -> None:
+    def __init__(self, prepared: PreparedSlice, ranged: tuple[str, ...], number: str | None = None) -> None:
         self.prepared = prepared
+        self.by = () if number is None else (number,)
         self.types = {f.name: f.dataType for f in prepared.frame.schema.fields}
         self.marks = list(prepared.watermarks.items())
         self.ranged = [
             name for name in ranged if self.types[name].simpleString().partition("(")[0] in _RANGED
         ]
 
-    def query(self) -> Row:
+    def query(self) -> DataFrame:
+        """Return the aggregates of the slice, or of each slice if there are several."""
         from pyspark.sql import functions
 
         keys = self.prepared.identity if self.prepared.has_key else ()
@@ -198,11 +219,20 @@ class _Aggregates:
         ]
         if self.prepared.ranked is None:
             outer.append("0L superseded")
-        grouped = self.frame.groupBy(*(functions.expr(name_sql(key)) for key in keys))
-        row = grouped.agg(*map(functions.expr, inner)).agg(*map(functions.expr, outer)).first()
-        if row is None:
-            raise RuntimeError("an aggregate over all rows returned no row")
-        return row
+        grouped = self.frame.groupBy(*(functions.expr(name_sql(name)) for name in (*self.by, *keys)))
+        of_groups = grouped.agg(*map(functions.expr, inner)).groupBy(*self.by)
+        return of_groups.agg(*map(functions.expr, outer))
+
+    def statistics(self, row: Row) -> SliceStatistics:
+        """Return the statistics that a row of the query holds."""
+        return SliceStatistics(
+            records=row["records"] or 0,
+            arrived_deleted=row["deleted"] or 0,
+            watermarks=dict(self.watermarks(row)),
+            ranges=dict(self.ranges(row)),
+            superseded=row["superseded"] or 0,
+            latest=self.latest(row),
+        )
 
     @property
     def frame(self) -> DataFrame:

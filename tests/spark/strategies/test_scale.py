@@ -59,10 +59,10 @@ def _of_scans(graph: Any, values: Any) -> Iterator[int]:
 @pytest.fixture
 def _compared_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of small tables all files are read otherwise; plans stay as small tables have them."""
-    tune = slice_load._tune
-    monkeypatch.setattr(slice_load, "_is_small", lambda *_: False)
+    tune = slice_load.tune
+    monkeypatch.setattr(slice_load, "is_small_load", lambda *_: False)
     monkeypatch.setattr(
-        slice_load, "_tune", lambda session, **known: tune(session, **{**known, "is_small": True})
+        slice_load, "tune", lambda session, **known: tune(session, **{**known, "is_small": True})
     )
 
 

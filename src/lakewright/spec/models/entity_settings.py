@@ -90,6 +90,11 @@ class EntitySettings(SnakeModel):
     late_slices: Annotated[Literal["refuse", "apply"], BeforeValidator(lower)] = Field(
         default="refuse", description="What happens to a slice that is older than one already processed."
     )
+    fold: bool = Field(
+        default=True,
+        description="Whether several pending slices may be processed in one commit, if that gives the same "
+        "table. false: each slice has its own commit.",
+    )
     changed_slices: Annotated[Literal["warn", "fail", "requeue", "ignore"], BeforeValidator(lower)] = Field(
         default="warn",
         description="What happens when a processed slice has other files: warn (the run ends with errors), "

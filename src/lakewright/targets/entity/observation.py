@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
+from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
@@ -61,11 +62,18 @@ def observe_entity(work: EntityWork) -> Observation:
         notes=(
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),
+            *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_time_note(work, pending),
         ),
         warning=_warning(pending, hold),
     )
+
+
+def _fold_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return how many slices would be folded into one commit, or why none would be."""
+    note = planned_folds(work.processing, work.entity, pending.ready, late=pending.late)
+    return () if note is None else (note,)
 
 
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:

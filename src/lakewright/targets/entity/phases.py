@@ -120,15 +120,18 @@ def _process(work: EntityWork) -> Outcome:
         return Outcome(
             _failed_status(result.error, work.context.run_id),
             metrics=_metrics(result),
-            reasons=(*_failed_slices(result), *(error.message for error in result.errors)),
+            reasons=(*_failed_slices(result), *(error.message for error in result.errors), *result.notes),
             error=result.error.as_fault().and_also(result.warning),
         )
     if result.is_stopped:
-        return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=("the run was asked to stop",))
+        reasons = ("the run was asked to stop", *result.notes)
+        return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
     taken = "every slice that it takes" if result.others else "every slice"
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
-        Outcome(metrics={**_metrics(result), **_maintain(work)}, reasons=(*waits, *result.warnings))
+        Outcome(
+            metrics={**_metrics(result), **_maintain(work)}, reasons=(*waits, *result.warnings, *result.notes)
+        )
         if result.slices
         else Outcome(Status.SKIPPED, reasons=(*(waits or (f"{taken} has been processed",)), *result.warnings))
     )

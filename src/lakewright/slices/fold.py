@@ -1,0 +1,320 @@
+"""Processing of several slices in one commit, each under its own lock.
+
+The commit carries every item with its metrics, and their common number; each item gets its own PROCESSED. If
+a slice can't be processed, those before it are folded, and it fails by itself.
+
+Source: `processing-manifest.md`, "State"; the fold is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import (
+    BadRowsError,
+    CommitConflict,
+    LakewrightError,
+    LeaseLost,
+    NotInstalled,
+    RetryableError,
+    SparkUnavailable,
+    StoreUnavailable,
+)
+from lakewright.lake.commit import Token
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.slices.attempt import ATTEMPTS
+from lakewright.slices.quarantine import save_bad_rows
+from lakewright.slices.read import read_slice, read_together, same_columns
+from lakewright.slices.recover_from_log import metrics_content
+from lakewright.slices.result import SliceReport, SliceResult
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
+from lakewright.strategies.fold import NotFoldable, apply_fold
+from lakewright.strategies.fold_sources import BadSlice, Fold, FoldSource, prepare_fold
+from lakewright.strategies.slice_load import LoadRequest
+
+if TYPE_CHECKING:
+    from lakewright.manifest.claim import Claim
+    from lakewright.slices.attempt import SliceProcessor
+    from lakewright.slices.discover import Slice
+    from lakewright.stores.heartbeat import Heartbeat
+    from lakewright.strategies.summary import Summary
+
+__all__ = ["FoldResult", "fold_slices"]
+
+_OF_NO_SLICE = (NotInstalled, RetryableError, SparkUnavailable)
+"""Errors that no smaller fold avoids."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldResult:
+    """The end of a fold.
+
+    Attributes:
+        slices: The slices that were processed, in order.
+        alone: The claim of the first slice if that must be processed by itself; its lock is held.
+        version: Version of the commit; None if nothing was written.
+        reason: Why the entity's slices can't be folded; None if they can.
+        passed: Number of slices before them that another run has processed meanwhile.
+    """
+
+    slices: tuple[SliceResult, ...] = ()
+    alone: Claim | None = None
+    version: int | None = None
+    reason: str | None = None
+    passed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _ClaimedSlice:
+    """A slice of a fold with its claim and its request."""
+
+    claim: Claim
+    slice_: Slice
+    request: LoadRequest
+
+
+def fold_slices(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbeat) -> FoldResult:
+    """Process as many of the claimed slices as one commit can hold; the claims of all others are ended.
+
+    The heartbeat renews the claims already.
+    Slices that are not processed are ready again, except the first one if it must be processed by itself.
+
+    Raises:
+        LakewrightError: No slice was processed, and none is at fault.
+        KeyboardInterrupt: The run was interrupted; no slice was processed.
+    """
+    held = list(claims)
+    reason = None
+    alone: Claim | None = None
+    try:
+        reach_failpoint("after_lock")
+        while len(held) > 1:
+            try:
+                return replace(_fold(processor, held, heartbeat), reason=reason)
+            except BadSlice as bad:
+                kept = bad.position or 1
+                _warn(processor, held, bad)
+            except NotFoldable as error:
+                kept, reason = 1, str(error)
+            _give_back(processor, held[kept:], heartbeat, "it is processed after the slices before it")
+            held = held[:kept]
+        alone = held[0]
+        return FoldResult(alone=alone, reason=reason)
+    except (LeaseLost, StoreUnavailable):
+        raise
+    except Exception as error:
+        if processor.context.is_cut_off():
+            _give_back(processor, held, heartbeat, "the run was interrupted")
+            raise KeyboardInterrupt from error
+        name = held[0].item_id.rpartition("/")[2]
+        if is_jvm_failure(error):
+            _give_back(processor, held, heartbeat, "Spark's JVM failed")
+            raise jvm_failure(name, error) from error
+        ours = processor.translated(error, name)
+        _give_back(processor, held, heartbeat, f"not done: {ours.message}")
+        if ours is error:
+            raise
+        raise ours from error
+    except BaseException:
+        _give_back(processor, held, heartbeat, "the run was interrupted")
+        raise
+    finally:
+        for claim in claims:
+            if claim is not alone:
+                heartbeat.drop(claim.lease)
+
+
+def _warn(processor: SliceProcessor, claims: Sequence[Claim], bad: BadSlice) -> None:
+    """Say that the slices are not folded as they were to be, unless the slice itself will say why."""
+    if bad.is_known:
+        return
+    told = "" if bad.error is None else f": {bad.error}"
+    processor.context.warn(
+        f"{processor.entity.name}: {len(claims)} slices could not be folded, half of them are tried{told}"
+    )
+
+
+def _give_back(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbeat, reason: str) -> None:
+    for claim in claims:
+        processor.release(claim, heartbeat, reason)
+
+
+def _fold(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbeat) -> FoldResult:
+    """Fold the claimed slices; start over if another writer was faster.
+
+    Raises:
+        BadSlice: They can't be folded as they are; it names how many of them to try next.
+    """
+
+    def check_leases() -> None:
+        for claim in claims:
+            heartbeat.check(claim.lease)
+
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _attempt(processor, claims, check_leases, heartbeat)
+        except (CommitConflict, LeaseLost) as error:
+            check_leases()
+            if attempt == ATTEMPTS:
+                raise
+            processor.context.warn(f"{processor.entity.name}: {error.message}; comparing again")
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _attempt(
+    processor: SliceProcessor,
+    claims: Sequence[Claim],
+    check_leases: Callable[[], None],
+    heartbeat: Heartbeat,
+) -> FoldResult:
+    started = time.monotonic()
+    claimed = _claimed_slices(processor, claims)
+    try:
+        fold, summaries, version = _apply(processor, claimed, check_leases)
+    except (BadSlice, NotFoldable, LakewrightError) as error:
+        if isinstance(error, BadSlice | NotFoldable | RetryableError):
+            if isinstance(error, BadSlice) and _is_of_no_slice(error.error):
+                raise error.error from error  # type: ignore[misc]
+            raise
+        raise _halved(processor, claims, error) from error
+    except Exception as error:
+        raise _halved(processor, claims, error) from error
+    seconds = round((time.monotonic() - started) / len(claimed), 3)
+    done = []
+    for number, (each, summary) in enumerate(zip(claimed, summaries, strict=True)):
+        whole = replace(summary, delta_version=version, seconds=seconds)
+        reach_failpoint("before_processed")
+        processor.context.ledger.processed(
+            each.claim, {**_record_content(each, fold, number), **metrics_content(whole)}
+        )
+        heartbeat.drop(each.claim.lease)
+        done.append(_result(processor, each, fold, number, whole))
+    return FoldResult(tuple(done), version=version)
+
+
+def _is_of_no_slice(error: Exception | None) -> bool:
+    return isinstance(error, _OF_NO_SLICE) or (error is not None and is_jvm_failure(error))
+
+
+def _halved(processor: SliceProcessor, claims: Sequence[Claim], error: Exception) -> Exception:
+    """Return the error to raise for one that names no slice: half of the slices are tried next."""
+    if processor.context.is_cut_off() or is_jvm_failure(error):
+        return error
+    ours = processor.translated(error, claims[0].item_id.rpartition("/")[2])
+    return ours if isinstance(ours, _OF_NO_SLICE) else BadSlice(len(claims) // 2, ours, is_known=False)
+
+
+def _claimed_slices(processor: SliceProcessor, claims: Sequence[Claim]) -> tuple[_ClaimedSlice, ...]:
+    """Return the slices with their requests, as if each were processed by itself.
+
+    Raises:
+        BadSlice: A slice has changed, is gone or has no processing time.
+    """
+    found = []
+    for position, claim in enumerate(claims):
+        try:
+            slice_ = processor.unchanged_slice(claim)
+            found.append(_ClaimedSlice(claim, slice_, processor.request(claim, slice_, lambda: None)))
+        except StoreUnavailable:
+            raise
+        except LakewrightError as error:
+            raise BadSlice(position, error) from error
+    return tuple(found)
+
+
+def _apply(
+    processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], check_leases: Callable[[], None]
+) -> tuple[Fold, tuple[Summary, ...], int | None]:
+    entity, lake = processor.entity, processor.context.lake
+
+    def check_locks() -> None:
+        check_leases()
+        for each in claimed:
+            each.request.check_lock()
+
+    last = claimed[-1]
+    whole = replace(
+        last.request,
+        slice_name=f"{claimed[0].slice_.name} to {last.slice_.name}",
+        slice_size=sum(each.slice_.size for each in claimed),
+        check_lock=check_locks,
+        token=Token(
+            processor.app_id,
+            last.claim.token,
+            {"run": last.claim.run_id, "record": last.claim.record_id},
+        ),
+    )
+    sources = tuple(_sources(processor, claimed))
+    reach_failpoint("after_read")
+    fold = prepare_fold(lake, processor.session, entity, sources, whole)
+    reach_failpoint("after_facts")
+    if entity.settings.on_bad_rows == "quarantine":
+        check_locks()
+        fold = _with_saved_rows(processor, claimed, fold)
+        reach_failpoint("after_quarantine")
+    summaries, version = apply_fold(fold)
+    return fold, summaries, version
+
+
+def _sources(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice]) -> Iterator[FoldSource]:
+    """Yield the slices, those with the same columns that follow each other together."""
+    session, entity = processor.session, processor.entity
+    position = 0
+    for mark, group in groupby(claimed, lambda each: same_columns(each.slice_, entity)):
+        slices = list(group)
+        try:
+            if mark is None:
+                for each in slices:
+                    yield FoldSource(read_slice(session, each.slice_, entity), (each.request,))
+                    position += 1
+                continue
+            frame, place = read_together(session, [each.slice_ for each in slices], entity)
+        except GeneratorExit:
+            raise
+        except Exception as error:
+            raise BadSlice(position, error) from error
+        yield FoldSource(frame, tuple(each.request for each in slices), place if len(slices) > 1 else "0")
+        position += len(slices)
+
+
+def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:
+    """Return the fold after the bad rows of its slices were put aside."""
+    saved = []
+    for number, (each, rows) in enumerate(zip(claimed, fold.bad_rows, strict=True)):
+        try:
+            saved.append(save_bad_rows(processor.context.lake, processor.entity, each.slice_, rows))
+        except BadRowsError as error:
+            raise BadSlice(number, error) from error
+    return replace(fold, bad_rows=tuple(saved))
+
+
+def _record_content(each: _ClaimedSlice, fold: Fold, number: int) -> dict[str, Any]:
+    marks, drift = fold.statistics[number].watermarks, fold.drifts[number]
+    content: dict[str, Any] = {
+        "slice": each.slice_.name,
+        "strategy": each.request.strategy.value,
+        "processing_time": each.request.at.isoformat(),
+        "fingerprint": each.slice_.fingerprint,
+        "watermarks": {column: mark.as_json() for column, mark in marks.items()},
+        "folded": len(fold.requests),
+    }
+    return {**content, "drift": drift.as_json()} if drift else content
+
+
+def _result(
+    processor: SliceProcessor, each: _ClaimedSlice, fold: Fold, number: int, summary: Summary
+) -> SliceResult:
+    """Return the result of one slice, after it was reported."""
+    context, name = processor.context, each.slice_.name
+    drift = fold.drifts[number]
+    load = replace(fold.load, request=each.request, bad_rows=fold.bad_rows[number])
+    warnings = (*(drift.messages if drift else ()), *processor.quarantine_warnings(load))
+    for warning in warnings:
+        context.warn(f"{processor.entity.name}: {name}: {warning}")
+    done = SliceResult(name, each.claim.item_id, summary, warnings=warnings)
+    context.report(SliceReport(processor.entity.name, name, each.claim.item_id, result=done))
+    return done

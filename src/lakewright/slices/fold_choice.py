@@ -1,0 +1,136 @@
+"""Which of an entity's pending slices are folded into one commit, and why others are processed one by one.
+
+A fold takes as many slices at a time as fit, which their sizes in the manifest tell beforehand.
+
+Source: `processing-strategies.md`, "Behavior" of the strategies; the fold is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.lake.commit import is_superseded
+from lakewright.lake.observation import observe_table
+from lakewright.slices.recover_from_log import has_landed
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
+from lakewright.strategies.adoption.columns import is_adoptable
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["FEWEST", "FoldChoice", "choose_fold", "one_by_one_reason", "one_by_one_text", "planned_folds"]
+
+FEWEST = 4
+"""Number of slices from which on a fold is made: it costs about as much as two slices one by one."""
+
+MOST = 250
+"""Number of slices of one fold: the commit names each of them, in about 600 bytes."""
+
+MOST_BYTES = 128 << 20
+"""Bytes of the slices of one fold, as files; chosen, not measured. Spark moves what it can't hold to disk."""
+
+_FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
+"""Properties of tables whose readers follow each commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldChoice:
+    """The next slices to process.
+
+    Attributes:
+        count: How many of them are folded; 1 for a slice that is processed by itself.
+        number: The number of the commit that one of them has from an earlier attempt; None for a new one.
+    """
+
+    count: int
+    number: int | None = None
+
+
+def one_by_one_reason(context: ProcessingContext, entity: Entity) -> str | None:
+    """Return why an entity's slices are always processed one by one; None if they may be folded."""
+    settings, strategy = entity.settings, context.strategy_for(entity)
+    if not settings.fold:
+        return "the entity sets fold: false"
+    if strategy is not entity.strategy:
+        return f"the strategy {strategy} is not the entity's own"
+    if settings.sequence_by is not None:
+        return "sequence_by compares each slice with the table before it"
+    if strategy is not Strategy.FULL and settings.delete_missing and settings.delete_scope != "full":
+        return "the window of delete_missing follows from the slice before"
+    if strategy is Strategy.HISTORIC and context.options.permissions.allow_backdated:
+        return "--allow-backdated compares each slice with the table before it"
+    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
+    properties = {**state.properties, **settings.table_properties}
+    followed = [name for name in _FOLLOWED if properties.get(name, "").lower() == "true"]
+    return f"readers follow each slice's changes ({followed[0]})" if followed else None
+
+
+def one_by_one_text(reason: str) -> str:
+    """Return the sentence that slices are not folded.
+
+    Example:
+        >>> one_by_one_text("the entity sets fold: false")
+        'the slices are processed one by one: the entity sets fold: false'
+    """
+    return f"the slices are processed one by one: {reason}"
+
+
+def choose_fold(
+    context: ProcessingContext, entity: Entity, items: Sequence[Item], *, late: Collection[str]
+) -> FoldChoice:
+    """Return how many of the next items are folded, if the entity's slices may be.
+
+    Items in one commit share its number. An item that another attempt numbered is therefore only folded with
+    items that have the same number, or none.
+    """
+    lake, application = context.lake, context.application
+    silver = entity.places(lake.settings).silver
+    if is_adoptable(entity, observe_table(lake, silver)):
+        return FoldChoice(1)
+    number: int | None = None
+    count = size = 0
+    for item in items[:MOST]:
+        own = item.tokens.get(application.key)
+        if own is not None and is_superseded(lake, silver, str(application), own, item.item_id):
+            own = None
+        is_other = own is not None and number is not None and own != number
+        size += _size(item)
+        is_single = not _size(item) or item.item_id in late or has_landed(lake, silver, item, application)
+        if is_single or is_other or (count and size > MOST_BYTES):
+            break
+        number = own if number is None else number
+        count += 1
+    return FoldChoice(count, number) if count >= FEWEST else FoldChoice(1)
+
+
+def planned_folds(
+    context: ProcessingContext, entity: Entity, items: Sequence[Item], *, late: Collection[str]
+) -> str | None:
+    """Return how many slices would be folded, or why none would be; None if there are too few to fold."""
+    if len(items) < FEWEST:
+        return None
+    reason = one_by_one_reason(context, entity)
+    if reason is not None:
+        return one_by_one_text(reason)
+    rest, folds, folded = list(items), 0, 0
+    while rest:
+        count = choose_fold(context, entity, rest, late=late).count
+        folds, folded = (folds + 1, folded + count) if count > 1 else (folds, folded)
+        rest = rest[count:]
+    if not folds:
+        return None
+    return (
+        f"{counted(folded, 'slice')} {'is' if folded == 1 else 'are'} folded into {counted(folds, 'commit')}"
+    )
+
+
+def _size(item: Item) -> int:
+    """Return the bytes of an item's slice; 0 if they are not known."""
+    recorded: Mapping[str, object] = item.fingerprint or {}
+    size = recorded.get("size")
+    return size if isinstance(size, int) else 0

@@ -1,0 +1,152 @@
+"""Slices that are folded into one commit give the table, the metrics and the records of slices one by one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from tests.model.strategies import Record, Refused
+from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours
+from tests.spark.strategies.machine import SLICES, Sent, Shape, StrategyMachine, Subject
+
+from lakewright.slices.result import ProcessResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BY_NAME = "$slice.date('yyyyMMdd')"
+FOLDED: list[int] = []
+"""The number of slices in each fold that any machine has made."""
+
+
+class FoldMachine(StrategyMachine):
+    """Slices wait until several are processed together; see `StrategyMachine`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[tuple[str, list[Record]]] = []
+
+    def _send(self, slice_: list[Sent], shape: Shape, *, is_late: bool = False) -> None:
+        self.number += 1
+        drawn = [self.before.get(sent.key, sent) if sent.is_as_before else sent for sent in slice_]
+        records = [self._record(sent, shape) for sent in drawn]
+        name = hours(24 * self.number).strftime("%Y%m%d")
+        for subject in self.subjects:
+            self.lake.put(subject.entity, name, self._table(drawn, records, shape))
+        self.before.update({sent.key: sent for sent in drawn})
+        self.waiting.append((name, records))
+
+    @precondition(lambda self: len(self.waiting) >= 4)
+    @rule(several=st.lists(SLICES, min_size=0, max_size=3))
+    def process(self, *, several: list[list[Sent]]) -> None:
+        for slice_ in several:
+            self._send(slice_, Shape())
+        for subject in self.subjects:
+            self._process_all(subject)
+        self.waiting.clear()
+        self._check_tables()
+
+    def _process_all(self, subject: Subject) -> None:
+        left = dict(self.waiting)
+        while left:
+            found = self.lake.process(subject.entity, processing_time=BY_NAME)
+            FOLDED.extend(int(note.split()[0]) for note in found.notes if "folded" in note)
+            for done in found.slices:
+                self._check_done(subject, done.name, left, done.summary)
+            if not left:
+                break
+            self._check_refused(subject, left, found)
+
+    def _check_done(self, subject: Subject, name: str, left: dict[str, list[Record]], summary: Any) -> None:
+        assert name == next(iter(left))
+        at = 24 * (int((self._day(name) - hours(0)).days))
+        counts = subject.model.apply(left.pop(name), at, name)
+        assert counts_of(summary) == asdict(counts), (subject.strategy, name)
+
+    def _day(self, name: str) -> Any:
+        from datetime import UTC, datetime
+
+        return datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC)
+
+    def _check_refused(self, subject: Subject, left: dict[str, list[Record]], found: ProcessResult) -> None:
+        name, records = next(iter(left.items()))
+        assert found.failed == (name,), (subject.strategy, found.errors)
+        with pytest.raises(Refused):
+            subject.model.apply(records, 24 * (self._day(name) - hours(0)).days, name)
+        del left[name]
+        self.lake.put_aside()
+
+    def teardown(self) -> None:
+        super().teardown()
+
+    send_late = None  # type: ignore[assignment]
+    replay = None  # type: ignore[assignment]
+
+
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("machines", [3, pytest.param(200, marks=pytest.mark.nightly)])
+def test_a_fold_gives_table_metrics_and_watermarks_of_the_model(spark: SparkSession, machines: int) -> None:
+    """`processing-strategies.md`, "Full Strategy", "Merge Strategy", "Historic Strategy"."""
+
+    class Machine(FoldMachine):
+        session = spark
+
+    before = len(FOLDED)
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=machines,
+            stateful_step_count=9,
+            deadline=None,
+            derandomize=True,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert len(FOLDED) - before >= machines
+
+
+ROWS = [
+    [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}],
+    [{"id": 1, "v": "a"}, {"id": 2, "v": "x"}, {"id": 3, "v": "c"}],
+    [{"id": 3, "v": "c"}, {"id": 4, "v": "d"}],
+    [{"id": 1, "v": "z"}, {"id": 4, "v": "d"}],
+    [{"id": 2, "v": "x"}, {"id": 4, "v": "e"}],
+]
+BY_DAY = "${slice.date}"
+
+
+def put_days(lake: SmallLake, things: Any, rows: list[Any], first: int = 1) -> list[str]:
+    names = [f"2024-01-{day:02}" for day in range(first, first + len(rows))]
+    for name, each in zip(names, rows, strict=True):
+        lake.put(things, name, each)
+    return names
+
+
+@pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
+@pytest.mark.parametrize("inferred", [{}, {"delete_missing": True, "delete_scope": "full"}])
+def test_a_backlog_is_one_commit_equal_to_one_by_one(
+    lake: SmallLake, strategy: str, inferred: dict[str, Any]
+) -> None:
+    folded = entity(strategy, name="folded", settings=inferred)
+    single = entity(strategy, name="single", settings={**inferred, "fold": False})
+    notes: list[tuple[str, ...]] = []
+    for first in (1, 11):
+        for each in (folded, single):
+            put_days(lake, each, ROWS, first)
+        together = lake.process(folded, processing_time=BY_DAY)
+        alone = lake.process(single, processing_time=BY_DAY)
+        assert (together.error, alone.error) == (None, None)
+        shown = {"delta_version": None, "seconds": 0.0}
+        for one, other in zip(together.slices, alone.slices, strict=True):
+            assert {**asdict(one.summary), **shown} == {**asdict(other.summary), **shown}, one.name
+        columns = [name for name in lake.table(single).columns if not name.startswith("PK_")]
+        assert lake.rows(folded, *columns) == lake.rows(single, *columns)
+        notes += [together.notes, alone.notes]
+    assert lake.version(folded) == 1
+    assert notes[2] == ("5 slices, 2024-01-11 to 2024-01-15, were folded into version 1",)
+    assert notes[3] == ("the slices are processed one by one: the entity sets fold: false",)
