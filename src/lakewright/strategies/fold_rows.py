@@ -105,9 +105,10 @@ def lookup_sql(values: Iterable[str], number: str) -> str:
 
     Example:
         >>> lookup_sql(["'a'", "'b'"], "n")
-        "element_at(array('a', 'b'), n + 1)"
+        "if(n is null, null, element_at(array('a', 'b'), n + 1))"
     """
-    return f"element_at(array({', '.join(values)}), {number} + 1)"
+    # In ANSI mode Spark takes an element with a null position for a value that is never null.
+    return f"if({number} is null, null, element_at(array({', '.join(values)}), {number} + 1))"
 
 
 def with_labels(events: DataFrame, folding: Folding) -> DataFrame:

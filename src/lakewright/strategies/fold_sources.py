@@ -42,8 +42,7 @@ class BadSlice(Exception):
     Args:
         position: Its number in the fold, from 0 on.
         error: Why it can't be.
-        is_known: Whether it is this slice that can't be; otherwise it is only the first that is to be left out
-            next.
+        is_known: Whether it is this slice that can't be; otherwise the next, smaller fold ends before it.
     """
 
     def __init__(self, position: int, error: Exception | None = None, *, is_known: bool = True) -> None:

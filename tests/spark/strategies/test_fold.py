@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from tests.model.strategies import Record, Refused
-from tests.spark.strategies.bench import SmallLake, counts_of, entity, hours
-from tests.spark.strategies.machine import SLICES, Sent, Shape, StrategyMachine, Subject
+from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours
+from tests.spark.strategies.machine import KEYS, SLICES, Sent, Shape, StrategyMachine, Subject
 
 from lakewright.slices.result import ProcessResult
 
@@ -29,6 +29,18 @@ class FoldMachine(StrategyMachine):
     def __init__(self) -> None:
         super().__init__()
         self.waiting: list[tuple[str, list[Record]]] = []
+
+    @initialize(
+        key=st.sampled_from(sorted(KEYS)),
+        scope=st.sampled_from([None, "full", "full", "open"]),
+        last_seen=st.sampled_from(["column", "on_change"]),
+        policy=st.sampled_from(["evolve", "evolve", "ignore"]),
+        is_partitioned=st.booleans(),
+        way=st.sampled_from(sorted(WAYS)),
+        first=SLICES,
+    )
+    def begin(self, **drawn: Any) -> None:
+        super().begin(**drawn, duplicates=None)
 
     def _send(self, slice_: list[Sent], shape: Shape, *, is_late: bool = False) -> None:
         self.number += 1

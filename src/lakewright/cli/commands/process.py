@@ -108,6 +108,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
         "status": _status(result).value,
         "slices": [one.as_json() for one in result.slices],
         "waits_for": result.waits_for,
+        "notes": list(result.notes),
         "error": result.error.as_fault().as_json() if result.error is not None else None,
         "warning": result.warning.as_json() if result.warning is not None else None,
     }
@@ -117,7 +118,7 @@ def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
     slices = tuple(slice_branch(one.as_json()) for one in result.slices)
     why = "" if result.slices or result.error is not None else ": no slice is ready"
     yield Branch(line(status(_status(result).value), " ", Span(entity, "bold"), why), slices)
-    if result.waits_for is not None:
-        yield line(result.waits_for)
+    for note in (*result.notes, *(() if result.waits_for is None else (result.waits_for,))):
+        yield line(note)
     if result.waiting:
         yield line(f"{counted(len(result.waiting), 'slice')} left: {', '.join(result.waiting)}")
