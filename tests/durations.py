@@ -5,7 +5,8 @@ whichever worker is free, so the workers end at about the same time: the Spark f
 short files fill the end. No pytest plugin does this: pytest-split divides tests among separate runs, and
 pytest-xdist knows no durations.
 
-`make durations` runs everything and writes the file anew.
+`make durations` runs everything and writes the file anew. `KEEP_DURATIONS=1` before a run of some files, on a
+machine that does nothing else, replaces what is kept of these files.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ import pytest
 
 __all__ = ["Durations", "kind_of", "load_kept", "longest_first"]
 
+ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_name("durations.json")
 UNKNOWN = inf
 """Seconds that a file without a kept duration counts for. It may take long, so it runs first."""
 BUDGET = 25.0
 """Seconds that a file may take in `make test`; the summary lists those that take longer."""
-REASONS: Mapping[str, str] = {}
+REASONS: Mapping[str, str] = {
+    "tests/acceptance/test_catalog.py": "two processes, each with a metastore of Hive",
+    "tests/acceptance/test_demo.py": "two months of the demo, as a user runs it",
+    "tests/spark/strategies/test_cases.py": "a table for each of many short cases",
+    "tests/spark/strategies/test_crash.py": "each point at which a run may die, and a process that is killed",
+    "tests/spark/strategies/test_defects.py": "a table for each of 22 defects",
+    "tests/spark/targets/test_doctor.py": "each rule of a table is broken, found and repaired",
+}
 """Files that may take longer than the budget, and why."""
 LONG = 2.0
 """Seconds from which on a single test is kept too."""
@@ -95,7 +104,7 @@ class Durations:
             for text in self.over_budget():
                 terminalreporter.write_line(text)
         if os.environ.get("KEEP_DURATIONS"):
-            KEPT.write_text(json.dumps(self.to_keep(), indent=0, sort_keys=True) + "\n")
+            KEPT.write_text(json.dumps(self.to_keep(load_kept()), indent=0, sort_keys=True) + "\n")
             terminalreporter.write_line(f"kept in {KEPT.name}")
 
     def summary(self, kept: Mapping[str, float]) -> list[str]:
@@ -128,11 +137,19 @@ class Durations:
             files[file_of(nodeid)] += seconds
         return files
 
-    def to_keep(self) -> dict[str, float]:
-        """Return the seconds of each file, and those of tests that take long."""
+    def to_keep(self, kept: Mapping[str, float]) -> dict[str, float]:
+        """Return the seconds of each file, and those of tests that take long.
+
+        Files that have not run keep what is kept of them, unless they are gone.
+        """
         files = self.files()
+        others = {
+            name: seconds
+            for name, seconds in kept.items()
+            if file_of(name) not in files and (ROOT / file_of(name)).is_file()
+        }
         long = {nodeid: seconds for nodeid, seconds in self.tests.items() if seconds >= LONG}
-        return {name: round(seconds, 1) for name, seconds in {**files, **long}.items()}
+        return {**others, **{name: round(seconds, 1) for name, seconds in {**files, **long}.items()}}
 
 
 def _beside(nodeid: str, seconds: float, kept: float | None) -> str:

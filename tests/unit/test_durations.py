@@ -31,5 +31,14 @@ def test_a_file_beyond_its_budget_is_told_with_its_reason_if_it_has_one(
     ]
 
 
+def test_a_run_of_some_files_keeps_what_is_known_of_the_others() -> None:
+    here, other = "tests/unit/test_durations.py", "tests/unit/test_nightly.py"
+    kept = {here: 9.0, f"{here}::gone": 9.0, other: 1.0, f"{other}::x": 3.0, "tests/no_more.py": 7.0}
+    seen = Durations()
+    seen.tests[f"{here}::short"] = 0.5
+    seen.tests[f"{here}::long"] = 4.0
+    assert seen.to_keep(kept) == {here: 4.5, f"{here}::long": 4.0, other: 1.0, f"{other}::x": 3.0}
+
+
 def test_reasons_are_of_files_that_exist() -> None:
     assert [name for name in REASONS if not (ROOT / name).is_file()] == []

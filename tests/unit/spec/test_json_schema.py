@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,23 @@ from lakewright.spec.json_schema import (
 
 PACKAGE = Path(lakewright.__file__).parent
 ROOT = Path(__file__).parents[3]
-MODULE = module_schema(registry())
-ENTITIES = entities_schema(registry())
 PROJECTS = sorted(
     file.parent
     for folder in (PACKAGE / "demo", PACKAGE / "templates", ROOT / "examples")
     for file in folder.rglob("project.yml")
 )
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("*.yml"))
+
+
+@cache
+def usual_module() -> Any:
+    """The schema of a module with all kinds, made only in the worker that runs these tests."""
+    return module_schema(registry())
+
+
+@cache
+def usual_entities() -> Any:
+    return entities_schema(registry())
 
 
 def references_in(schema: Any) -> set[str]:
@@ -72,14 +82,14 @@ def test_the_schema_of_the_project_file_has_its_keys() -> None:
 def test_projects_are_as_their_schemas_say(folder: Path) -> None:
     for file in folder.rglob("*.yml"):
         schema = {"project.yml": project_schema(), "documentation.yml": documentation_schema()}.get(
-            file.name, MODULE
+            file.name, usual_module()
         )
         assert violations(schema, plain_yaml(file)) == [], file
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_examples_of_the_reference_are_as_the_schema_says(file: Path) -> None:
-    assert violations(MODULE, plain_yaml(file)) == []
+    assert violations(usual_module(), plain_yaml(file)) == []
 
 
 @pytest.mark.parametrize(
@@ -105,7 +115,7 @@ def test_examples_of_the_reference_are_as_the_schema_says(file: Path) -> None:
     ],
 )
 def test_what_the_reader_refuses_is_found(text: str) -> None:
-    assert violations(MODULE, yaml.safe_load(text))
+    assert violations(usual_module(), yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +133,7 @@ def test_what_the_reader_refuses_is_found(text: str) -> None:
 )
 def test_what_the_reader_takes_is_taken(text: str) -> None:
     value = yaml.safe_load(text.replace("2022-01-01", "'2022-01-01'"))
-    found = [each for each in violations(MODULE, value) if "$kind" not in each]
+    found = [each for each in violations(usual_module(), value) if "$kind" not in each]
     assert found == []
 
 
@@ -147,9 +157,9 @@ FOUNDATION: Any = {
 
 
 def test_entity_files_are_as_their_schema_says() -> None:
-    assert violations(ENTITIES, FOUNDATION) == []
-    assert violations(ENTITIES, {"entity": []})
-    assert violations(ENTITIES, {"entities": [{"name": "x"}]})
+    assert violations(usual_entities(), FOUNDATION) == []
+    assert violations(usual_entities(), {"entity": []})
+    assert violations(usual_entities(), {"entities": [{"name": "x"}]})
 
 
 def test_settings_of_the_documentation_have_a_schema() -> None:
