@@ -19,6 +19,8 @@ from lakewright.usecases.land_slice import land
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
+from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
+from lakewright.usecases.undo_slice import Undone, preview_undo, undo_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -148,6 +150,79 @@ class Entity:
             ItemLocked, ItemFailed: A run is processing the slice, or it failed and must be resolved.
         """
         accept_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+
+    def undo(
+        self,
+        slice_name: str,
+        *,
+        requeue: bool = False,
+        over_foreign: bool = False,
+        dry_run: bool = False,
+        reason: str = NO_REASON,
+    ) -> Undone:
+        """Take a processed slice back: the silver table is as if it had never been processed.
+
+        Args:
+            slice_name: Its name.
+            requeue: Process it again in the next run, and the slices after it; otherwise it is skipped.
+            over_foreign: Allow commits of other writers to be lost.
+            dry_run: Only return what would change, with some of the rows.
+            reason: Why; kept in the commit and in the records.
+
+        Raises:
+            UsageError: The slice is not in the table.
+            DataLossError: Commits of other writers, or removed files of old versions, stand against it.
+            SliceError: Slices that must be applied again are gone from bronze, or have changed.
+        """
+        app, name = self._opened.app, self.declared.id
+        if dry_run:
+            return preview_undo(app, name, slice_name, is_requeued=requeue, is_over_foreign=over_foreign)
+        with self._opened.run():
+            return undo_slice(
+                app,
+                name,
+                slice_name,
+                is_requeued=requeue,
+                is_over_foreign=over_foreign,
+                author=user_name(),
+                reason=reason,
+            )
+
+    def rebuild(
+        self,
+        *,
+        from_slice: str | None = None,
+        from_time: str | None = None,
+        over_foreign: bool = False,
+        check: bool = False,
+        reason: str = NO_REASON,
+    ) -> Rebuilt:
+        """Build the silver table again from its slices, under today's declaration, and swap it in.
+
+        Args:
+            from_slice: The first slice that is applied again; what the table held before it stays.
+            from_time: The processing time from which on slices are applied again: ISO 8601.
+            over_foreign: Allow commits that no slice made to be lost.
+            check: Only build beside the table and compare.
+            reason: Why; kept in the commit and in the records.
+
+        Raises:
+            UsageError: No slice was processed, or the start is not valid.
+            DataLossError: Commits that no slice made would be lost.
+            SliceError: Slices are gone from bronze, or have changed.
+            TargetError: A slice cannot be applied under today's declaration; the table is as it was.
+        """
+        with self._opened.run():
+            return rebuild_table(
+                self._opened.app,
+                self.declared.id,
+                from_slice=from_slice,
+                from_time=from_time,
+                is_over_foreign=over_foreign,
+                is_check=check,
+                author=user_name(),
+                reason=reason,
+            )
 
     def _item(self, slice_name: str) -> str:
         return item_id(f"{self.bronze}/{slice_name}")

@@ -36,6 +36,8 @@ COMMANDS = {
     "status": (f"{HERE}.status:status", "Show what is running, waiting and failed, and what to type next."),
     "manifest": (f"{HERE}.manifest:manifest", "List and operate slices: states, locks, failures."),
     "history": (f"{HERE}.history:history", "List, show and compare runs."),
+    "undo": (f"{HERE}.undo:undo", "Take a slice back out of its table."),
+    "rebuild": (f"{HERE}.rebuild:rebuild", "Build a silver table again from its slices."),
     "maintain": (f"{HERE}.maintain:maintain", "Compact the files of silver tables."),
     "triggers": (f"{HERE}.triggers:triggers", "List triggers; run, pause or resume one."),
     "watermark": (f"{HERE}.watermark:watermark", "List and set watermarks."),

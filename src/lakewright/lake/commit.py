@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.delta_log import read_log
+from lakewright.lake.delta_log import read_history, read_log
 from lakewright.lake.observation import delta_table, last_commit_number, table_log
 from lakewright.spec.models.places import Address
 
@@ -269,9 +269,10 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
 
 
 def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    _, table = read_log(table_log(lake, address))
-    if table is not None:
-        return table.history(limit)
+    log = table_log(lake, address)
+    _, table = read_log(log)
+    if table is not None and (commits := read_history(log, table, limit)) is not None:
+        return commits
     found = delta_table(lake.spark, address)
     history = found.history() if limit is None else found.history(limit)
     columns = ("version", "timestamp", "operation", "operationParameters", "userMetadata")

@@ -25,6 +25,7 @@ __all__ = [
     "are_all_before",
     "is_uncommitted",
     "latest_told",
+    "read_history",
     "read_log",
     "state_of",
 ]
@@ -166,6 +167,33 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
             "away: the table can be read without them. Otherwise restore the table from a copy.",
             details={"torn": torn},
         ) from error
+
+
+def read_history(log: TableLog | None, table: DeltaFile, limit: int | None) -> list[dict[str, Any]] | None:
+    """Return the latest commits of a table, newest first; all of them without a limit.
+
+    The first commit of a shallow clone reads version -1, which the `deltalake` package refuses. The files of
+    a log on this machine are read instead; None is returned for one elsewhere.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table.history(limit)
+    except DeltaError:
+        if not isinstance(log, LocalLog):
+            return None
+        files = sorted((log.path / "_delta_log").glob("*.json"), reverse=True)
+        commits = [(int(file.stem), file) for file in files if file.stem.isdecimal()]
+        return [{"version": version, **_commit_of(file)} for version, file in commits[:limit]]
+
+
+def _commit_of(file: Path) -> dict[str, Any]:
+    """Return what a commit of the log says of itself."""
+    for text in file.read_text("utf-8").splitlines():
+        found: dict[str, Any] = json.loads(text).get("commitInfo") or {}
+        if found:
+            return found
+    return {}
 
 
 def is_uncommitted(path: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from lakewright.errors import MigrationError
 from lakewright.lake.delta_log import (
@@ -41,6 +42,7 @@ __all__ = [
     "latest_instant_since",
     "latest_instant_told",
     "local_table_path",
+    "missing_files",
     "observe_table",
     "read_table",
     "table_log",
@@ -148,6 +150,26 @@ def latest_instant_told(lake: Lake, address: Address, columns: Sequence[str]) ->
         return None
     _, table = read_log(table_log(lake, address))
     return None if table is None else latest_told(table, columns)
+
+
+def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
+    """Return the data files of a version that are gone, for a table on this machine.
+
+    Of tables elsewhere nothing is known; Delta's RESTORE looks for the files itself.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    path = local_table_path(lake, address)
+    if path is None:
+        return []
+    try:
+        uris = DeltaTable(path, version=version).file_uris()
+    except DeltaError:
+        return []
+    # The names of partitions' folders come percent-encoded from some versions of the package.
+    paths = (uri.removeprefix("file://") for uri in uris)
+    return [Path(p).name for p in paths if not (Path(p).exists() or Path(unquote(p)).exists())]
 
 
 def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:

@@ -18,6 +18,8 @@ from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.lake.lake import Lake
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "ensure_database",
     "remove_uncommitted",
     "replace_table",
+    "restore_table",
     "set_comments",
     "set_properties",
     "truncate_table",
@@ -159,6 +162,16 @@ def truncate_table(lake: Lake, address: Address, condition: str | None = None) -
     """Remove all rows, or those that meet a condition in SQL; the table stays."""
     where = ("WHERE", condition) if condition else ()
     run_statement(lake, " ".join(("DELETE FROM", address.sql, *where)))
+
+
+def restore_table(session: SparkSession, address: Address, version: int | None) -> None:
+    """Put the table back to an earlier version, in one commit that writes no rows; None removes all rows.
+
+    The commit is one of the session, whose settings say what it carries. RESTORE carries user metadata, but
+    no transaction id.
+    """
+    restore = f"RESTORE TABLE {address.sql} TO VERSION AS OF {version}"
+    session.sql(f"DELETE FROM {address.sql}" if version is None else restore).collect()  # noqa: S608 - quoted
 
 
 def drop_table(lake: Lake, address: Address) -> None:

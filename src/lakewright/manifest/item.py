@@ -56,7 +56,8 @@ class Item:
         revision: The number of NEW records; 1 also for an item that never had one.
         state: The state of the last record.
         since: The time of the last record.
-        new: The NEW record of this revision. Note: `fingerprint`, `entity`, `slice`, `allow_late`.
+        new: The NEW record of this revision. Note: `fingerprint`, `entity`, `slice`, `allow_late`,
+            `processing_time`.
         processing: The open PROCESSING, if there is one: the item is locked.
         failed: The unresolved FAILED, if there is one. Note: `error`, `holds_back`.
         resolved: The RESOLVED that freed the item and that a PROCESSING may follow.
@@ -301,7 +302,7 @@ def _refuse_held(item: Item) -> str | None:
 
 def _step_new(_item: Item, record: Record) -> dict[str, Any]:
     return {
-        "new": Mark.of(record, "fingerprint", "entity", "slice", "allow_late"),
+        "new": Mark.of(record, "fingerprint", "entity", "slice", "allow_late", "processing_time"),
         "processing": None,
         "failed": None,
         "resolved": None,

@@ -19,8 +19,8 @@ from lakewright.manifest.commit_counter import COUNTER, choose_token
 from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover, record_unknown
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
-from lakewright.manifest.operator_actions import OperatorActions
 from lakewright.manifest.record import Application, Draft, State
+from lakewright.manifest.rewind_actions import RewindActions
 from lakewright.manifest.store import Append, Put, Write, Written
 
 __all__ = ["Ledger", "Takeover"]
@@ -33,7 +33,7 @@ class Takeover(StrEnum):
     OPERATOR = "operator"
 
 
-class Ledger(OperatorActions):
+class Ledger(RewindActions):
     """The items of a manifest, and the changes that runs and operators make to them."""
 
     def discover(self, found: Iterable[DiscoveredSlice], *, run_id: str | None = None) -> Discovery:

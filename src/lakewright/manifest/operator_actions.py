@@ -276,7 +276,8 @@ class OperatorActions:
 
     def _new(self, item: Item, reason: str, **note: Any) -> Draft:
         """Return a NEW with the note of the last one; the values in `note` replace those of the same name."""
-        kept = {} if item.new is None else {k: v for k, v in item.new.note.items() if k != "allow_late"}
+        of_revision = ("allow_late", "processing_time")
+        kept = {} if item.new is None else {k: v for k, v in item.new.note.items() if k not in of_revision}
         content = {**kept, "reason": reason, **note}
         return self._drafter.draft(item.item_id, State.NEW, _owner(item), content=content)
 

@@ -40,6 +40,7 @@ KEPT_WHOLE = frozenset(
         "fingerprint",
         "holds_back",
         "mends",
+        "processing_time",
         "slice",
         "token",
         "watermarks",

@@ -33,9 +33,9 @@ class StoredWatermark:
 
     Attributes:
         item_id: The item it came from; None if an operator set it.
-        author: Who set it; None if it came from an item.
-        reason: Why it was set; None if it came from an item.
-        at: When it was set; None if it came from an item.
+        author: Who set it; None if an item did as it was processed.
+        reason: Why it was set; None if an item did.
+        at: When it was set; None if an item did.
     """
 
     application: Application
@@ -100,6 +100,7 @@ class WatermarkChange:
         author: Who changed it.
         reason: Why it was changed.
         at: When it was changed, by the store's clock.
+        item_id: The item that the new watermark comes from, if it goes back to that of an earlier one.
     """
 
     application: Application
@@ -109,6 +110,7 @@ class WatermarkChange:
     author: str
     reason: str
     at: datetime
+    item_id: str | None = None
 
     def puts(self, change_id: str, *, expected: int) -> tuple[Put, Put]:
         """Return the puts that save the change, if the watermark's document has the expected version.
@@ -125,6 +127,7 @@ class WatermarkChange:
             "author": self.author,
             "reason": self.reason,
             "at": format_instant(self.at),
+            **({} if self.item_id is None else {"item_id": self.item_id}),
         }
         stored = self.stored
         put = Put(WATERMARK, self.watermark_key, None, expected)
@@ -138,7 +141,7 @@ class WatermarkChange:
         if self.watermark is None:
             return None
         return StoredWatermark(
-            self.application, self.column, self.watermark, None, self.author, self.reason, self.at
+            self.application, self.column, self.watermark, self.item_id, self.author, self.reason, self.at
         )
 
     @property
@@ -171,6 +174,7 @@ class WatermarkChange:
             author=value["author"],
             reason=value["reason"],
             at=parse_instant(value["at"]),
+            item_id=value.get("item_id"),
         )
 
 

@@ -54,13 +54,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.manifest.claim import Claim
+    from lakewright.manifest.item import Item
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["SliceProcessor"]
+__all__ = ["STRATEGIES", "SliceProcessor"]
 
 ATTEMPTS = 3
 """Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
@@ -68,11 +69,12 @@ ATTEMPTS = 3
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
 
-_STRATEGIES: Mapping[Strategy, Callable[[SliceLoad], Summary]] = {
+STRATEGIES: Mapping[Strategy, Callable[[SliceLoad], Summary]] = {
     Strategy.FULL: apply_full,
     Strategy.MERGE: apply_merge,
     Strategy.HISTORIC: apply_historic,
 }
+"""What applies a slice, by strategy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class SliceProcessor:
             rows = save_bad_rows(self.context.lake, self.entity, slice_, load.bad_rows)
             load = replace(load, bad_rows=rows)
             reach_failpoint("after_quarantine")
-        return _Applied(load, _STRATEGIES[self.strategy](load), adopted)
+        return _Applied(load, STRATEGIES[self.strategy](load), adopted)
 
     def _adopt(self, frame: DataFrame, request: LoadRequest) -> Mapping[str, int] | None:
         """Adopt the existing table if the entity asks for it; return the counts of its rows."""
@@ -279,9 +281,9 @@ class SliceProcessor:
         """Return the claimed slice if it is unchanged since it was recorded."""
         return find_unchanged_slice(self.context.lake, self.places.bronze, claim.item)
 
-    def _next_time(self, name: str) -> datetime:
+    def _next_time(self, item: Item) -> datetime:
         """Return the processing time of the next slice: later than that of this run's previous slice."""
-        given = self.times.at(name)
+        given = self.times.of_item(item)
         at = given or self.context.clock().astimezone(UTC)
         if self.last_time is not None and given is None:
             at = max(at, self.last_time + TICK)
@@ -296,7 +298,7 @@ class SliceProcessor:
             if self.unchanged_slice(claim).fingerprint != slice_.fingerprint:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
-        at = self._next_time(slice_.name)
+        at = self._next_time(claim.item)
         last_values = self.context.ledger.watermarks.last(self.context.application)
         return LoadRequest(
             slice_name=slice_.name,

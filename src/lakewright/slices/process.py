@@ -14,6 +14,7 @@ from lakewright.errors import (
     ItemLocked,
     LakewrightError,
     LateSliceError,
+    LeaseHeld,
     OperatorError,
     SequenceConflict,
     StoreUnavailable,
@@ -31,6 +32,7 @@ from lakewright.slices.pending import Pending, choose_slices, find_pending, hold
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.result import ProcessResult, SliceReport
+from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
 
@@ -56,8 +58,10 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     Raises:
         UsageError: There is no such slice, one processing time is given for several slices, or it is no time.
         BackdatedError: The processing time is not later than all versions in the table; nothing was locked.
+        LeaseHeld: The table is being rewound, and the run was not asked to wait.
         SpecError: The places of the entity are invalid.
     """
+    _settle(context, entity)
     pending = _wait_for_pending(context, entity)
     chosen = choose_slices(context, entity, pending, slice)
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
@@ -79,6 +83,19 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         warnings=() if warning is None else (warning,),
         deviations=pending.deviations,
     )
+
+
+def _settle(context: ProcessingContext, entity: Entity) -> None:
+    """End a rewind of the table that died; with the option `wait`, wait for one that is alive."""
+    while True:
+        try:
+            settle_rewind(context, entity)
+        except LeaseHeld:
+            if not context.options.wait or context.is_stopping():
+                raise
+            context.sleep(POLL_SECONDS)
+        else:
+            return
 
 
 def _wait_for_pending(context: ProcessingContext, entity: Entity) -> Pending:
@@ -221,7 +238,7 @@ def _claim(
     )
     while True:
         try:
-            return context.ledger.acquire(
+            claim = context.ledger.acquire(
                 item.item_id,
                 context.application,
                 context.holder,
@@ -241,3 +258,15 @@ def _claim(
             if not (context.options.wait and may_wait) or context.is_stopping():
                 raise
             context.sleep(POLL_SECONDS)
+        else:
+            return _unless_rewinding(processor, claim)
+
+
+def _unless_rewinding(processor: SliceProcessor, claim: Claim) -> Claim:
+    """Return a claim, unless a rewind of the table began before it: one that begins later sees the lock."""
+    try:
+        check_not_rewinding(processor.context, processor.entity)
+    except LeaseHeld as held:
+        processor.context.ledger.give_back(claim, f"not done: {held.message}")
+        raise
+    return claim

@@ -14,6 +14,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, UsageError
+from lakewright.manifest.record import parse_instant
+from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
@@ -21,6 +23,7 @@ from lakewright.spec.expressions.scope import Scope
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingOptions
 
 __all__ = ["ProcessingTimes", "depends_on_slice", "parse_processing_time", "unknown_members"]
@@ -128,6 +131,16 @@ class ProcessingTimes:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
             raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=_REMEDY)
         return found
+
+    def of_item(self, item: Item) -> datetime | None:
+        """Return the processing time that the caller gives a slice, or that an undo kept for it, or None.
+
+        Raises:
+            UsageError: The text is no time, or the expression has no value for the slice.
+        """
+        given = self.at(slice_name(item))
+        kept = None if item.new is None else item.new.note.get("processing_time")
+        return parse_instant(kept) if given is None and kept is not None else given
 
     def check_readable(self) -> str | None:
         """Return a warning if the one time that is given is no time, and that is allowed."""

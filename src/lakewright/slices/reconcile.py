@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["Mismatch", "foreign_commits", "has_no_commit", "mismatches", "restored_version"]
+__all__ = ["ROW_OPERATIONS", "Mismatch", "foreign_commits", "has_no_commit", "mismatches", "restored_version"]
 
-_ROW_OPERATIONS = frozenset(
+ROW_OPERATIONS = frozenset(
     (
         *("WRITE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "RESTORE", "CLONE", "STREAMING UPDATE"),
         *("REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"),
@@ -143,5 +143,5 @@ def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
     own = [commit.version for commit in log if "app" in commit.content]
     later = (commit for commit in log if own and commit.version > own[0])
     return tuple(
-        commit for commit in later if commit.operation in _ROW_OPERATIONS and "app" not in commit.content
+        commit for commit in later if commit.operation in ROW_OPERATIONS and "app" not in commit.content
     )

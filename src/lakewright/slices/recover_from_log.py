@@ -5,8 +5,7 @@ Source: `processing-manifest.md`, "State" (Processed); each commit carries its i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,8 @@ from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_com
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
+from lakewright.slices.applied import effective_commits
 from lakewright.slices.discover import slice_name
-from lakewright.slices.reconcile import restored_version
 from lakewright.spec.models.places import Address
 from lakewright.strategies.summary import Summary
 
@@ -110,7 +109,7 @@ def unrecorded_commits(
     """
     app = str(application)
     last: dict[str, Commit] = {}
-    for commit in _effective(read_commits(lake, silver), app):
+    for commit in effective_commits(read_commits(lake, silver), app):
         # The last of the items of a fold is the newest.
         for content in reversed(commit.items if commit.content.get("app") == app else ()):
             last.setdefault(content["item"], replace(commit, content=content))
@@ -150,24 +149,3 @@ def _is_commit_of(commit: Commit, item: Item) -> bool:
         return True
     is_later = commit.at is not None and commit.at.astimezone(UTC) >= item.new.since
     return is_later and commit.content.get("revision") == item.revision
-
-
-def _effective(log: tuple[Commit, ...], app: str) -> Iterator[Commit]:
-    """Yield the commits that the table's last version builds on, newest first; RESTORE skips some."""
-    by_version = {commit.version: commit for commit in log}
-    commit = log[-1] if log else None
-    while commit is not None and not _starts_over(commit, app):
-        yield commit
-        before = restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
-        commit = by_version.get(before) if before is not None and before < commit.version else None
-
-
-def _starts_over(commit: Commit, app: str) -> bool:
-    """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
-    if commit.content.get("app") in (app, f"{app}/repair"):
-        return False
-    parameters: Mapping[str, Any] = commit.parameters
-    if commit.operation == "DELETE":
-        return parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
-    is_overwritten = parameters.get("mode") == "Overwrite" and not parameters.get("predicate")
-    return is_overwritten or commit.operation in ("TRUNCATE", "CLONE") or "REPLACE TABLE" in commit.operation

@@ -61,7 +61,7 @@ def check_processing_times(
         return
     if is_adoptable(entity, observe_table(context.lake, silver)):
         return
-    at = times.at(names[0]) or context.clock()
+    at = times.of_item(timed[0]) or context.clock()
     newest = latest_instant_since(context.lake, silver, _version_columns(context, entity), at)
     if newest is not None:
         raise _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))

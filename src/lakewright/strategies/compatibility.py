@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible"]
 
-_RELOAD = "reload the table with --strategy full --allow-data-loss"
+_RELOAD = (
+    "build the table again from its slices with `lakewright rebuild ENTITY`; or reload it with --strategy full "
+    "--allow-data-loss"
+)
 
 _PARTITIONS_REMEDY = (
-    "Declare the columns by which the table is partitioned; or rewrite the table with the declared ones, or "
-    "remove it (`destroy`) and process its slices again."
+    "Declare the columns by which the table is partitioned; or build the table again from its slices with "
+    "`lakewright rebuild ENTITY`."
 )
 
 
@@ -157,7 +160,7 @@ def _check_system_columns(state: TableState, strategy: Strategy, prepared: Prepa
     if missing:
         raise MigrationError(
             f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",
-            remedy="Reload the table, or give the entity another destination.",
+            remedy=f"Give the entity another destination, or {_RELOAD}.",
             details={"missing": missing},
         )
 

@@ -49,7 +49,7 @@ def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]
         chosen = dict.fromkeys([*useful, *columns[: INDEXED - len(useful)]])
         names = [name for name in chosen if name not in prepared.partitions]
         properties["delta.dataSkippingStatsColumns"] = ",".join(name_sql(name) for name in names)
-    return {**properties, **entity.settings.table_properties}
+    return {**properties, **entity.settings.silver_properties}
 
 
 def own_properties(prepared: PreparedSlice) -> dict[str, str]:

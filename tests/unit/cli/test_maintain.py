@@ -63,4 +63,5 @@ def test_the_document_has_the_shape_of_each_table() -> None:
         "done": True,
         "files_removed": 22,
         "files_added": 1,
+        "undo_window": None,
     }

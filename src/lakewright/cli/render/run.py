@@ -166,7 +166,12 @@ def maintenance_line(found: Mapping[str, Any]) -> Line:
     why = Span(f" ({'; '.join(found['reasons'])})", "dim")
     if found["done"]:
         files = counted(found["files_removed"], "file")
-        return line(f"compacted {files} into {found['files_added']:,}", why)
+        kept = (
+            f"; files of the last {found['undo_window']} are kept for undo"
+            if found.get("undo_window")
+            else ""
+        )
+        return line(f"compacted {files} into {found['files_added']:,}", kept, why)
     return line("to be compacted", why) if found["reasons"] else line("nothing to do")
 
 

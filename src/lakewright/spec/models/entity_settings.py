@@ -24,6 +24,10 @@ PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table")
 """Settings whose templates may use the entity's own names."""
 
 
+LOG_DAYS = 30
+"""Days for which Delta keeps a table's log unless a property says otherwise."""
+
+
 class EntitySettings(SnakeModel):
     """Settings of an entity, which override its connection's. Unknown keys are kept for templates."""
 
@@ -132,6 +136,12 @@ class EntitySettings(SnakeModel):
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
+    undo_window: str | None = Field(
+        default=None,
+        pattern=r"^[1-9][0-9]{0,4}d$",
+        description="For how many days, such as `30d`, slices can be undone: VACUUM keeps the files of old "
+        "versions, and Delta their log, for that long. Default: Delta's 7 days of files.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -155,6 +165,18 @@ class EntitySettings(SnakeModel):
     def slice_format(self) -> SliceFormat:
         """How the files of slices are read."""
         return self.format or SliceFormat(kind=self.bronze_format)
+
+    @property
+    def silver_properties(self) -> Mapping[str, str]:
+        """The properties of its table: those that keep what an undo needs, and those declared, which win."""
+        if self.undo_window is None:
+            return self.table_properties
+        days = int(self.undo_window.removesuffix("d"))
+        kept = {
+            "delta.deletedFileRetentionDuration": f"interval {days} days",
+            "delta.logRetentionDuration": f"interval {max(days, LOG_DAYS)} days",
+        }
+        return {**kept, **self.table_properties}
 
     @property
     def free(self) -> Mapping[str, Any]:

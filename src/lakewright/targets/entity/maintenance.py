@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.compaction import compact, observe_shape, vacuum
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import local_table_path
+from lakewright.lake.observation import local_table_path, observe_table
+from lakewright.lake.table import set_properties
 from lakewright.spec.models.places import Address
 from lakewright.stores.heartbeat import Heartbeat
 from lakewright.targets.lease import claim_resource, table_resource
@@ -38,6 +39,8 @@ class Maintenance:
         removed: Number of files that compaction replaced.
         added: Number of files that it wrote instead.
         is_done: Whether the table was compacted and not only examined.
+        kept: For how long files of old versions are kept for an undo, such as `30d`; None if they are not
+            removed, or only Delta's own time is kept.
     """
 
     shape: TableShape | None
@@ -45,6 +48,7 @@ class Maintenance:
     removed: int = 0
     added: int = 0
     is_done: bool = False
+    kept: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as metrics and commands show them."""
@@ -58,6 +62,7 @@ class Maintenance:
             "done": self.is_done,
             "files_removed": self.removed,
             "files_added": self.added,
+            "undo_window": self.kept,
         }
 
 
@@ -65,7 +70,8 @@ def look_at_silver(lake: Lake, entity: Entity) -> Maintenance:
     """Return what maintenance would do for an entity's table, without doing it."""
     wanted = entity.settings.maintenance
     shape = observe_shape(lake, entity.places(lake.settings).silver, wanted)
-    return Maintenance(shape, shape.reasons(wanted) if shape is not None else ())
+    kept = entity.settings.undo_window if wanted.vacuum else None
+    return Maintenance(shape, shape.reasons(wanted) if shape is not None else (), kept=kept)
 
 
 def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
@@ -86,8 +92,20 @@ def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         reach_failpoint("after_compaction")
         if wanted.vacuum:
+            _keep_for_undo(lake, address, entity)
             vacuum(lake, address)
-    return Maintenance(found.shape, found.reasons, done.removed, done.added, is_done=True)
+    return replace(found, removed=done.removed, added=done.added, is_done=True)
+
+
+def _keep_for_undo(lake: Lake, address: Address, entity: Entity) -> None:
+    """Set the properties by which VACUUM, whoever runs it, keeps the files that an undo needs."""
+    if entity.settings.undo_window is None:
+        return
+    present = observe_table(lake, address).properties
+    wanted = {k: v for k, v in entity.settings.silver_properties.items() if k.endswith("RetentionDuration")}
+    missing = {key: value for key, value in wanted.items() if present.get(key) != value}
+    if missing:
+        set_properties(lake, address, missing)
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ..
         return ()
     return tuple(
         TableChange(f"set table property {key} to {value}")
-        for key, value in entity.settings.table_properties.items()
+        for key, value in entity.settings.silver_properties.items()
         if state.properties.get(key) != value
     )
 

@@ -90,7 +90,7 @@ def _create(work: EntityWork) -> Outcome:
     if changes:
         with work.silver_lease():
             if properties:
-                set_properties(work.lake, work.silver, work.entity.settings.table_properties)
+                set_properties(work.lake, work.silver, work.entity.settings.silver_properties)
             set_comments(work.lake, work.silver, comments)
     return Outcome(reasons=tuple(change.description for change in changes))
 

@@ -1,0 +1,119 @@
+"""`lakewright undo`: take a slice back out of its table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakewright.cli.call import Call
+from lakewright.cli.commands.manifest.operate import operator_options
+from lakewright.cli.completion import names_of
+from lakewright.cli.group import command
+from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.progress import working
+from lakewright.cli.render.rewind import difference_blocks
+from lakewright.cli.render.words import counted
+from lakewright.slices.rewind.known_slices import name_of
+
+if TYPE_CHECKING:
+    from lakewright.usecases.undo_slice import Undone
+
+__all__ = ["undo"]
+
+MOST_NAMED = 10
+
+
+@command(
+    examples=[
+        "lakewright undo regions 2025-07-02-slice.parquet --dry-run",
+        "lakewright undo regions 2025-07-02-slice.parquet --yes --reason 'the file is broken'",
+        "lakewright undo regions 2025-07-02-slice.parquet --requeue --yes",
+    ],
+)
+@click.argument("entity", shell_complete=names_of("entities"))
+@click.argument("slice_name", metavar="SLICE")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--yes", is_flag=True, help="Undo without asking, and without comparing rows first.")
+@click.option(
+    "--skip/--requeue",
+    "is_skipped",
+    default=True,
+    help="Skip the slice from now on; or process it again, and those after it, in the next run.",
+    show_default="--skip",
+)
+@click.option("--over-foreign", is_flag=True, help="Allow commits of other writers to be lost.")
+@operator_options
+@click.pass_obj
+def undo(call: Call, /, entity: str, slice_name: str, **options: Any) -> int:
+    """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
+
+    The last slice, or any slice with --requeue, is undone by one commit that writes no rows. What would
+    change is shown first.
+    """
+    from lakewright.usecases.undo_slice import preview_undo, undo_slice
+
+    choices = {"is_requeued": not options["is_skipped"], "is_over_foreign": options["over_foreign"]}
+    if options["dry_run"] or not options["yes"]:
+        with working(call.output, "comparing"):
+            planned = preview_undo(call.app, entity, slice_name, **choices)
+        if options["dry_run"] or not _is_confirmed(call, planned):
+            call.output.result(planned.as_json(), () if not options["dry_run"] else _page(planned))
+            return 0 if options["dry_run"] else 1
+    with working(call.output, f"undoing {slice_name}"):
+        done = undo_slice(
+            call.app, entity, slice_name, **choices, author=options["author"], reason=options["reason"]
+        )
+    call.output.result(done.as_json(), _page(done))
+    return 0
+
+
+def _is_confirmed(call: Call, planned: Undone) -> bool:
+    """Show what would change, and return whether the user wants it."""
+    if call.output.is_json or not sys.stdin.isatty():
+        if not call.output.is_json:
+            call.output.page(_page(planned))
+        call.output.note(line("Nothing was written: give --yes to undo the slice."))
+        return False
+    call.output.page(_page(planned))
+    return click.confirm("Undo?", err=True)
+
+
+def _page(undone: Undone) -> Iterator[Block]:
+    plan = undone.plan
+    counts = ", ".join(f"{name} {count:,}" for name, count in plan.counts.items())
+    yield line(
+        Span(undone.entity, "bold"), f": slice {plan.slice}", Span(f" ({counts})" if counts else "", "dim")
+    )
+    yield Branch(line(_table_words(undone)))
+    if plan.is_requeued:
+        names = [plan.slice, *dict.fromkeys(map(name_of, plan.later))]
+        yield Branch(line(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} ready for the next run"))
+    else:
+        yield Branch(line(f"{plan.slice} is skipped"))
+    for commit in plan.foreign:
+        yield Branch(
+            line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation}) of another writer")
+        )
+    if undone.difference is not None:
+        yield from difference_blocks(undone.difference, "goes", "comes back")
+    if undone.version is not None:
+        yield line(Span(f"Done. The table is at version {undone.version}.", "bold"))
+
+
+def _table_words(undone: Undone) -> str:
+    plan = undone.plan
+    if plan.undone is None:
+        return "it changed nothing: the table stays as it is"
+    if plan.base is None:
+        return "it was the first: the table becomes empty"
+    again = f", then {_listed([name_of(each) for each in plan.replayed])} again" if plan.replayed else ""
+    return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if more <= 0 else f"{shown} and {counted(more, 'more slice')}"

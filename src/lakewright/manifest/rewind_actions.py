@@ -1,0 +1,201 @@
+"""Announcing a rewind of a table, and recording it: a new revision of each slice that it concerns.
+
+All records, and the watermarks that go back with them, are one write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lakewright.errors import SequenceConflict
+from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.lease import MOST_RACES, Lease, find_lease
+from lakewright.manifest.lock import locked_error
+from lakewright.manifest.operator_actions import OperatorActions
+from lakewright.manifest.record import Application, Draft, State
+from lakewright.manifest.rewind import REWIND, Rewind, RewoundSlice
+from lakewright.manifest.store import Append, Put, Query, Write
+from lakewright.manifest.watermarks import WATERMARK, StoredWatermark, WatermarkChange
+
+__all__ = ["RewindActions"]
+
+
+class RewindActions(OperatorActions):
+    """Items with the actions of an operator, among them going back in a table."""
+
+    def rewind_of(self, key: str) -> Rewind | None:
+        """Return the rewind of a table that has begun and is not recorded, or None."""
+        document = self.store.document(REWIND, key)
+        return None if document is None else Rewind.from_document(document)
+
+    def is_rewinding(self, rewind: Rewind) -> bool:
+        """Return whether the process that announced a rewind still holds its lease."""
+        lease = find_lease(self.store, rewind.lease)
+        if lease is None or lease.holder != rewind.holder:
+            return False
+        return not lease.is_expired(self.store.now()) and not self._is_dead(lease.holder)
+
+    def announce_rewind(
+        self, key: str, words: str, lease: Lease, rewind_id: str, application: Application
+    ) -> Rewind:
+        """Announce a rewind of a table, so that no run begins a slice until it ends.
+
+        Args:
+            key: Key of the table's counter of commits.
+            words: What the rewind does.
+            lease: The lease on the table.
+            rewind_id: Tells this rewind from others.
+            application: The application that processes the table's slices.
+
+        Raises:
+            ItemLocked: A slice of the table is being processed; nothing is announced.
+            LeaseHeld: Another rewind of the table is announced.
+        """
+        rewind = Rewind(key, rewind_id, words, lease.key, lease.holder, self.store.now())
+        try:
+            written = self.store.write(Write(puts=(rewind.put,)))
+        except SequenceConflict:
+            present = self.rewind_of(key)
+            if present is None:
+                raise
+            raise present.error() from None
+        rewind = Rewind.from_document(written.documents[0])
+        # After the announcement: a run looks for one after it has locked its slice.
+        for item in self.store.select(Query(application, frozenset({Verdict.LOCKED}))):
+            lock = self.lock(item)
+            if lock is not None:
+                self.end_rewind(rewind)
+                raise locked_error(lock)
+        return rewind
+
+    def end_rewind(self, rewind: Rewind) -> None:
+        """Remove the announcement of a rewind that changed nothing, unless somebody else has."""
+        try:
+            self.store.write(Write(puts=(rewind.removal,)))
+        except SequenceConflict:
+            return
+
+    def record_rewind(
+        self,
+        rewind: Rewind,
+        application: Application,
+        slices: Sequence[RewoundSlice],
+        watermarks: Mapping[str, StoredWatermark | None],
+        reason: str,
+    ) -> tuple[Item, ...]:
+        """Start a new revision of each slice, set the watermarks and end the rewind, in one write.
+
+        What other applications have done with slices whose content stays the same is kept. Nothing is
+        written if somebody else has recorded the rewind.
+
+        Args:
+            rewind: The rewind as announced.
+            application: The application that processes the slices.
+            slices: The slices; one with a later revision was changed by an operator and is left alone.
+            watermarks: Column to its watermark after the rewind; None removes it.
+            reason: Why, for every record.
+
+        Returns:
+            The items with new revisions.
+        """
+        for _ in range(MOST_RACES):
+            if self.rewind_of(rewind.key) != rewind:
+                return ()
+            appends = tuple(self._rewound(slices, application, reason))
+            puts = tuple(self._watermark_puts(application, watermarks, reason))
+            try:
+                return self.store.write(Write(appends, (*puts, rewind.removal))).items
+            except SequenceConflict:
+                continue
+        raise SequenceConflict(f"too many processes write to {rewind.key} at once")
+
+    def _rewound(
+        self, slices: Sequence[RewoundSlice], application: Application, reason: str
+    ) -> Iterator[Append]:
+        items = self.store.read([each.item_id for each in slices])
+        for each in slices:
+            item = items.get(each.item_id)
+            if item is not None and item.revision == each.revision and item.processing is None:
+                yield Append(
+                    item.item_id, tuple(self._revision(item, each, application, reason)), item.sequence
+                )
+
+    def _revision(
+        self, item: Item, rewound: RewoundSlice, application: Application, reason: str
+    ) -> Iterator[Draft]:
+        """Yield the records of a slice's new revision."""
+        if item.failed is not None:
+            yield self._resolved(item, reason)
+        yield self._new(item, reason, **rewound.note)
+        if rewound.token is None and not rewound.is_skipped:
+            return
+        yield from self._kept(item, application, reason)
+        if rewound.is_skipped:
+            yield self._drafter.draft(item.item_id, State.SKIPPED, application, content={"reason": reason})
+            return
+        processing = self._drafter.draft(
+            item.item_id, State.PROCESSING, application, content={"token": rewound.token}
+        )
+        yield processing
+        yield self._drafter.draft(
+            item.item_id,
+            State.PROCESSED,
+            application,
+            content={**rewound.content, "reason": reason},
+            previous=processing.record_id,
+        )
+
+    def _kept(self, item: Item, application: Application, reason: str) -> Iterator[Draft]:
+        """Yield the records of other applications that the new revision keeps."""
+        others = [mark for mark in item.processed if not mark.application.covers(application)]
+        records = {r.record_id: r for r in self.store.records(item.item_id)} if others else {}
+        for mark in others:
+            processing = self._reclaimed(item, mark)
+            yield processing
+            yield Draft(
+                record_id=self._ids(),
+                item_id=item.item_id,
+                state=State.PROCESSED,
+                application=mark.application,
+                author=self._drafter.author,
+                run_id=mark.run_id,
+                previous_record_id=processing.record_id,
+                payload=records[mark.record_id].payload,
+            )
+        for mark in item.skipped:
+            if not mark.application.skips(application):
+                content = {"reason": f"kept: {reason}"}
+                yield self._drafter.draft(item.item_id, State.SKIPPED, mark.application, content=content)
+
+    def _reclaimed(self, item: Item, mark: Mark) -> Draft:
+        token = item.tokens.get(mark.application.key)
+        return self._drafter.draft(
+            item.item_id,
+            State.PROCESSING,
+            mark.application,
+            content={} if token is None else {"token": token},
+            run_id=mark.run_id,
+        )
+
+    def _watermark_puts(
+        self, application: Application, watermarks: Mapping[str, StoredWatermark | None], reason: str
+    ) -> Iterator[Put]:
+        drafter = self._drafter
+        present = {
+            document.value["column"]: document
+            for document in self.store.documents(WATERMARK, prefix=f"{application}/")
+            if tuple(document.value["application"]) == application.key
+        }
+        for column, after in watermarks.items():
+            document = present.get(column)
+            change = WatermarkChange(
+                application,
+                column,
+                None if after is None else after.watermark,
+                None if document is None else StoredWatermark.from_document(document).watermark,
+                drafter.author.agent.name,
+                drafter.redactor.text(reason),
+                self.store.now(),
+                item_id=None if after is None else after.item_id,
+            )
+            yield from change.puts(self._ids(), expected=0 if document is None else document.version)

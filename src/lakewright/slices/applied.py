@@ -1,0 +1,86 @@
+"""The slices that a table holds, as its log tells: in the order in which they were applied.
+
+Commits that a RESTORE reverted do not count. A commit that holds several slices counts once for each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakewright.lake.commit import Commit
+from lakewright.slices.reconcile import ROW_OPERATIONS, restored_version
+
+__all__ = ["AppliedSlice", "effective_commits", "foreign_since", "slices_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSlice:
+    """One slice in the table.
+
+    Attributes:
+        item_id: Its item.
+        number: The number of its commit.
+        content: What the commit says of it: `fingerprint`, `processingTime`, `strategy`, `watermarks`,
+            `metrics`.
+    """
+
+    item_id: str
+    number: int
+    content: Mapping[str, Any]
+
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether the manifest says that the slice changed nothing, so that it has no commit."""
+        return "delta_version" in self.content and self.content["delta_version"] is None
+
+
+def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:
+    """Return the slices that a commit of an application holds, in the order in which they were applied."""
+    content = commit.content
+    if content.get("app") != app:
+        return ()
+    several = content.get("items")
+    found = [content] if several is None else [{**content, **each} for each in several]
+    return tuple(AppliedSlice(each["item"], int(each["number"]), each) for each in found if "item" in each)
+
+
+def effective_commits(log: Sequence[Commit], app: str) -> Iterator[Commit]:
+    """Yield the commits that the table's last version builds on, newest first.
+
+    RESTORE skips some, and so does a commit that puts the table back by replacing its rows.
+    """
+    by_version = {commit.version: commit for commit in log}
+    commit = log[-1] if log else None
+    while commit is not None and not _starts_over(commit, app):
+        yield commit
+        before = _before(commit, log)
+        commit = by_version.get(before) if before is not None and before < commit.version else None
+
+
+def _before(commit: Commit, log: Sequence[Commit]) -> int | None:
+    rewind = commit.content.get("rewind")
+    if rewind is not None:
+        base = rewind.get("base")
+        return None if base is None else int(base)
+    return restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
+
+
+def _starts_over(commit: Commit, app: str) -> bool:
+    """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
+    if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo"):
+        return False
+    parameters: Mapping[str, Any] = commit.parameters
+    if commit.operation == "DELETE":
+        return parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
+    is_overwritten = parameters.get("mode") == "Overwrite" and not parameters.get("predicate")
+    return is_overwritten or commit.operation in ("TRUNCATE", "CLONE") or "REPLACE TABLE" in commit.operation
+
+
+def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:
+    """Return the commits that changed rows and are neither of slices nor of rewinds, oldest first."""
+    own = (app, f"{app}/undo")
+    found = [c for c in commits if c.operation in ROW_OPERATIONS and c.content.get("app") not in own]
+    return tuple(sorted(found, key=lambda commit: commit.version))

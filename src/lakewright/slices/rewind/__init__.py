@@ -1,0 +1,1 @@
+"""Rewinds of silver tables: undoing a slice, and building a table again from its slices."""

@@ -1,0 +1,172 @@
+"""The plan of a rebuild: the slices that are applied again under today's declaration, in which order.
+
+Source: the rules of rewinds, "Rebuild".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import DataLossError, UsageError
+from lakewright.lake.commit import Commit, read_commits
+from lakewright.lake.observation import observe_table
+from lakewright.manifest.record import parse_instant
+from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, slices_in
+from lakewright.slices.replay_slices import KnownSlice
+from lakewright.slices.rewind.known_slices import known_slices, name_of
+from lakewright.slices.rewind.plan_undo import check_bronze, unlogged_slices, version_before
+from lakewright.slices.rewind.side_table import plan_digest
+from lakewright.spec.words import counted
+
+if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["RebuildPlan", "RebuildStart", "plan_rebuild"]
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildStart:
+    """Where a rebuild starts: with the first slice, a named one, or the first of a time.
+
+    Attributes:
+        slice: Name of the first slice that is applied again; what was in the table before it stays.
+        time: The processing time from which on slices are applied again.
+    """
+
+    slice: str | None = None
+    time: datetime | None = None
+
+    def includes(self, applied: AppliedSlice) -> bool:
+        """Return whether the rebuild starts with a slice, if it has not started before."""
+        if self.slice is not None:
+            return name_of(applied) == self.slice
+        if self.time is not None:
+            at = applied.content.get("processingTime")
+            return at is not None and parse_instant(at) >= self.time
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildPlan:
+    """How a table is built again.
+
+    Attributes:
+        state: The table as it was observed.
+        base: The version whose rows the new table starts with; None for none.
+        slices: The slices that are applied again, in order.
+        kept: The slices that the table holds in that version.
+        foreign: Commits of other writers, of repairs and of an adoption that are lost.
+        digest: The same for rebuilds that can continue each other.
+    """
+
+    state: TableState
+    base: int | None
+    slices: tuple[KnownSlice, ...]
+    kept: tuple[AppliedSlice, ...]
+    foreign: tuple[Commit, ...]
+    digest: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as `rebuild -o json` prints it."""
+        return {
+            "version": self.state.version,
+            "base": self.base,
+            "slices": [known.name for known in self.slices],
+            "foreign_commits": [commit.version for commit in self.foreign],
+        }
+
+
+def plan_rebuild(
+    context: ProcessingContext,
+    entity: Entity,
+    start: RebuildStart,
+    *,
+    is_over_foreign: bool = False,
+) -> RebuildPlan:
+    """Return how an entity's table is built again from its slices; nothing is written.
+
+    Slices are applied in the order in which they were, each with its recorded processing time. A slice that
+    was processed more than once is applied where it was processed last.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        start: Where the rebuild starts.
+        is_over_foreign: Whether commits of other writers may be lost.
+
+    Raises:
+        UsageError: No slice was processed, or none from the start on.
+        DataLossError: Commits of other writers would be lost.
+        SliceError: Slices are gone from bronze, or have changed.
+    """
+    silver = entity.places(context.lake.settings).silver
+    state = observe_table(context.lake, silver)
+    app = str(context.application)
+    log = read_commits(context.lake, silver) if state.exists else ()
+    chain = tuple(effective_commits(log, app))
+    logged = [each for commit in reversed(chain) for each in slices_in(commit, app)]
+    applied = _in_order(context, logged)
+    first = next((n for n, each in enumerate(applied) if start.includes(each)), None)
+    if first is None:
+        raise UsageError(
+            f"{entity.name} has no processed slice{' from there on' if applied else ''}",
+            remedy="`lakewright manifest ls` lists the slices.",
+        )
+    is_whole = start == RebuildStart()
+    base = None if is_whole else _base(entity, chain, app, applied[first])
+    chosen = applied[first:]
+    check_bronze(context, entity, chosen)
+    kept = tuple(applied[:first])
+    lost = foreign_since(log if is_whole else [c for c in chain if base is None or c.version > base], app)
+    if lost and not is_over_foreign:
+        raise _foreign_error(entity, lost)
+    slices = known_slices(chosen, before=kept, strategy=entity.strategy)
+    digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json")})
+    return RebuildPlan(state, base, slices, kept, lost, digest)
+
+
+def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> list[AppliedSlice]:
+    """Return all processed slices, each once, in the order in which they were last applied."""
+    last = {each.item_id: each for each in logged}
+    unlogged = unlogged_slices(context, last.keys())
+    once = [each for each in logged if last[each.item_id] is each]
+    return sorted((*once, *unlogged), key=lambda each: each.number)
+
+
+def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice) -> int | None:
+    """Return the version that a table had before a slice.
+
+    Raises:
+        DataLossError: The log does not show it, or one commit holds it with slices before it.
+    """
+    for commit in chain:
+        held = slices_in(commit, app)
+        if any(each.item_id == first.item_id for each in held):
+            if held[0].item_id == first.item_id:
+                return version_before(commit)
+            raise DataLossError(
+                f"version {commit.version} of {entity.name} holds {name_of(first)} together with slices "
+                "before it, so there is no version without it",
+                remedy=f"Start with {name_of(held[0])}, or build the table from all slices.",
+            )
+    raise DataLossError(
+        f"the log of {entity.name} does not show the commit of {name_of(first)}",
+        remedy="Start with a later slice, or build the table from all slices.",
+    )
+
+
+def _foreign_error(entity: Entity, lost: Sequence[Commit]) -> DataLossError:
+    versions = ", ".join(f"{c.version} ({c.operation})" for c in lost[:MOST_NAMED])
+    count = counted(len(lost), "commit")
+    return DataLossError(
+        f"{count} to {entity.name} that no slice made would be lost: version {versions}",
+        remedy="Give --over-foreign if they may be lost. Nothing was written.",
+        details={"versions": [commit.version for commit in lost]},
+    )

@@ -1,0 +1,104 @@
+"""The rebuild of a table beside the old one, its comparison with it, and the swap.
+
+Source: the rules of rewinds, "Rebuild".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.commit import strict_session
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import read_table
+from lakewright.slices.applied import AppliedSlice
+from lakewright.slices.replay_slices import replay_slices
+from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.settle import record_landed
+from lakewright.slices.rewind.side_table import begin_beside, remove_beside, side_of
+from lakewright.slices.rewind.swap import replayed_slices, swap_in
+from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
+from lakewright.transform.system_columns import SystemColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakewright.manifest.rewind import Rewind
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.plan_rebuild import RebuildPlan
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["build_beside", "compare_beside", "swap_rebuilt"]
+
+
+def build_beside(
+    context: ProcessingContext, entity: Entity, plan: RebuildPlan, *, check: Callable[[], None]
+) -> tuple[Mapping[str, Any], ...]:
+    """Build the table beside the old one, or continue an earlier attempt; return what its commits say.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan.
+        check: Raises an error if the rebuild must not go on.
+
+    Raises:
+        TargetError: A slice cannot be applied under today's declaration; those before it stay for the next
+            attempt.
+    """
+    app, side = f"{context.application}/rebuild/{plan.digest}", side_of(entity, context.lake)
+    if begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices):
+        context.warn(f"{entity.name}: what an earlier attempt built beside the table is continued")
+    return replay_slices(
+        context, side, plan.slices, app=app, watermarks=watermarks_of(plan.kept), check=check
+    )
+
+
+def compare_beside(context: ProcessingContext, entity: Entity, plan: RebuildPlan) -> TableDifference | None:
+    """Return the difference between the table and the one built beside it; None if there is no table yet.
+
+    Keys and hashes are not compared: they follow from the other columns, and differ in every row under
+    another key or hash version.
+    """
+    if not plan.state.exists:
+        return None
+    lake, session = context.lake, strict_session(context.lake)
+    before = read_table(session, entity.places(lake.settings).silver, plan.state.version)
+    after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    return compare_rows(before, after, without=(system.key, system.hash))
+
+
+def swap_rebuilt(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: RebuildPlan,
+    rewind: Rewind,
+    *,
+    contents: tuple[Mapping[str, Any], ...],
+    reason: str,
+    check: Callable[[], None],
+) -> int:
+    """Swap the table in that was built beside the old one, and record it; return the table's version.
+
+    Raises:
+        CommitConflict: The table has changed since the rebuild began; nothing was written.
+        LeaseLost: The lease is lost; nothing was written.
+    """
+    items = context.ledger.store.read([known.item_id for known in plan.slices])
+    left = (*plan.kept, *(AppliedSlice(each["item"], each["number"], each) for each in contents))
+    told = {
+        "id": rewind.rewind_id,
+        "operation": "rebuild",
+        "base": plan.base,
+        "reason": reason,
+        "slices": [asdict(each) for each in replayed_slices(items, contents)],
+        "watermarks": watermarks_after(context, frozenset(items), left),
+    }
+    side = side_of(entity, context.lake)
+    commit = swap_in(context, entity, side, plan.state, told, contents=contents, check=check)
+    reach_failpoint("before_rewind_record")
+    record_landed(context, rewind, commit)
+    remove_beside(context.lake, entity)
+    return commit.version

@@ -1,0 +1,94 @@
+"""The end of a rewind: its commit is found in the table's log and recorded in the manifest.
+
+A rewind whose process died is ended by the next run or command in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.lake.commit import Commit
+from lakewright.lake.observation import observe_table
+from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.manifest.watermark import Watermark
+from lakewright.manifest.watermarks import StoredWatermark
+from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.rewind.commit_rewind import find_rewind
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.rewind import Rewind
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["check_not_rewinding", "conclude", "record_landed", "settle_rewind"]
+
+
+def check_not_rewinding(context: ProcessingContext, entity: Entity) -> None:
+    """Raise an error if a rewind of an entity's table has begun.
+
+    Raises:
+        LeaseHeld: It has.
+    """
+    rewind = context.ledger.rewind_of(counter_of(entity.places(context.lake.settings).silver))
+    if rewind is not None:
+        raise rewind.error()
+
+
+def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
+    """End a rewind of an entity's table whose process died; return whether its commit was recorded now.
+
+    Raises:
+        LeaseHeld: The process of the rewind is alive.
+    """
+    ledger = context.ledger
+    rewind = ledger.rewind_of(counter_of(entity.places(context.lake.settings).silver))
+    if rewind is None:
+        return False
+    if ledger.is_rewinding(rewind):
+        raise rewind.error()
+    is_landed = conclude(context, entity, rewind)
+    what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
+    context.warn(f"{entity.name}: the {rewind.words} {what}")
+    return is_landed
+
+
+def conclude(context: ProcessingContext, entity: Entity, rewind: Rewind) -> bool:
+    """Record a rewind if its commit is in the table's log, otherwise end it; return whether it is there."""
+    commit = _landed(context, entity, rewind)
+    if commit is None:
+        context.ledger.end_rewind(rewind)
+        return False
+    record_landed(context, rewind, commit)
+    return True
+
+
+def _landed(context: ProcessingContext, entity: Entity, rewind: Rewind) -> Commit | None:
+    """Return the commit of a rewind, if the table's log has it."""
+    silver = entity.places(context.lake.settings).silver
+    if not observe_table(context.lake, silver).exists:
+        return None
+    return find_rewind(context, silver, rewind.rewind_id)
+
+
+def record_landed(context: ProcessingContext, rewind: Rewind, commit: Commit) -> tuple[Item, ...]:
+    """Record what the commit of a rewind says in the manifest; return the items with new revisions."""
+    told, application = commit.content["rewind"], context.application
+    watermarks = {
+        column: None
+        if mark is None
+        else StoredWatermark(application, column, Watermark.from_json(mark), mark["item"])
+        for column, mark in told["watermarks"].items()
+    }
+    slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
+    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"])
+
+
+def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
+    """Return a slice with the version of the commit that holds it, if it holds it."""
+    if rewound.token is None:
+        return rewound
+    metrics = {**rewound.content.get("metrics", {}), "deltaVersion": commit.version}
+    content = {**rewound.content, "metrics": metrics, "delta_version": commit.version}
+    return replace(rewound, content=content)

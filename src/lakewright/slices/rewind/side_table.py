@@ -1,0 +1,132 @@
+"""A table beside an entity's own, in which a rewind applies slices before readers see any of it.
+
+It starts as a shallow clone of an earlier version, which copies no rows, or without any rows. In the end one
+commit replaces the rows and columns of the entity's table by its own.
+
+Source: Delta's documentation, "Shallow clone" and "Replace table schema".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
+from lakewright.lake.observation import delta_table, observe_table, read_table
+from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
+from lakewright.slices.applied import slices_in
+from lakewright.spec.models.entity import Entity
+from lakewright.transform.sql import name_sql
+
+if TYPE_CHECKING:
+    from lakewright.lake.commit import Commit
+    from lakewright.lake.lake import Lake
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.replay_slices import KnownSlice
+    from lakewright.spec.models.places import Address
+
+__all__ = ["begin_beside", "plan_digest", "remove_beside", "side_of", "swap_write"]
+
+SUFFIX = "__rebuild"
+"""End of the name of the table beside an entity's own."""
+
+_INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized", "delta.feature.")
+"""Beginnings of properties that Delta sets by itself."""
+
+_OWN = "lakewright."
+"""Beginning of the properties that say how the rows of a table were made."""
+
+
+def side_of(entity: Entity, lake: Lake) -> Entity:
+    """Return the entity with the table beside its own in place of it."""
+    templates = entity.templates(lake.settings)
+    key = "silver_table" if "silver_table" in templates else "silver_path"
+    other = {"silver_path", "silver_table"} - {key}
+    changed = {key: f"{templates[key].rstrip('/')}{SUFFIX}", **dict.fromkeys(other)}
+    side = entity.model_copy(update={"settings": entity.settings.model_copy(update=changed)})
+    side._scope = entity._scope
+    return side
+
+
+def plan_digest(plan: Mapping[str, Any]) -> str:
+    """Return a text that is the same for equal plans."""
+    return hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def begin_beside(
+    context: ProcessingContext,
+    entity: Entity,
+    side: Entity,
+    base: int | None,
+    *,
+    app: str,
+    slices: Sequence[KnownSlice],
+) -> bool:
+    """Make the side table hold a version of the entity's table; return whether an attempt is continued.
+
+    What another rewind has left there is removed.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        side: The entity with the place of the side table.
+        base: The version to start with; None for a table without rows, which the first slice makes.
+        app: The application id of this rewind's commits to the side table.
+        slices: The slices that are to be applied; an attempt that applied others is not continued.
+    """
+    lake = context.lake
+    address = side.places(lake.settings).silver
+    if observe_table(lake, address).exists:
+        if _is_continued(read_commits(lake, address), app, slices):
+            return True
+        drop_table(lake, address)
+    remove_uncommitted(address)
+    if base is None:
+        return False
+    ensure_database(lake, address)
+    session = strict_session(lake)
+    source = entity.places(lake.settings).silver
+    with carrying_token(session, Token(app, 0)):
+        session.sql(f"CREATE TABLE {address.sql} SHALLOW CLONE {source.sql} VERSION AS OF {base}").collect()
+    return False
+
+
+def _is_continued(log: Sequence[Commit], app: str, slices: Sequence[KnownSlice]) -> bool:
+    """Return whether a side table holds the first of these slices and nothing else."""
+    if not any(commit.content.get("app") == app for commit in log):
+        return False
+    expected = {number: (known.item_id, dict(known.fingerprint)) for number, known in enumerate(slices, 1)}
+    return all(
+        expected.get(applied.number) == (applied.item_id, applied.content.get("fingerprint"))
+        for commit in log
+        for applied in slices_in(commit, app)
+    )
+
+
+def remove_beside(lake: Lake, entity: Entity) -> None:
+    """Remove the side table of an entity, if there is one."""
+    drop_table(lake, side_of(entity, lake).places(lake.settings).silver)
+
+
+def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Callable[[], None]:
+    """Return the write that replaces the rows, columns and layout of a table by those of another.
+
+    Properties of the table stay, unless the other one has a value for them.
+    """
+    from pyspark.sql import functions
+
+    kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
+    properties = {**kept, **observe_table(lake, side).properties}
+    writer = read_table(session, side).writeTo(target.sql).using("delta")
+    for key, value in properties.items():
+        if not key.startswith(_INTERNAL):
+            writer = writer.tableProperty(key, value)
+    detail = delta_table(session, side).detail().first()
+    found = {} if detail is None else detail.asDict()
+    if found.get("partitionColumns"):
+        writer = writer.partitionedBy(*(functions.col(name_sql(n)) for n in found["partitionColumns"]))
+    if found.get("clusteringColumns"):
+        writer = writer.clusterBy(*found["clusteringColumns"])
+    return writer.createOrReplace

@@ -1,0 +1,95 @@
+"""Swapping in what a rewind has built beside a table, by one commit that carries all its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.commit import Commit, Token, strict_session
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import last_commit_number
+from lakewright.manifest.commit_counter import raise_counter
+from lakewright.manifest.rewind import RewoundSlice
+from lakewright.slices.recover_from_log import counter_of, last_given_number
+from lakewright.slices.rewind.commit_rewind import commit_rewind
+from lakewright.slices.rewind.side_table import swap_write
+from lakewright.transform.hash import HASH_VERSION
+
+if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["replayed_slices", "swap_in"]
+
+
+def replayed_slices(
+    items: Mapping[str, Item], contents: Sequence[Mapping[str, Any]]
+) -> Iterator[RewoundSlice]:
+    """Yield slices that were applied again, for their new revisions.
+
+    The number of their commit and its version are known once it is made.
+    """
+    for each in contents:
+        item = items[each["item"]]
+        content = {
+            "slice": each["slice"],
+            "strategy": each["strategy"],
+            "processing_time": each["processingTime"],
+            "fingerprint": each["fingerprint"],
+            "watermarks": each["watermarks"],
+            "metrics": each["metrics"],
+        }
+        yield RewoundSlice(
+            item.item_id, item.revision, note={"fingerprint": each["fingerprint"]}, token=0, content=content
+        )
+
+
+def swap_in(
+    context: ProcessingContext,
+    entity: Entity,
+    side: Entity,
+    state: TableState,
+    told: Mapping[str, Any],
+    *,
+    contents: Sequence[Mapping[str, Any]],
+    check: Callable[[], None],
+) -> Commit:
+    """Replace the rows of an entity's table by those of its side table, in one commit; return the commit.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        side: The entity with the place of the side table.
+        state: The entity's table as it was observed.
+        told: What the commit says of the rewind.
+        contents: What it says of each slice that it holds.
+        check: Raises `LeaseLost` if the lease on the table is no longer held.
+
+    Raises:
+        CommitConflict: The table has changed since it was observed; nothing was written.
+    """
+    lake, store = context.lake, context.ledger.store
+    silver, app = entity.places(lake.settings).silver, str(context.application)
+    last = last_commit_number(lake, silver, app) or 0
+    number = max(last_given_number(context.ledger, silver), last) + 1
+    # Before the commit: no slice may be given the number, or a smaller one, after it.
+    raise_counter(store, counter_of(silver), number)
+    revisions = {each["item_id"]: each["revision"] + 1 for each in told["slices"]}
+    content = {
+        "run": context.holder.run_id,
+        "record": told["id"],
+        "hashVersion": HASH_VERSION,
+        "rewind": {**told, "slices": [_numbered(each, number) for each in told["slices"]]},
+        "items": [{**each, "number": number, "revision": revisions[each["item"]]} for each in contents],
+    }
+    session = strict_session(lake)
+    reach_failpoint("before_swap")
+    write = swap_write(lake, session, silver, side.places(lake.settings).silver)
+    token = Token(app, number, content)
+    return commit_rewind(context, session, silver, state, token, write=write, check=check)
+
+
+def _numbered(rewound: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    return rewound if rewound["token"] is None else {**rewound, "token": number}

@@ -1,0 +1,152 @@
+"""The undo of a slice: one commit that puts the table back, and the manifest's records of it.
+
+An older slice is undone beside the table: an earlier version is cloned, the later slices are applied to it
+again, and one commit replaces the table's rows by the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.commit import Commit, Token, strict_session
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.table import restore_table
+from lakewright.manifest.item import Item
+from lakewright.manifest.rewind import Rewind, RewoundSlice
+from lakewright.slices.applied import AppliedSlice
+from lakewright.slices.discover import find_slice, natural_key, slice_name
+from lakewright.slices.replay_slices import replay_slices
+from lakewright.slices.rewind.commit_rewind import commit_rewind
+from lakewright.slices.rewind.known_slices import known_slices
+from lakewright.slices.rewind.settle import record_landed
+from lakewright.slices.rewind.side_table import begin_beside, plan_digest, remove_beside, side_of
+from lakewright.slices.rewind.swap import replayed_slices, swap_in
+from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
+
+if TYPE_CHECKING:
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.plan_undo import UndoPlan
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["undo"]
+
+
+def undo(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: UndoPlan,
+    rewind: Rewind,
+    *,
+    reason: str,
+    check: Callable[[], None],
+) -> int | None:
+    """Undo a slice as planned and record it; return the table's version after.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan, made under the lease on the table.
+        rewind: The announcement of the undo.
+        reason: Why, for the commit and for each record.
+        check: Raises `LeaseLost` if the lease on the table is no longer held.
+
+    Raises:
+        CommitConflict: The table has changed since the undo was planned; nothing was written.
+        LeaseLost: The lease is lost; nothing was written.
+        TargetError: A later slice cannot be applied again; nothing was written.
+    """
+    told = {"id": rewind.rewind_id, "operation": "undo", "base": plan.base, "reason": reason}
+    if plan.undone is None:
+        commit = _unwritten({**told, **_gone(context, entity, plan)})
+    elif plan.replayed:
+        commit = _replay(context, entity, plan, told, check)
+    else:
+        commit = _restore(context, entity, plan, {**told, **_gone(context, entity, plan)}, check)
+    reach_failpoint("before_rewind_record")
+    record_landed(context, rewind, commit)
+    remove_beside(context.lake, entity)
+    return plan.state.version if plan.undone is None else commit.version
+
+
+def _unwritten(told: Mapping[str, Any]) -> Commit:
+    """Return what is recorded of an undo that leaves the table as it is."""
+    return Commit(-1, None, "", {}, {"rewind": told})
+
+
+def _gone(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> dict[str, Any]:
+    """Return the slices that the table does not hold any more, and the watermarks without them."""
+    slices = _requeued(context, entity, plan) if plan.is_requeued else [_skipped(plan)]
+    return {
+        "slices": [asdict(each) for each in slices],
+        "watermarks": watermarks_after(context, plan.rewound_ids, plan.kept),
+    }
+
+
+def _skipped(plan: UndoPlan) -> RewoundSlice:
+    return RewoundSlice(plan.item.item_id, plan.item.revision, is_skipped=True)
+
+
+def _requeued(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Iterator[RewoundSlice]:
+    """Yield the undone slice and those after it, ready again with their processing times."""
+    bronze = entity.places(context.lake.settings).bronze
+    present = find_slice(bronze, plan.slice, context.lake)
+    own = () if plan.undone is None else (plan.undone,)
+    times = {each.item_id: each.content.get("processingTime") for each in (*own, *plan.later)}
+    if list(times) != sorted(times, key=lambda each: natural_key(slice_name(Item(each)))):
+        # The next run takes them by their names, so that the times would not follow each other.
+        times = dict.fromkeys(times)
+    items = context.ledger.store.read(list(times))
+    for name, at in times.items():
+        note: dict[str, Any] = {} if at is None else {"processing_time": at}
+        if name == plan.item.item_id:
+            note["fingerprint"] = {} if present is None else present.fingerprint
+        yield RewoundSlice(name, items[name].revision, note=note)
+
+
+def _restore(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: UndoPlan,
+    told: Mapping[str, Any],
+    check: Callable[[], None],
+) -> Commit:
+    """Put the table back in one commit that writes no rows; return the commit."""
+    silver, session = entity.places(context.lake.settings).silver, strict_session(context.lake)
+    content = {"rewind": told, "run": context.holder.run_id}
+    token = Token(f"{context.application}/undo", (plan.state.version or 0) + 1, content)
+
+    def write() -> None:
+        restore_table(session, silver, plan.base)
+
+    return commit_rewind(context, session, silver, plan.state, token, write=write, check=check)
+
+
+def _replay(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: UndoPlan,
+    told: Mapping[str, Any],
+    check: Callable[[], None],
+) -> Commit:
+    """Apply the later slices to the earlier version beside the table, and swap the result in."""
+    known = known_slices(plan.replayed, before=plan.kept)
+    digest = plan_digest({"base": plan.base, "slices": [asdict(each) for each in known]})
+    app, side = f"{context.application}/undo/{digest}", side_of(entity, context.lake)
+    if begin_beside(context, entity, side, plan.base, app=app, slices=known):
+        context.warn(f"{entity.name}: what an earlier attempt built beside the table is continued")
+    contents = replay_slices(context, side, known, app=app, watermarks=watermarks_of(plan.kept), check=check)
+    items = context.ledger.store.read([each.item_id for each in known])
+    replayed = replayed_slices(items, contents)
+    left = (*plan.kept, *_as_applied(contents))
+    whole = {
+        **told,
+        "slices": [asdict(each) for each in (_skipped(plan), *replayed)],
+        "watermarks": watermarks_after(context, plan.rewound_ids, left),
+    }
+    return swap_in(context, entity, side, plan.state, whole, contents=contents, check=check)
+
+
+def _as_applied(contents: Sequence[Mapping[str, Any]]) -> Iterable[AppliedSlice]:
+    return (AppliedSlice(each["item"], each["number"], each) for each in contents)

@@ -1,0 +1,131 @@
+"""Build an entity's table again from its slices, under today's declaration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.run.execute import Interruption
+from lakewright.slices.processing_time import parse_processing_time
+from lakewright.slices.rewind.difference import TableDifference
+from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
+from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
+from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
+
+__all__ = ["Rebuilt", "rebuild_table"]
+
+PHASE = "REBUILD"
+"""Phase under which a rebuild is listed in the history of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A table that was built beside the old one, and perhaps swapped in.
+
+    Attributes:
+        entity: Name of the entity.
+        plan: What was built.
+        difference: Its rows compared with those of the old one; None if there was none.
+        version: The table's version after the swap; None if it was not swapped in.
+    """
+
+    entity: str
+    plan: RebuildPlan
+    difference: TableDifference | None
+    version: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the rebuild as commands print it."""
+        return {
+            "entity": self.entity,
+            **self.plan.as_json(),
+            "difference": None if self.difference is None else self.difference.as_json(),
+            "done": self.version is not None,
+            "version_after": self.version,
+        }
+
+
+def rebuild_table(
+    app: App,
+    entity: str,
+    *,
+    from_slice: str | None = None,
+    from_time: str | None = None,
+    is_over_foreign: bool = False,
+    is_check: bool = False,
+    author: str,
+    reason: str,
+    interruption: Interruption | None = None,
+) -> Rebuilt:
+    """Build an entity's table again beside the old one, compare both, and swap the new one in.
+
+    Slices that arrive meanwhile wait. A rebuild of which the process died is continued slice by slice.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        from_slice: The first slice that is applied again; what the table held before it stays.
+        from_time: The processing time from which on slices are applied again: ISO 8601.
+        is_over_foreign: Whether commits that no slice made may be lost.
+        is_check: Only compare; what was built stays beside the table, and the next rebuild continues it.
+        author: Who does it.
+        reason: Why.
+        interruption: Shows whether to stop.
+
+    Raises:
+        UsageError: No slice was processed, or the start is not valid.
+        LeaseHeld: Another run writes or rewinds the table.
+        ItemLocked: A slice of the entity is being processed.
+        DataLossError: Commits that no slice made would be lost.
+        SliceError: Slices are gone from bronze, or have changed.
+        TargetError: A slice cannot be applied under today's declaration; the table is as it was.
+    """
+    start = _start(app, from_slice, from_time)
+    found = app.project.entity(entity)
+    app.check_session()
+    app.make_store()
+    context = rewind_context(app, found, interruption, author=author)
+    settle_rewind(context, found)
+    words = f"rebuild of {found.name}"
+    facts = {"author": author, "reason": reason, "check": is_check}
+    with listed(app, f"rebuild {found.name}", PHASE, facts), table_lease(app, found):
+        check = _check(app, interruption)
+        plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
+        if is_check:
+            build_beside(context, found, plan, check=check)
+            return Rebuilt(found.name, plan, compare_beside(context, found, plan))
+        with announced(app, context, found, words) as rewind:
+            contents = build_beside(context, found, plan, check=check)
+            difference = compare_beside(context, found, plan)
+            told = f"{words} by {author}: {reason}"
+            version = swap_rebuilt(
+                context, found, plan, rewind, contents=contents, reason=told, check=app.lake.check_commit
+            )
+    return Rebuilt(found.name, plan, difference, version)
+
+
+def _check(app: App, interruption: Interruption | None) -> Any:
+    """Return what ends a rebuild between two slices: a lost lease, or a signal."""
+
+    def check() -> None:
+        if interruption is not None and interruption.signal is not None:
+            raise KeyboardInterrupt
+        app.lake.check_commit()
+
+    return check
+
+
+def _start(app: App, from_slice: str | None, from_time: str | None) -> RebuildStart:
+    if from_slice is not None and from_time is not None:
+        raise UsageError("both a slice and a time are given to start from", remedy="Give one of them.")
+    if from_time is None:
+        return RebuildStart(slice=from_slice)
+    time = parse_processing_time(from_time, app.project.lake.zone)
+    if time is None:
+        raise UsageError(
+            f"{from_time!r} is not a time in ISO 8601", remedy="Write it such as 2024-05-01T06:00:00."
+        )
+    return RebuildStart(time=time)

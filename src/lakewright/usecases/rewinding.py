@@ -1,0 +1,89 @@
+"""The frame of an undo and a rebuild: the lease on the table, the announcement, and the history of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lakewright.app import App
+from lakewright.manifest.journal import Run
+from lakewright.manifest.lease import find_lease
+from lakewright.run.execute import Interruption
+from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.rewind.settle import conclude
+from lakewright.targets.entity.work import processing_context
+from lakewright.targets.lease import hold_leases, lease_key, table_resource
+
+if TYPE_CHECKING:
+    from lakewright.manifest.rewind import Rewind
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["announced", "listed", "rewind_context", "table_lease"]
+
+
+def rewind_context(
+    app: App, entity: Entity, interruption: Interruption | None = None, *, author: str | None = None
+) -> ProcessingContext:
+    """Return the context in which an entity's table is rewound; records are written in the author's name."""
+    target = app.context(interruption=interruption)(app.workspace)
+    context = processing_context(target, entity, ProcessingOptions())
+    return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
+
+
+@contextmanager
+def table_lease(app: App, entity: Entity) -> Iterator[None]:
+    """Hold the lease on an entity's table; `Lake.check_commit` raises an error once it is lost.
+
+    Raises:
+        LeaseHeld: Another run writes the table.
+    """
+    target = app.context()(app.workspace)
+    with hold_leases(target, frozenset({table_resource(entity.places(app.project.lake).silver)})):
+        yield
+
+
+@contextmanager
+def announced(app: App, context: ProcessingContext, entity: Entity, words: str) -> Iterator[Rewind]:
+    """Announce a rewind under the lease that this process holds, so that no slice begins meanwhile.
+
+    If the block raises an error, the rewind is recorded if its commit landed, and otherwise ended.
+
+    Raises:
+        ItemLocked: A slice of the entity is being processed.
+    """
+    silver = entity.places(app.project.lake).silver
+    lease = find_lease(app.store, lease_key(table_resource(silver)))
+    if lease is None:
+        raise RuntimeError("the lease on the table is not held")
+    rewind = context.ledger.announce_rewind(counter_of(silver), words, lease, app.ids(), context.application)
+    try:
+        yield rewind
+    except BaseException:
+        conclude(context, entity, rewind)
+        raise
+
+
+@contextmanager
+def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator[None]:
+    """List a rewind in the history of runs."""
+    run = app.journal.start_run(
+        Run(
+            run_id=app.run_id,
+            project=app.project.name,
+            job=job,
+            phase=phase,
+            parameters={},
+            started=app.clock(),
+            holder=app.holder,
+            facts=facts,
+        )
+    )
+    status = "FAILED"
+    try:
+        yield
+        status = "SUCCESS"
+    finally:
+        app.journal.finish_run(run, status, finished=app.clock())

@@ -1,0 +1,133 @@
+"""Undo a slice: the table is as if it had never been processed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.app import App
+from lakewright.lake.commit import strict_session
+from lakewright.lake.observation import read_table
+from lakewright.run.execute import Interruption
+from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
+from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.slices.rewind.undo import undo
+from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
+
+if TYPE_CHECKING:
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["Undone", "preview_undo", "undo_slice"]
+
+PHASE = "UNDO"
+"""Phase under which an undo is listed in the history of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """An undo, planned or done.
+
+    Attributes:
+        entity: Name of the entity.
+        plan: What it does.
+        difference: The rows that change; None if they were not compared.
+        version: The table's version after; None if the undo was only planned.
+    """
+
+    entity: str
+    plan: UndoPlan
+    difference: TableDifference | None = None
+    version: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the undo as commands print it."""
+        return {
+            "entity": self.entity,
+            **self.plan.as_json(),
+            "difference": None if self.difference is None else self.difference.as_json(),
+            "done": self.version is not None,
+            "version_after": self.version,
+        }
+
+
+def preview_undo(
+    app: App, entity: str, slice: str, *, is_requeued: bool = False, is_over_foreign: bool = False
+) -> Undone:
+    """Return what undoing a slice would change, with some of the rows; nothing is written.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice.
+        is_requeued: Whether the slice, and those after it, are to be processed again.
+        is_over_foreign: Whether commits of other writers may be lost.
+
+    Raises:
+        UsageError: The slice is not in the table.
+        DataLossError: Commits of other writers, or files of old versions, stand against it.
+        SliceError: Slices that must be applied again are gone from bronze, or have changed.
+    """
+    found = app.project.entity(entity)
+    context = rewind_context(app, found)
+    plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
+    return Undone(found.name, plan, _difference(context, found, plan))
+
+
+def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
+    """Return the rows that an undo changes, if a version of the table has them already."""
+    if plan.replayed or plan.undone is None:
+        return None
+    silver, session = entity.places(context.lake.settings).silver, strict_session(context.lake)
+    before = read_table(session, silver, plan.state.version)
+    after = before.limit(0) if plan.base is None else read_table(session, silver, plan.base)
+    return compare_rows(before, after)
+
+
+def undo_slice(
+    app: App,
+    entity: str,
+    slice: str,
+    *,
+    is_requeued: bool = False,
+    is_over_foreign: bool = False,
+    author: str,
+    reason: str,
+    interruption: Interruption | None = None,
+) -> Undone:
+    """Undo a slice: put the table back by one commit, and record it in the manifest.
+
+    An undo of which the process died is continued: if its commit landed, only the records are made.
+
+    Args:
+        app: The project.
+        entity: Name or id of the entity.
+        slice: Name of the slice.
+        is_requeued: Whether the slice, and those after it, are processed again by the next run; otherwise
+            the slice is skipped.
+        is_over_foreign: Whether commits of other writers may be lost.
+        author: Who does it.
+        reason: Why.
+        interruption: Shows whether to stop.
+
+    Raises:
+        UsageError: The slice is not in the table.
+        LeaseHeld: Another run writes or rewinds the table.
+        ItemLocked: A slice of the entity is being processed.
+        DataLossError: Commits of other writers, or files of old versions, stand against it.
+        SliceError: Slices that must be applied again are gone from bronze, or have changed.
+    """
+    found = app.project.entity(entity)
+    app.check_session()
+    app.make_store()
+    context = rewind_context(app, found, interruption, author=author)
+    settle_rewind(context, found)
+    words = f"undo of {slice} of {found.name}"
+    facts = {"slice": slice, "author": author, "reason": reason}
+    with listed(app, f"undo {found.name}", PHASE, facts), table_lease(app, found):
+        plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
+        with announced(app, context, found, words) as rewind:
+            told = f"{words} by {author}: {reason}"
+            version = undo(context, found, plan, rewind, reason=told, check=app.lake.check_commit)
+    return Undone(found.name, plan, version=version)

@@ -1,0 +1,186 @@
+"""Undo and rebuild by the command line: issue 15, parts 1 and 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable, QueryBuilder
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: '${project.basedir}/lake'}\n"
+MODEL = """
+connections:
+  shop:
+    settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: json}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns: [{name: id, fieldroles: [businesskey]}]
+    watermark: [{column_name: day, operation: and, operation_group: '0', expression: '${last_value}'}]
+    settings: {delete_missing: true, delete_scope: closed}
+  prices:
+    id: 2
+    connection: shop
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+targets:
+  orders: {kind: entity, entity: orders}
+  prices: {kind: entity, entity: prices}
+jobs: {daily: {targets: [orders, prices]}}
+"""
+SLICES = {
+    "2024-05-01.json": [{"id": 1, "v": "a", "day": 1}, {"id": 2, "v": "b", "day": 1}],
+    "2024-05-02.json": [{"id": 2, "v": "B", "day": 2}, {"id": 3, "v": "c", "day": 2}],
+    "2024-05-03.json": [{"id": 3, "v": "C", "day": 3}, {"id": 1, "v": "A", "day": 3}],
+}
+
+
+class Shop(InProcess):
+    """A project with an entity of Merge and one of Historic, which get the same slices."""
+
+    @classmethod
+    def make(cls, folder: Path, session: SparkSession | None) -> Shop:
+        (folder / "model").mkdir(parents=True)
+        (folder / "project.yml").write_text(PROJECT)
+        (folder / "model" / "model.yml").write_text(MODEL)
+        return cls(folder, session)
+
+    def put(self, entity: str, name: str, rows: list[dict[str, Any]]) -> Path:
+        folder = self.folder / "lake" / "bronze" / entity
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return folder / name
+
+    def load(self, entity: str, *names: str) -> None:
+        for name in names:
+            self.put(entity, name, SLICES[name])
+        done = self.run("process", entity, "--processing-time", "${slice.date}")
+        assert done.code == 0, done.all
+
+    def table(self, entity: str) -> DeltaTable:
+        return DeltaTable(self.folder / "lake" / "silver" / entity)
+
+    def rows(self, entity: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a table, all columns, in order."""
+        query = QueryBuilder().register("t", self.table(entity)).execute("select * from t")
+        found = query.read_all()
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        table = pa.table(found)
+        return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+    def verdicts(self, entity: str) -> dict[str, str]:
+        return {row["slice"]: row["verdict"] for row in self.json("manifest", "ls", "--entity", entity)}
+
+    def watermark(self, entity: str) -> Any:
+        found = [w for w in self.json("watermark", "ls") if w["entity"] == entity]
+        return found[0]["value"] if found else None
+
+
+def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 15, part 1: one commit without new files; preview, manifest and watermarks in step."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("orders", "2024-05-01.json", "2024-05-02.json")
+    before, version = shop.rows("orders"), shop.table("orders").version()
+    shop.load("orders", "2024-05-03.json")
+    after, files = shop.rows("orders"), set((shop.folder / "lake/silver/orders").glob("*.parquet"))
+
+    planned = shop.json("undo", "orders", "2024-05-03.json", "--dry-run")
+    assert (planned["back_to"], planned["done"], planned["replayed"]) == (version, False, [])
+    assert planned["difference"]["rows_only_before"] == 3
+    assert {row["v"] for row in planned["difference"]["sample_only_before"]} == {"A", "B", "C"}
+    asked = shop.run("undo", "orders", "2024-05-03.json")
+    assert (asked.code, "give --yes" in asked.err) == (1, True), asked.all
+    assert shop.rows("orders") == after
+
+    done = shop.run("undo", "orders", "2024-05-03.json", "--yes", "--reason", "sent twice")
+    assert done.code == 0, done.all
+    assert "2024-05-03.json is skipped" in done.out
+    assert shop.rows("orders") == before
+    assert set((shop.folder / "lake/silver/orders").glob("*.parquet")) == files
+    assert shop.verdicts("orders")["2024-05-03.json"] == "skipped"
+    assert shop.watermark("orders") == 2
+    shown = shop.run("manifest", "show", "orders/2024-05-03.json")
+    assert "sent twice" in shown.out
+    assert shop.json("doctor", "orders")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+    assert "undo orders" in shop.run("history").out
+    again = shop.run("undo", "orders", "2024-05-03.json", "--yes")
+    assert (again.code, "it is skipped" in again.err) == (2, True), again.all
+
+    assert shop.run("manifest", "requeue", "orders/2024-05-03.json").code == 0
+    shop.load("orders")
+    assert shop.rows("orders") == after
+    assert shop.json("doctor", "orders")["ok"]
+
+
+def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Undo, then requeue equals never undone: the recorded processing times are used again."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    never = shop.rows("prices")
+    done = shop.json("undo", "prices", "2024-05-02.json", "--requeue", "--yes")
+    assert (done["back_to"], done["requeued"]) == (0, ["2024-05-02.json", "2024-05-03.json"])
+    assert shop.verdicts("prices") == {
+        "2024-05-01.json": "processed",
+        "2024-05-02.json": "ready",
+        "2024-05-03.json": "ready",
+    }
+    assert len(shop.rows("prices")) == 2
+    assert shop.run("process", "prices").code == 0
+    assert shop.rows("prices") == never
+
+    first = shop.json("undo", "prices", "2024-05-01.json", "--requeue", "--yes")
+    assert first["back_to"] is None
+    assert shop.rows("prices") == []
+    assert shop.run("process", "prices").code == 0
+    assert shop.rows("prices") == never
+    assert shop.json("doctor", "prices")["ok"]
+
+
+def test_an_older_slice_is_undone_beside_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    """Undo of one slice equals processing all others, also when readers look meanwhile and it is repeated."""
+    shop, other = Shop.make(tmp_path / "shop", spark), Shop.make(tmp_path / "other", spark)
+    first, second, third = SLICES
+    for entity in ("orders", "prices"):
+        shop.load(entity, *SLICES)
+        other.load(entity, first, third)
+        done = shop.run("undo", entity, second, "--yes", "--reason", "broken")
+        assert done.code == 0, done.all
+        assert f"back to version 0, then {third} again" in done.out
+        assert shop.rows(entity) == other.rows(entity)
+        assert shop.verdicts(entity) == {first: "processed", second: "skipped", third: "processed"}
+        assert not (shop.folder / "lake" / "silver" / f"{entity}__rebuild").exists()
+        assert shop.json("doctor", entity)["ok"]
+        shown = shop.run("manifest", "show", f"{entity}/{third}").out
+        assert "undo of 2024-05-02.json" in shown
+    assert shop.watermark("orders") == 3
+    assert shop.run("manifest", "fsck").code == 0
+
+    # The next slice continues, and both are undone after an undo.
+    shop.put("prices", "2024-05-04.json", [{"id": 1, "v": "z", "day": 4}])
+    other.put("prices", "2024-05-04.json", [{"id": 1, "v": "z", "day": 4}])
+    for each in (shop, other):
+        each.load("prices")
+        assert each.run("undo", "prices", first, "--yes").code == 0
+    assert shop.rows("prices") == other.rows("prices")
+    assert len(shop.rows("prices")) == 3
+    for name in (third, "2024-05-04.json"):
+        assert shop.run("undo", "prices", name, "--yes").code == 0
+    assert shop.rows("prices") == []
+    assert shop.json("doctor", "prices")["ok"]
+
+    gone = shop.folder / "lake" / "bronze" / "orders" / third
+    gone.unlink()
+    refused = shop.run("undo", "orders", first, "--yes")
+    assert (refused.code, f"{third} is gone" in refused.err) == (1, True), refused.all
+    assert shop.rows("orders") == other.rows("orders")
