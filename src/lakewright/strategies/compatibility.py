@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible"]
 
 _RELOAD = (
-    "build the table again from its slices with `lakewright rebuild ENTITY`; or reload it with --strategy full "
-    "--allow-data-loss"
+    "build the table again from its slices with `lakewright rebuild ENTITY`; "
+    "or reload it with --strategy full --allow-data-loss"
 )
 
 _PARTITIONS_REMEDY = (
