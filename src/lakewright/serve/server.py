@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 SERVICES: tuple[str, ...] = (
     "lakewright.serve.warm_service:make",
-    "lakewright.serve.http.start:make",
+    "lakewright.serve.web:make",
     "lakewright.serve.triggers:make",
 )
 """Where the factories of services are, as in `"lakewright.serve.triggers:make"`; they start in this

@@ -26,6 +26,7 @@ __all__ = [
     "DrawnTarget",
     "declared_graph",
     "declared_nodes",
+    "offline_lake",
     "phase_graph",
     "sample_scope",
     "sample_workspace",
@@ -79,7 +80,7 @@ def declared_graph(
         SpecError: The job, its arguments or a definition are wrong.
     """
     job = app.project.job(name)
-    workspace = sample_workspace(app.project, job, _offline(app), arguments)
+    workspace = sample_workspace(app.project, job, offline_lake(app), arguments)
     names = job.target_names(workspace.scope)
     sources: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
     found: dict[str, Node] = {}
@@ -131,6 +132,7 @@ def declared_nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> 
             continue
 
 
-def _offline(app: App) -> Lake:
+def offline_lake(app: App) -> Lake:
+    """Return the lake as far as it is known without Spark."""
     refused = NotInstalled("a graph starts no Spark", remedy="Name a phase and parameters.")
     return Lake(app.project.lake, SessionSettings(app.project.basedir), sessions=NoSession(refused))

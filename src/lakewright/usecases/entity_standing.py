@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -121,12 +121,15 @@ class Standings:
     others: Mapping[Application, ApplicationStanding]
 
 
-def read_standings(app: App, known: Mapping[str, LastSlice] | None = None) -> Standings:
+def read_standings(
+    app: App, known: Mapping[str, LastSlice] | None = None, *, with_last_slices: bool = True
+) -> Standings:
     """Return how all entities stand.
 
     Args:
         app: The project.
         known: The last slice of entities as read before: those that are still the last are not read again.
+        with_last_slices: Whether what the last slice of each entity did is read, too.
     """
     store = app.store
     found = _by_application(store.standings(), store.arrivals())
@@ -141,6 +144,8 @@ def read_standings(app: App, known: Mapping[str, LastSlice] | None = None) -> St
         for name, entity in app.project.entities.items()
     ]
     others = {Application.named(*key): standing for key, standing in found.items()}
+    if not with_last_slices:
+        return Standings(entities, others)
     return Standings(_with_last_slices(store, entities, known or {}), others)
 
 
@@ -167,8 +172,6 @@ def _by_application(
 def _with_last_slices(
     store: Store, entities: Iterable[EntityStanding], known: Mapping[str, LastSlice]
 ) -> list[EntityStanding]:
-    from dataclasses import replace
-
     listed = list(entities)
     wanted = {
         each.name: place[1]

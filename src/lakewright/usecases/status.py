@@ -29,7 +29,17 @@ from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
-__all__ = ["ProjectStatus", "Quarantined", "Warned", "hidden_parameters", "project_status", "resume_command"]
+__all__ = [
+    "ProjectStatus",
+    "Quarantined",
+    "Warned",
+    "hidden_parameters",
+    "is_requeued",
+    "project_status",
+    "resume_command",
+    "undone_runs",
+    "warned_targets",
+]
 
 RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
@@ -201,8 +211,8 @@ def project_status(app: App) -> ProjectStatus:
         stale=tuple(row for row in found if row.is_stale),
         failed=tuple(_failed(found)),
         waiting=waiting,
-        undone=tuple(_undone(runs)),
-        warned=tuple(each for each in _warned(app.journal, runs) if not _is_requeued(app, each)),
+        undone=tuple(undone_runs(runs)),
+        warned=tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)),
         last_runs=runs[:LAST_RUNS],
         limits=limits,
         commands=dict(_commands(app.project, waiting, limits)),
@@ -294,7 +304,7 @@ def hidden_parameters(run: Run) -> tuple[str, ...]:
     return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
 
 
-def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
+def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
     """Yield the targets that ended with errors in the last run of each job up to each phase."""
     seen: set[tuple[object, ...]] = set()
     for run in newest_first:
@@ -308,7 +318,7 @@ def _warned(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
             yield from (Warned(run, each) for each in found if each["error"])
 
 
-def _is_requeued(app: App, warned: Warned) -> bool:
+def is_requeued(app: App, warned: Warned) -> bool:
     """Return whether a warning is only about changed slices, and each was requeued or accepted since."""
     changed, error = warned.entry.get("changed", ()), warned.entry["error"]
     if not changed or "\n" in str(error["message"]):
@@ -352,7 +362,8 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
 
 
-def _undone(newest_first: Iterable[Run]) -> Iterator[Run]:
+def undone_runs(newest_first: Iterable[Run]) -> Iterator[Run]:
+    """Yield the failed runs without a later successful run of the same job, phase and parameters."""
     seen: set[tuple[object, ...]] = set()
     for run in newest_first:
         kind = (run.project, run.job, run.phase, *sorted(run.parameters.items()))

@@ -17,6 +17,7 @@ from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.commands import Commands
 from lakewright.serve.http.site import Site
+from lakewright.serve.page.routes import Pages
 from lakewright.serve.requests import Requests
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.spark.session import NoSession
@@ -125,12 +126,31 @@ def make_site(folder: Path, *, environ: Mapping[str, str] | None = None, **acces
     )
 
 
+def browser(shop: Served) -> TestClient:
+    """Return a client that has opened the link, as a browser does; it has the session's cookie."""
+    client = TestClient(
+        shop.client.app,
+        base_url=BASE,
+        headers={"accept": "text/html", "origin": BASE},
+        raise_server_exceptions=False,
+        follow_redirects=False,
+    )
+    assert client.get(f"/login/{shop.site.access.new_link_token()}").status_code == 200
+    return client
+
+
+def csrf_of(client: TestClient) -> str:
+    """Return the token of the page's session."""
+    token: str = client.get("/api/v1/session").json()["csrf_token"]
+    return token
+
+
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[Served]:
     """Yield a site of the project in a folder, and what asks it."""
     site = make_site(folder, **options)
     client = TestClient(
-        make_application(site),
+        make_application(site, Pages),
         base_url=BASE,
         headers={"authorization": f"Bearer {site.access.token}"},
         raise_server_exceptions=False,

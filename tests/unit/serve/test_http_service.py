@@ -65,7 +65,7 @@ def test_a_program_reads_with_the_token_that_only_its_user_can_read(service: htt
         get(f"{service.url}/api/v1/project")
     link = new_link(service.serving.files, {"http": service.url})
     assert link is not None
-    assert link.startswith(f"{service.url}/login?token=")
+    assert link.startswith(f"{service.url}/login/")
 
 
 def test_a_port_that_is_taken_is_said(service: http.HttpService, tmp_path: Path) -> None:

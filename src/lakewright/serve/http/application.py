@@ -27,7 +27,7 @@ from lakewright.serve.http.reads import READS
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from lakewright.serve.http.site import Site
+    from lakewright.serve.http.site import MakePages, Site, SitePages
 
 __all__ = ["ENDPOINTS", "make_application"]
 
@@ -39,8 +39,9 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def make_application(site: Site) -> ASGIApp:
-    """Return the application that answers for a site."""
+def make_application(site: Site, make_pages: MakePages | None = None) -> ASGIApp:
+    """Return the application that answers for a site, with pages for people if there are any."""
+    pages = None if make_pages is None else make_pages(site)
     document = openapi_document(ENDPOINTS)
     metrics = Metrics(site)
 
@@ -59,8 +60,10 @@ def make_application(site: Site) -> ASGIApp:
             Route(f"{PREFIX}{path}", _answer(site, of_path), methods=METHODS)
             for path, of_path in by_path(ENDPOINTS).items()
         ),
+        *(pages.routes() if pages is not None else ()),
     ]
-    return Guard(Starlette(routes=routes, exception_handlers={HTTPException: _http_fault}), site.access)
+    inner = Starlette(routes=routes, exception_handlers={HTTPException: _missing(pages)})
+    return Guard(inner, site.access, None if pages is None else pages.error_page)
 
 
 def by_path(endpoints: Sequence[Endpoint]) -> dict[str, dict[str, Endpoint]]:
@@ -169,7 +172,14 @@ def _body_of(body: bytes) -> Mapping[str, Any]:
     return found
 
 
-async def _http_fault(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    fault = HttpFault(status, "unknown" if status == 404 else "http", "there is no such page or path")
-    return JSONResponse(body_of(fault), status)
+def _missing(pages: SitePages | None) -> Callable[[Request, Exception], Any]:
+    """Return what answers requests for a path that there is not, or not with this method."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        fault = HttpFault(status, "unknown" if status == 404 else "http", "there is no such page or path")
+        if pages is not None and "text/html" in request.headers.get("accept", ""):
+            return await run_in_threadpool(pages.error_page, request.scope, status, fault)
+        return JSONResponse(body_of(fault), status)
+
+    return answer

@@ -30,7 +30,7 @@ BODY_SECONDS = 15.0
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 
 PUBLIC = frozenset({"/healthz", "/readyz", "/login"})
-PUBLIC_FOLDER = "/static/"
+PUBLIC_FOLDERS = ("/static/", "/login/")
 
 HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -87,7 +87,7 @@ class Guard:
         asker = self.access.asker(headers, _cookie(headers))
         scope["asker"] = asker  # for the endpoints
         body = b"" if method in SAFE else await _body(receive, headers)
-        if path not in PUBLIC and not path.startswith(PUBLIC_FOLDER):
+        if path not in PUBLIC and not path.startswith(PUBLIC_FOLDERS):
             if asker is None:
                 raise HttpFault(401, "unknown_asker", "the request does not say who sends it", _SIGN_IN)
             if method not in SAFE:
@@ -111,7 +111,7 @@ _SIGN_IN = "Open the link that `lakewright serve status` prints; programs send t
 def _headers(own: list[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
     present = {name.lower() for name, _ in own}
     added = dict(HEADERS)
-    if not path.startswith(PUBLIC_FOLDER):
+    if not path.startswith("/static/"):
         added["cache-control"] = "no-store"
     return own + [(k.encode(), v.encode()) for k, v in added.items() if k.encode() not in present]
 

@@ -11,8 +11,10 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, 
 from lakewright.serve.http.faults import HttpFault
 from lakewright.usecases.declarations import SECTIONS, list_section, show_definition
 from lakewright.usecases.draw_graph import declared_graph
+from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
+from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
 from lakewright.usecases.status import project_status
 from lakewright.usecases.validate_project import validate_project
@@ -78,6 +80,11 @@ def _definition(call: ApiCall) -> dict[str, Any]:
 
 def _standings(call: ApiCall) -> list[dict[str, Any]]:
     return [each.as_json() for each in read_standings(call.app).entities]
+
+
+def _standing(call: ApiCall) -> dict[str, Any]:
+    found(call, "entity", call.path["entity"])
+    return read_entity(call.app, call.path["entity"]).as_json()
 
 
 def _items(call: ApiCall) -> list[dict[str, Any]]:
@@ -165,7 +172,7 @@ def _get(path: str, summary: str, tag: str, handle: Any, **more: Any) -> Endpoin
 def _link(call: ApiCall) -> Response:
     if call.asker.session is not None:
         raise HttpFault(403, "programs_only", "a link is made for those who know the token of serve.token")
-    url = f"{call.base_url}/login?token={call.site.access.new_link_token()}"
+    url = f"{call.base_url}/login/{call.site.access.new_link_token()}"
     # Not redacted: who knows the other token may know this one.
     return JSONResponse({"schema": "lakewright/link/1", "url": url}, 201)
 
@@ -195,6 +202,20 @@ READS = (
         "state",
         lambda call: project_status(call.app).as_json(),
         form="lakewright/status/1",
+    ),
+    _get(
+        "/inbox",
+        "What needs a person, with its cause, what waits behind it, and what to do.",
+        "state",
+        lambda call: read_inbox(call.app).as_json(),
+        form="lakewright/inbox/1",
+    ),
+    _get(
+        "/standings/{entity}",
+        "How an entity stands, with its latest slices and its table.",
+        "state",
+        _standing,
+        form="lakewright/standing/1",
     ),
     _get("/standings", "How each entity stands.", "state", _standings),
     _get("/definitions/{section}", "The definitions of a section.", "project", _section),

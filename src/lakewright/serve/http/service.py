@@ -16,7 +16,7 @@ from lakewright.errors import NotInstalled, UsageError
 from lakewright.serve.http.access import Access
 from lakewright.serve.http.application import make_application
 from lakewright.serve.http.commands import Commands
-from lakewright.serve.http.site import Site
+from lakewright.serve.http.site import MakePages, Site
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.spark.session import NoSession
 from lakewright.stores.process import user_name
@@ -24,6 +24,8 @@ from lakewright.stores.process import user_name
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from starlette.types import ASGIApp
 
     from lakewright.app import App
     from lakewright.serve.service import Serving
@@ -40,8 +42,8 @@ STOP_SECONDS = 5.0
 START_SECONDS = 10.0
 
 
-def make_service(serving: Serving) -> HttpService:
-    """Return the service for a server's project."""
+def make_service(serving: Serving, make_pages: MakePages | None = None) -> HttpService:
+    """Return the service for a server's project, with pages for people if there are any."""
     options = serving.options
     access = Access(
         user=user_name(),
@@ -56,7 +58,7 @@ def make_service(serving: Serving) -> HttpService:
         environ=serving.environ,
         allows_data=options.allow_data,
     )
-    return HttpService(serving, site)
+    return HttpService(serving, site, make_pages)
 
 
 def _opener(serving: Serving) -> Callable[[Callable[[Path], None]], App]:
@@ -78,6 +80,7 @@ class HttpService:
 
     serving: Serving
     site: Site
+    make_pages: MakePages | None = None
     _server: uvicorn.Server | None = field(init=False, default=None)
     _thread: threading.Thread | None = field(init=False, default=None)
     _socket: socket.socket | None = field(init=False, default=None)
@@ -108,7 +111,7 @@ class HttpService:
         """
         self._socket = _listening(self.serving.options.host, self.serving.options.port)
         self.serving.files.write(self.serving.files.token, self.site.access.token + "\n")
-        server = self._server = uvicorn.Server(_config(self.site))
+        server = self._server = uvicorn.Server(_config(make_application(self.site, self.make_pages)))
         sockets = [self._socket]
         self._thread = threading.Thread(target=server.run, kwargs={"sockets": sockets}, name="http")
         self._thread.start()
@@ -132,7 +135,7 @@ class HttpService:
     def _greeting(self) -> str:
         if self.site.access.proxy_header is not None:
             return f"listening on {self.url}, for a proxy that names users in {self.site.access.proxy_header}"
-        return f"open {self.url}/login?token={self.site.access.new_link_token()} (once, within 15 minutes)"
+        return f"open {self.url}/login/{self.site.access.new_link_token()} (once, within 15 minutes)"
 
     def _warm(self) -> None:
         """Load the project before the first request does; a broken one is shown when somebody looks."""
@@ -158,9 +161,9 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _config(site: Site) -> uvicorn.Config:
+def _config(application: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        make_application(site),
+        application,
         http=PatientProtocol,
         ws="none",
         lifespan="off",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lakewright.manifest.redact import Redactor
 from lakewright.serve.watched_project import WatchedProject
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from starlette.types import Scope
+
     from lakewright.app import App
     from lakewright.serve.http.access import Access
     from lakewright.serve.http.commands import Commands
 
-__all__ = ["Site"]
+__all__ = ["MakePages", "Site", "SitePages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +50,19 @@ class Site:
             return self.project.app().redactor
         except Exception:  # a broken project has no secrets that could be known
             return Redactor.of(self.environ)
+
+
+class SitePages(Protocol):
+    """The pages of a site."""
+
+    def routes(self) -> list[Route]:
+        """Return their routes."""
+        ...
+
+    def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
+        """Return the page for a request that failed."""
+        ...
+
+
+MakePages = Callable[[Site], SitePages]
+"""Makes the pages of a site."""

@@ -1,4 +1,4 @@
-"""Making the HTTP service, if what it needs is installed."""
+"""The HTTP service with the operator's page, if what they need is installed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def make(serving: Serving) -> Service:
     """
     try:
         from lakewright.serve.http.service import make_service
+        from lakewright.serve.page.routes import Pages
     except ModuleNotFoundError as missing:
         raise NotInstalled(
             f"the server needs the Python package {missing.name}",
             remedy="pip install 'lakewright[serve]'",
         ) from missing
-    return make_service(serving)
+    return make_service(serving, Pages)

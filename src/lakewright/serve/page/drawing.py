@@ -1,0 +1,143 @@
+"""Drawings of the page, as positions of shapes: bars of slices, the graph of the lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lakewright.documentation.document import Ref
+from lakewright.documentation.pages.layout import Box, lay_out
+from lakewright.usecases.data_flow import Flows
+from lakewright.usecases.entity_overview import SliceEntry
+
+__all__ = ["Bar", "Bars", "FlowBox", "FlowDrawing", "draw_bars", "draw_flows"]
+
+HEIGHT, SECONDS_HEIGHT = 120.0, 36.0
+STEP, THICK = 14.0, 10.0
+EFFECTS = ("inserted", "updated", "deleted", "closed", "inferred_deletes")
+COLOURS = {"inserted": "in", "updated": "up", "closed": "up", "deleted": "del", "inferred_deletes": "del"}
+
+LETTER, PADDING = 7.4, 34.0
+LONGEST = 30
+
+
+class Segment(NamedTuple):
+    """A part of a bar; `kind` is its class."""
+
+    kind: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What one slice changed, and how long it took."""
+
+    entry: SliceEntry
+    x: float
+    segments: tuple[Segment, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """The latest slices, the oldest on the left.
+
+    Attributes:
+        most: The rows of the highest bar.
+        longest: The seconds of the slice that took longest.
+    """
+
+    bars: tuple[Bar, ...]
+    width: float
+    height: float
+    most: float
+    longest: float
+
+
+def draw_bars(newest_first: Sequence[SliceEntry]) -> Bars:
+    """Return the drawing of slices."""
+    oldest_first = list(newest_first)[::-1]
+    most = max((sum(_counts(each).values()) for each in oldest_first), default=0.0) or 1.0
+    longest = max((_seconds(each) for each in oldest_first), default=0.0) or 1.0
+    bars = tuple(
+        Bar(each, at * STEP, tuple(_segments(each, most)), _seconds(each) / longest * SECONDS_HEIGHT)
+        for at, each in enumerate(oldest_first)
+    )
+    return Bars(bars, max(1, len(bars)) * STEP, HEIGHT, most, longest)
+
+
+def _segments(entry: SliceEntry, most: float) -> list[Segment]:
+    if entry.verdict.value != "processed":
+        return [Segment(entry.verdict.value, HEIGHT - 12.0, 12.0)]
+    found: list[Segment] = []
+    low = HEIGHT
+    for effect, count in _counts(entry).items():
+        height = max(1.5, count / most * (HEIGHT - 8)) if count else 0.0
+        if height:
+            low -= height
+            found.append(Segment(COLOURS[effect], low, height))
+    return found or [Segment("none", HEIGHT - 2.0, 2.0)]
+
+
+def _counts(entry: SliceEntry) -> dict[str, float]:
+    return {effect: _number(entry.metrics.get(effect)) for effect in EFFECTS}
+
+
+def _seconds(entry: SliceEntry) -> float:
+    return _number(entry.metrics.get("seconds"))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+class FlowBox(NamedTuple):
+    """The box of an item in the lineage."""
+
+    ref: Ref
+    place: Box
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDrawing:
+    """The lineage: boxes, lines between them as SVG paths, and the items that nothing connects."""
+
+    width: float
+    height: float
+    boxes: tuple[FlowBox, ...]
+    lines: tuple[tuple[Ref, Ref, str], ...]
+    alone: tuple[Ref, ...]
+
+
+def draw_flows(flows: Flows) -> FlowDrawing:
+    """Return the drawing of a flow of data."""
+    labels = {ref: _short(ref.name) for ref in flows.nodes}
+    drawing = lay_out({ref: len(label) * LETTER + PADDING for ref, label in labels.items()}, flows.edges)
+    return FlowDrawing(
+        drawing.width + 20,
+        drawing.height + 20,
+        tuple(FlowBox(ref, place, labels[ref]) for ref, place in drawing.boxes.items()),
+        tuple((a, b, _path(points)) for (a, b), points in drawing.lines.items()),
+        tuple(ref for ref in flows.nodes if ref not in drawing.boxes),
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    x, y = points[0]
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for next_x, next_y in points[1:]:
+        half = (next_x - x) / 2
+        parts.append(
+            f"L{next_x:.1f} {next_y:.1f}"
+            if abs(next_y - y) < 0.5
+            else f"C{x + half:.1f} {y:.1f} {next_x - half:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
+        )
+        x, y = next_x, next_y
+    return " ".join(parts)

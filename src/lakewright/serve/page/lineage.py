@@ -1,0 +1,153 @@
+"""The page of the lineage: what is made from what, how fresh it is, and why it is dirty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakewright.documentation.document import Ref
+from lakewright.errors import LakewrightError
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.record import format_instant
+from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.page.drawing import FlowDrawing, draw_flows
+from lakewright.serve.page.views import View, declared_columns
+from lakewright.usecases.data_flow import Flows, read_flows
+from lakewright.usecases.declarations import show_definition
+from lakewright.usecases.entity_standing import EntityStanding, read_standings
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["LineagePage"]
+
+CATEGORIES = ("relation", "mapping", "entity", "target")
+RECENT = 20
+
+
+class Tone(NamedTuple):
+    """How an item stands: a class for its colour, a word, and a sentence."""
+
+    tone: str = ""
+    word: str = "clean"
+    text: str = ""
+
+
+@dataclass(slots=True)
+class LineagePage:
+    """Draws the lineage; the drawing is kept until the project is loaded again."""
+
+    _kept: tuple[int, Flows, FlowDrawing] | None = field(default=None)
+    _lock: Lock = field(default_factory=Lock)
+
+    def view(self, view: View) -> dict[str, Any]:
+        """Return the lineage, of all items or around one."""
+        flows, drawing = self._drawn(view)
+        focus = _focus(view.given("focus"), flows)
+        if focus is not None:
+            flows = flows.around(focus)
+            drawing = draw_flows(flows)
+        states = _states(view.app, flows.nodes, flows.writers)
+        definition = _definition(view.app, focus)
+        entity = view.app.project.entities.get(focus.name) if focus and focus.category == "entity" else None
+        return {
+            "drawing": drawing,
+            "names": flows.nodes,
+            "focus": focus,
+            "focus_text": f"{focus.category}:{focus.name}" if focus else "",
+            "states": states,
+            "definition": definition.get("text"),
+            "location": definition.get("location"),
+            "columns": declared_columns(entity) if entity is not None else [],
+        }
+
+    def _drawn(self, view: View) -> tuple[Flows, FlowDrawing]:
+        loads = view.site.project.loads
+        with self._lock:
+            if self._kept is None or self._kept[0] != loads:
+                flows = read_flows(view.app)
+                self._kept = (loads, flows, draw_flows(flows))
+            return self._kept[1], self._kept[2]
+
+
+def _focus(text: str, flows: Flows) -> Ref | None:
+    if not text:
+        return None
+    category, _, name = text.partition(":")
+    named = [ref for ref in flows.nodes if (ref.category, ref.name) == (category, name) or ref.name == text]
+    if not named:
+        if category == "target" and (found := [e for e, t in flows.writers.items() if t == name]):
+            return Ref("entity", found[0])
+        raise HttpFault(404, "unknown", f"there is no item {text!r}", "Names are CATEGORY:NAME.")
+    return named[0]
+
+
+def _definition(app: App, focus: Ref | None) -> Mapping[str, Any]:
+    if focus is None:
+        return {}
+    try:
+        shown = show_definition(app, focus.category, focus.name)
+    except LakewrightError:
+        return {}
+    text = json.dumps(shown["definition"], indent=2, ensure_ascii=False, default=str)
+    return {"text": text, "location": shown["location"]}
+
+
+def _states(app: App, nodes: Iterable[Ref], writers: Mapping[str, str]) -> dict[Ref, Tone]:
+    standings = {each.name: each for each in read_standings(app, with_last_slices=False).entities}
+    tainted = {taint.place.target: taint.reason for taint in app.journal.taints(app.project.name)}
+    endings = _endings(app)
+    found = {}
+    for ref in nodes:
+        if ref.category == "entity":
+            standing = standings.get(ref.name)
+            taint = tainted.get(writers.get(ref.name, ""))
+            found[ref] = Tone() if standing is None else _entity_tone(standing, taint)
+        else:
+            found[ref] = _target_tone(tainted.get(ref.name), endings.get(ref.name))
+    return found
+
+
+def _entity_tone(each: EntityStanding, taint: str | None) -> Tone:
+    standing = each.standing
+    broken = standing.count(Verdict.FAILED) + standing.count(Verdict.INVALID)
+    ready = standing.count(Verdict.READY)
+    fresh = (
+        f"fresh until {format_instant(standing.fresh_until)[:19]}Z" if standing.fresh_until else "no rows yet"
+    )
+    if broken:
+        return Tone("failed", "held back", f"{broken} failed, {ready} behind; {fresh}")
+    if ready or taint:
+        why = f"{ready} to process" if ready else str(taint)
+        return Tone("dirty", "dirty", f"{why}; {fresh}")
+    return Tone("clean", "clean", fresh)
+
+
+def _target_tone(taint: str | None, ending: tuple[str, str] | None) -> Tone:
+    if taint is not None:
+        return Tone("dirty", "dirty", taint)
+    if ending is None:
+        return Tone()
+    status, text = ending
+    return Tone("failed" if status in ("FAILED", "BLOCKED", "ABORTED") else "clean", status.lower(), text)
+
+
+def _endings(app: App) -> dict[str, tuple[str, str]]:
+    """Return how each target ended in the last run of its job, with its reasons."""
+    seen: set[str] = set()
+    found: dict[str, tuple[str, str]] = {}
+    for run in app.journal.runs(RECENT, project=app.project.name):
+        if run.job in seen:
+            continue
+        seen.add(run.job)
+        for entry in app.journal.targets(run.run_id):
+            said = entry["error"]["message"] if entry.get("error") else "; ".join(entry["reasons"])
+            if entry["status"] != "SKIPPED" or entry["name"] not in found:
+                found[entry["name"]] = (
+                    entry["status"],
+                    f"{entry['phase'].lower()} {entry['status'].lower()}: {said}",
+                )
+    return found

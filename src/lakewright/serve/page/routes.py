@@ -1,0 +1,292 @@
+"""The routes of the page: its views, its forms, its files, and how a browser signs in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from lakewright.errors import LakewrightError, SpecError
+from lakewright.serve.http.access import COOKIE, Asker
+from lakewright.serve.http.actions import begin_job, begin_process, cancel_run, operate
+from lakewright.serve.http.endpoint import ApiCall
+from lakewright.serve.http.events import stream
+from lakewright.serve.http.faults import HttpFault, fault_of, status_of
+from lakewright.serve.http.guard import CSRF_FIELD
+from lakewright.serve.page import views
+from lakewright.serve.page.lineage import LineagePage
+from lakewright.serve.page.render import render
+from lakewright.usecases.history import find_run
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from lakewright.serve.http.site import Site
+
+__all__ = ["Pages"]
+
+log = logging.getLogger(__name__)
+
+Values = Mapping[str, Any]
+
+STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "htmx.min.js": "text/javascript",
+    "htmx-license.txt": "text/plain",
+    "icon.svg": "image/svg+xml",
+}
+
+DONE = {
+    "resolve": "Resolved: the slice is ready again.",
+    "requeue": "Requeued: the next run processes the slice again.",
+    "release": "Released: the slice is ready again.",
+    "skip": "Skipped: the slices behind it continue.",
+    "unskip": "The skip is undone: the slice is ready again.",
+    "cancel": "Cancelled: the run ends after the present commit.",
+    "cancel-command": "Cancelled: the command ends after the present commit.",
+}
+"""What the page says after an action; nothing of a request is repeated in it."""
+
+HEADINGS = {
+    401: "Who are you?",
+    403: "That is not allowed",
+    404: "There is no such page",
+    409: "That is not possible now",
+    413: "That is too much",
+    421: "That is not this server",
+    422: "The project has errors",
+    429: "Too many at once",
+    503: "Something is not reachable",
+}
+
+
+class Pages:
+    """The page of a site.
+
+    Args:
+        site: The project and its commands.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.lineage = LineagePage()
+
+    def routes(self) -> list[Route]:
+        """Return the routes of all pages."""
+        shown: Mapping[str, tuple[str, Callable[[views.View], Values]]] = {
+            "/": ("inbox.html.j2", views.inbox_view),
+            "/runs": ("runs.html.j2", views.runs_view),
+            "/runs/{run_id}": ("run.html.j2", views.run_view),
+            "/commands/{command_id}": ("command.html.j2", views.command_values),
+            "/entities": ("entities.html.j2", views.entities_view),
+            "/entities/{name:path}": ("entity.html.j2", views.entity_view),
+            "/items": ("items.html.j2", views.items_view),
+            "/item": ("item.html.j2", views.item_view),
+            "/lineage": ("lineage.html.j2", self.lineage.view),
+            "/search": ("search.html.j2", views.search_view),
+        }
+        followed: Mapping[str, tuple[str, Callable[[views.View], Values], str]] = {
+            "/runs/{run_id}/live": ("run_body.html.j2", views.run_values, "run"),
+            "/commands/{command_id}/live": ("command_body.html.j2", views.command_values, "command"),
+        }
+        return [
+            *(Route(path, self._live(*each)) for path, each in followed.items()),
+            *(Route(path, self._page(*each)) for path, each in shown.items()),
+            Route("/do/{action}", self._do, methods=["POST"]),
+            Route("/login", self._login, methods=["POST"]),
+            Route("/login/{token}", self._login),
+            Route("/logout", self._logout, methods=["POST"]),
+            Route("/static/{name}", _static),
+        ]
+
+    def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
+        """Return the page for a request that failed."""
+        faults = error.faults if isinstance(error, SpecError) else (fault_of(error),)
+        heading = HEADINGS.get(status, "That did not work" if status < 500 else "Something went wrong")
+        is_project = isinstance(error, SpecError) and scope["method"] == "GET"
+        note = "The page shows the project again as soon as its files are mended." if is_project else None
+        values = {"heading": heading, "faults": faults, "note": note, "asks_token": status == 401}
+        request = Request(scope)
+        body = render("error.html.j2", {**self._frame(request), **values}, self.site.redactor())
+        return HTMLResponse(body, status)
+
+    def _frame(self, request: Request) -> dict[str, Any]:
+        """Return what every page has around its content."""
+        asker: Asker | None = request.scope.get("asker")
+        access = self.site.access
+        return {
+            "project_name": self._project_name() if asker else "Lakewright",
+            "version": version("lakewright"),
+            "asker": asker,
+            "allows_actions": access.allows_actions,
+            "allows_data": self.site.allows_data,
+            "csrf": access.csrf_token(asker) if asker else "",
+            "here": request.url.path,
+            "query_text": "",
+            "done": DONE.get(request.query_params.get("done", "")),
+            "made_at": None,
+        }
+
+    def _project_name(self) -> str:
+        try:
+            return self.site.app().project.name
+        except LakewrightError:
+            return "Lakewright"
+
+    def _view(self, request: Request) -> views.View:
+        query = dict(request.query_params.items())
+        return views.View(self.site, self.site.app(), request.path_params, query)
+
+    def _page(self, template: str, view: Callable[[views.View], Values]) -> Callable[[Request], Any]:
+        def made(request: Request) -> str:
+            values = view(self._view(request))
+            return render(template, {**self._frame(request), **values}, self.site.redactor())
+
+        async def answer(request: Request) -> Response:
+            try:
+                return HTMLResponse(await run_in_threadpool(made, request))
+            except Exception as error:  # every failure gets a page
+                return await self._failed(request, error)
+
+        return answer
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        status = status_of(error)
+        if status == 500:
+            log.error("a page failed", exc_info=error)
+        return await run_in_threadpool(self.error_page, request.scope, status, error)
+
+    def _live(
+        self, template: str, view: Callable[[views.View], Values], name: str
+    ) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            frame = await run_in_threadpool(self._frame, request)
+
+            def read() -> tuple[str, bool]:
+                values = view(self._view(request))
+                found = values[name]
+                is_last = found["finished"] is not None if name == "run" else not found.is_running
+                return render(template, {**frame, **values}, self.site.redactor()), is_last
+
+            try:
+                await run_in_threadpool(read)
+                return stream(read)
+            except Exception as error:  # every failure gets a page
+                return await self._failed(request, error)
+
+        return answer
+
+    async def _do(self, request: Request) -> Response:
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+        form.pop(CSRF_FIELD, None)
+        try:
+            where = await run_in_threadpool(self._done, request, request.path_params["action"], form)
+        except Exception as error:  # every failure gets a page
+            return await self._failed(request, error)
+        return RedirectResponse(where, 303)
+
+    def _done(self, request: Request, action: str, form: Mapping[str, str]) -> str:
+        """Do what a form asks, and return the page to show next."""
+        if action != "plan-only":
+            self.site.access.check_actions()
+        body: dict[str, Any] = {name: value for name, value in form.items() if value}
+        body["late"] = body.get("late") == "1"
+        body["parameters"] = str(body.get("parameters", "")).split()
+        body.setdefault("reason", "")
+        path = {"run_id": form.get("run", "")}
+        call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
+        if action in views.LABELS:
+            operate(call, action)
+            return _back(request, action)
+        begun = self._begun(call, action)
+        return f"/commands/{begun}" if begun is not None else _back(request, action)
+
+    def _begun(self, call: ApiCall, action: str) -> str | None:
+        """Begin a command and return its id, or do what needs none."""
+        if action == "job":
+            return begin_job(call, "plan" if call.body.get("plan") else "job").command_id
+        if action == "process":
+            return begin_process(call).command_id
+        if action == "examine":
+            if call.body.get("entity") not in call.app.project.entities:
+                raise HttpFault(404, "unknown", "there is no such entity")
+            arguments = ["doctor", "--", str(call.body["entity"])]
+            return self.site.commands.begin(arguments, author=call.asker.user, reason="examine").command_id
+        if action == "resume":
+            return begin_job(_resuming(call), "job").command_id
+        if action == "cancel":
+            cancel_run(call)
+        elif action == "cancel-command":
+            self.site.commands.cancel(str(call.body.get("command")))
+        else:
+            raise HttpFault(404, "unknown", f"there is no action {action!r}")
+        return None
+
+    async def _login(self, request: Request) -> Response:
+        if request.method == "POST":
+            form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+            token = form.get("token", "")
+        else:
+            token = request.path_params["token"]
+        try:
+            session = self.site.access.open_session(token.strip())
+        except HttpFault as error:
+            return self.error_page(request.scope, 401 if error.status == 403 else error.status, error)
+        # Not a redirect: a browser that came from another site would not send the new cookie along.
+        response = HTMLResponse(render("welcome.html.j2", {}, self.site.redactor()))
+        response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
+        return response
+
+    async def _logout(self, request: Request) -> Response:
+        asker: Asker = request.scope["asker"]
+        if asker.session is not None:
+            self.site.access.close_session(asker.session)
+        return RedirectResponse("/", 303)
+
+
+def _resuming(call: ApiCall) -> ApiCall:
+    """Return the call that resumes a run, with the job, phase and parameters of that run."""
+    run = find_run(call.app, call.path["run_id"])
+    body = {
+        "job": run.job,
+        "phase": run.phase.lower(),
+        "parameters": [f"{name}={value}" for name, value in run.parameters.items()],
+        "resume": True,
+        "reason": call.body["reason"],
+    }
+    return ApiCall(call.site, call.app, call.asker, path=call.path, body=body)
+
+
+def _back(request: Request, action: str) -> str:
+    """Return the page that a form was on, which says what was done; only a path of this server."""
+    came = urlsplit(request.headers.get("referer", ""))
+    query = [(name, value) for name, value in parse_qsl(came.query) if name != "done"]
+    from lakewright.serve.page.render import link
+
+    path = came.path if came.path.startswith("/") and not came.path.startswith("//") else "/"
+    return link(path, **dict(query), done=action)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise_missing = HttpFault(404, "unknown", "there is no such file")
+        return Response(raise_missing.fault.message, 404)
+    is_versioned = bool(request.url.query)
+    kept = "public, max-age=31536000, immutable" if is_versioned else "no-cache"
+    return Response(_file(name), media_type=STATIC[name], headers={"cache-control": kept})
+
+
+@cache
+def _file(name: str) -> bytes:
+    return files("lakewright.serve.page").joinpath("static", name).read_bytes()

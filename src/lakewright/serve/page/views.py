@@ -1,0 +1,375 @@
+"""What each page shows: values for its template, read through the use cases of the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.journal import ABORTED, RUNNING
+from lakewright.manifest.readiness import Reading
+from lakewright.manifest.record import parse_instant
+from lakewright.plan.status import Status
+from lakewright.serve.http.faults import HttpFault
+from lakewright.serve.page.drawing import draw_bars
+from lakewright.usecases.declarations import SECTIONS
+from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
+from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
+from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.items import Row, find_item
+from lakewright.usecases.list_items import ItemHistory, show_item
+from lakewright.usecases.sample_rows import read_sample
+from lakewright.usecases.status import resume_command
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.serve.http.site import Site
+    from lakewright.spec.models.entity import Entity
+
+__all__ = [
+    "LABELS",
+    "View",
+    "command_values",
+    "entities_view",
+    "entity_view",
+    "inbox_view",
+    "item_view",
+    "items_view",
+    "run_values",
+    "run_view",
+    "runs_view",
+    "search_view",
+]
+
+PAGE_ROWS = 50
+MOST_WAITING = 8
+MOST_RECORDS = 100
+MOST_HITS = 50
+SAMPLE_ROWS = 20
+
+NAMES = {
+    "failed": "failed",
+    "damaged": "damaged",
+    "stale": "stale lock",
+    "run": "run failed",
+    "warning": "warning",
+}
+LABELS = {
+    "resolve": "Resolve",
+    "requeue": "Requeue",
+    "release": "Release the lock",
+    "skip": "Skip",
+    "unskip": "Undo the skip",
+}
+EXPLAINS = {
+    "resolve": "The slice is ready again, with what its files hold now; the next run processes it.",
+    "requeue": "The slice is processed again by the next run, after those that are processed already.",
+    "release": "The slice is ready again. Whoever held it can no longer commit.",
+    "skip": "The slice is left out, and those behind it continue.",
+    "unskip": "The slice is ready again.",
+}
+
+_OFFERED: Mapping[Verdict, tuple[str, ...]] = {
+    Verdict.FAILED: ("resolve",),
+    Verdict.LOCKED: ("release",),
+    Verdict.READY: ("skip",),
+    Verdict.SKIPPED: ("unskip",),
+    Verdict.PROCESSED: ("requeue",),
+    Verdict.INVALID: ("requeue",),
+}
+
+VERDICTS = tuple(verdict.value for verdict in Verdict if verdict is not Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A request for a page.
+
+    Attributes:
+        app: The project as its files declare it now.
+        path: The parameters in the path.
+        query: The parameters after the `?`, the last value of each.
+    """
+
+    site: Site
+    app: App
+    path: Mapping[str, Any]
+    query: Mapping[str, str]
+
+    def given(self, name: str) -> str:
+        """Return a parameter, or an empty text."""
+        return self.query.get(name, "")
+
+    def offset(self) -> int:
+        """Return how many rows come before the page."""
+        text = self.given("offset")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+
+
+def inbox_view(view: View) -> dict[str, Any]:
+    """Return what needs a person, and what goes on."""
+    inbox = read_inbox(view.app)
+    by_backlog = sorted(inbox.waiting, key=lambda each: -each.standing.count(Verdict.READY))
+    return {
+        "inbox": inbox,
+        "waiting": by_backlog[:MOST_WAITING],
+        "commands": [each for each in view.site.commands.all() if each.is_running],
+        "names": NAMES,
+        "labels": LABELS,
+        "explains": EXPLAINS,
+        "made_at": inbox.now,
+    }
+
+
+def runs_view(view: View) -> dict[str, Any]:
+    """Return a page of runs."""
+    job, status, offset = view.given("job") or None, view.given("status") or None, view.offset()
+    found = list_runs(view.app, job=job, status=status, limit=offset + PAGE_ROWS + 1)
+    return {
+        "runs": found[offset : offset + PAGE_ROWS],
+        "jobs": list(view.app.project.jobs),
+        "statuses": [*(each.value for each in Status), RUNNING],
+        "given": {"job": job, "status": status},
+        "previous": max(0, offset - PAGE_ROWS) if offset else None,
+        "next": offset + PAGE_ROWS if len(found) > offset + PAGE_ROWS else None,
+        "now": view.app.store.now(),
+    }
+
+
+def run_values(view: View) -> dict[str, Any]:
+    """Return a run with its targets, for the part of its page that follows it."""
+    try:
+        document = run_with_targets(view.app, view.path["run_id"])
+    except LakewrightError as error:
+        raise HttpFault(404, "unknown", error.message, error.remedy) from error
+    targets = [t for i in document["instances"] for phase in i["phases"] for t in phase["targets"]]
+    started, finished = document["started"], document["finished"]
+    took = (parse_instant(finished) - parse_instant(started)).total_seconds() if finished else None
+    return {
+        "run": {"trigger": None, **document},
+        "took": took,
+        "longest": max((target.get("seconds") or 0.0 for target in targets), default=0.0) or 1.0,
+        "now": view.app.store.now(),
+    }
+
+
+def run_view(view: View) -> dict[str, Any]:
+    """Return a run with its targets, and its difference to the one before."""
+    values = run_values(view)
+    run = find_run(view.app, view.path["run_id"])
+    is_broken = run.status in (Status.FAILED, ABORTED)
+    difference = None
+    if run.status != RUNNING:
+        try:
+            difference = compare_runs(view.app, run.run_id)
+        except LakewrightError:
+            difference = None
+    return {**values, "difference": difference, "resume": resume_command(run) if is_broken else None}
+
+
+def command_values(view: View) -> dict[str, Any]:
+    """Return a command that was begun over HTTP, with its log."""
+    command = view.site.commands.find(view.path["command_id"])
+    document = command.document
+    is_plan = command.arguments[0] == "plan" and isinstance(document, dict) and "instances" in document
+    run_id = document.get("run_id") if isinstance(document, dict) else None
+    return {
+        "command": command,
+        "log": command.log,
+        "plan": document if is_plan else None,
+        "document": None if document is None else json.dumps(document, indent=2, ensure_ascii=False),
+        "run_id": run_id or _run_of(view, command.author, command.reason),
+        "shown": " ".join(each for each in command.arguments if each != "--"),
+    }
+
+
+def _run_of(view: View, author: str, reason: str) -> str | None:
+    """Return the running run that a command with this author and reason began."""
+    runs = view.app.journal.runs(5, project=view.app.project.name)
+    trigger = f"{author}: {reason}"
+    return next((run.run_id for run in runs if run.facts.get("trigger") == trigger), None)
+
+
+def entities_view(view: View) -> dict[str, Any]:
+    """Return how all entities stand."""
+    standings = read_standings(view.app, with_last_slices=False).entities
+    name, state = view.given("name").lower(), view.given("state")
+    chosen = [
+        each
+        for each in standings
+        if name in each.name.lower()
+        and (not state or each.state == state or any(v == state for v in each.standing.counts))
+    ]
+    return {
+        "entities": chosen,
+        "total": len(standings),
+        "states": [*VERDICTS, Verdict.UNKNOWN.value],
+        "given": {"name": view.given("name"), "state": state},
+        "now": view.app.store.now(),
+    }
+
+
+def entity_view(view: View) -> dict[str, Any]:
+    """Return an entity with its latest slices, its table and its columns."""
+    name = view.path["name"]
+    if name not in view.app.project.entities:
+        raise HttpFault(404, "unknown", f"there is no entity {name!r}")
+    found = read_entity(view.app, name)
+    return {
+        "found": found,
+        "bars": draw_bars(found.slices),
+        "columns": list(_columns(found)),
+        "drift": [each for each in found.slices if each.content.get("drift")][:10],
+        "sample": read_sample(view.app, found.entity, SAMPLE_ROWS) if view.site.allows_data else None,
+        "made_at": found.now,
+    }
+
+
+def _columns(found: EntityOverview) -> Iterator[dict[str, Any]]:
+    types = {column.name.lower(): column.type.ddl for column in (found.table.columns if found.table else ())}
+    for column in declared_columns(found.entity):
+        yield {**column, "type": types.pop(column["name"].lower(), "")}
+    yield from ({"name": name, "type": ddl, "source": "", "roles": []} for name, ddl in types.items())
+
+
+def declared_columns(entity: Entity) -> list[dict[str, Any]]:
+    """Return the columns that an entity declares, each with what it comes from."""
+    marks = {mark.column_name.lower() for mark in entity.watermarks}
+    return [
+        {
+            "name": column.silver,
+            "source": column.expression or (column.source if column.source != column.silver else ""),
+            "roles": [
+                *(["business key"] if column.is_business_key else []),
+                *(["partition"] if column.is_partition else []),
+                *(["watermark"] if {str(column.source).lower(), column.silver.lower()} & marks else []),
+            ],
+        }
+        for column in entity.columns
+    ]
+
+
+def items_view(view: View) -> dict[str, Any]:
+    """Return a page of slices, the newest first."""
+    entity, state = view.given("entity"), view.given("state")
+    arrival, _, item_id = view.given("before").partition(" ")
+    beyond = (arrival, item_id) if item_id else None
+    reading = Reading(is_newest_first=True, limit=PAGE_ROWS + 1, beyond=beyond)
+    rows = list(_listed(view, entity, state, reading))
+    last = rows[PAGE_ROWS - 1]["item"] if len(rows) > PAGE_ROWS else None
+    return {
+        "rows": rows[:PAGE_ROWS],
+        "entities": list(view.app.project.entities),
+        "states": VERDICTS,
+        "given": {"entity": entity, "state": state, "before": view.given("before")},
+        "next": f"{last.arrival} {last.item_id}" if last is not None else None,
+    }
+
+
+def _listed(view: View, entity: str, state: str, reading: Reading) -> Iterator[dict[str, Any]]:
+    app = view.app
+    wanted = frozenset({Verdict(state)}) if state in VERDICTS else frozenset[Verdict]()
+    if entity in app.project.entities:
+        standings = read_standings(app, with_last_slices=False).entities
+        of_entity = next(each for each in standings if each.name == entity)
+        for each in list_slices(app, of_entity, reading, wanted):
+            yield {"verdict": each.verdict.value, "owner": entity, "item": each.item, "name": each.name}
+        return
+    from lakewright.manifest.readiness import Group
+
+    chosen = frozenset(
+        standing
+        for standing in app.store.standings()
+        if not wanted or any(standing.verdict(a) in wanted for a in standing.concerned)
+    )
+    for item in app.store.queue(Group(chosen), reading):
+        verdicts = list(item.verdicts().items())
+        application, verdict = next((each for each in verdicts if each[1] in wanted), verdicts[0])
+        row = Row(item, application, verdict)
+        yield {"verdict": verdict.value, "owner": row.owner, "item": item, "name": row.slice}
+
+
+def item_view(view: View) -> dict[str, Any]:
+    """Return an item with its verdicts and records."""
+    try:
+        found = show_item(view.app, view.given("id"))
+    except LakewrightError as error:
+        raise HttpFault(404, "unknown", error.message, error.remedy) from error
+    rows, item = list(found.rows), found.item
+    failed = item.failed.note.get("error") if item.failed is not None else None
+    records = found.records[-MOST_RECORDS:]
+    verdict = rows[0].verdict if rows else Verdict.UNKNOWN
+    return {
+        "item": item,
+        "name": rows[0].slice if rows else item.item_id,
+        "entity": rows[0].entity if rows and rows[0].entity in view.app.project.entities else None,
+        "rows": rows,
+        "records": records,
+        "earlier": len(found.records) - len(records),
+        "raw": {each.sequence: json.dumps(each.as_json(), indent=2, ensure_ascii=False) for each in records},
+        "failure": {"remedy": None, **failed} if isinstance(failed, Mapping) else None,
+        "trace": _trace(found) if item.failed is not None else None,
+        "lock": rows[0].lock if rows else None,
+        "commands": list(dict.fromkeys(row.next_command for row in rows if row.next_command)),
+        "actions": _offered(rows, verdict),
+        "labels": LABELS,
+        "explains": EXPLAINS,
+        "fingerprint": {key: value for key, value in (item.fingerprint or {}).items() if key != "files"},
+    }
+
+
+def _offered(rows: Sequence[Row], verdict: Verdict) -> tuple[str, ...]:
+    failed = rows[0].item.failed if rows else None
+    if failed is not None and not failed.note.get("holds_back", True):
+        return ("requeue", "skip")  # a late slice is applied late, or left out
+    return _OFFERED.get(verdict, ())
+
+
+def _trace(found: ItemHistory) -> str | None:
+    traces = (record.content.get("stack_trace") for record in reversed(found.records))
+    return next((str(trace) for trace in traces if trace), None)
+
+
+def search_view(view: View) -> dict[str, Any]:
+    """Return what has a name that contains a text, or an id that starts with it."""
+    text = view.given("q").strip()
+    return {"query_text": text, "hits": list(_hits(view.app, text))[:MOST_HITS] if text else []}
+
+
+def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
+    from lakewright.serve.page.render import link
+
+    wanted = text.lower()
+    pages: Mapping[str, Callable[[str], str]] = {
+        "entity": lambda name: link(f"/entities/{name}"),
+        "job": lambda name: link("/runs", job=name),
+    }
+    for category, section in SECTIONS.items():
+        for name in getattr(app.project, section):
+            if wanted in name.lower() and category != "connection":
+                made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
+                yield {"category": category, "name": name, "url": made(name), "note": None}
+    for find, category in ((_item_hit, "slice"), (_run_hit, "run")):
+        try:
+            name, url = find(app, text)
+        except (LakewrightError, ValueError):
+            continue
+        yield {"category": category, "name": name, "url": url, "note": None}
+
+
+def _item_hit(app: App, text: str) -> tuple[str, str]:
+    from lakewright.serve.page.render import link
+
+    item = find_item(app, text)
+    return item.item_id, link("/item", id=item.item_id)
+
+
+def _run_hit(app: App, text: str) -> tuple[str, str]:
+    if len(text) < 4:
+        raise ValueError("too short for the id of a run")
+    run = find_run(app, text)
+    return f"{run.job} {run.phase.lower()} {run.run_id}", f"/runs/{run.run_id}"

@@ -1,0 +1,269 @@
+"""The inbox: what needs a person, with its cause, since when, what waits behind it, and what to do.
+
+It reads what is wrong and counts the rest, so that what it costs does not grow with the slices that are fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from lakewright.app import App
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.journal import RUNNING, Run
+from lakewright.manifest.lease import LEASE, Lease
+from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command
+from lakewright.manifest.record import Application, format_instant
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import slice_name
+from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.status import is_requeued, resume_command, undone_runs, warned_targets
+
+__all__ = ["Concern", "Inbox", "read_inbox"]
+
+MOST = 50
+"""The largest number of concerns of one kind that are read."""
+
+RECENT = 200
+LAST_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """Something that needs a person.
+
+    Attributes:
+        kind: `failed`, `damaged`, `stale`, `run` or `warning`.
+        subject: What it is about: an entity and its slice, or a job.
+        why: The cause, in one line.
+        more: The rest of the message.
+        since: Since when.
+        behind: How many slices wait behind it.
+        blocked: The targets that were blocked by it in the last run.
+        advice: What to do, with the command to type.
+        command: The command to type.
+        action: What the command does, if a page may offer it: `resolve`, `requeue`, `release` or `resume`.
+        item_id: The item, if it is about one.
+        run_id: The run, if it is about one.
+        entity: The entity, if it is about a slice of one.
+        code: The code of the error.
+    """
+
+    kind: str
+    subject: str
+    why: str
+    since: datetime | None
+    more: str = ""
+    behind: int = 0
+    blocked: tuple[str, ...] = ()
+    advice: str = ""
+    command: str | None = None
+    action: str | None = None
+    item_id: str | None = None
+    run_id: str | None = None
+    entity: str | None = None
+    code: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the concern as the API shows it."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "why": "\n".join(filter(None, (self.why, self.more))),
+            "since": None if self.since is None else format_instant(self.since),
+            "behind": self.behind,
+            "blocked": list(self.blocked),
+            "do": self.command,
+            "advice": self.advice,
+            "item_id": self.item_id,
+            "run_id": self.run_id,
+            "entity": self.entity,
+            "code": self.code,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """What needs a person, and what goes on besides.
+
+    Attributes:
+        concerns: What needs a person, by kind; those with most slices behind them first.
+        hidden: How many more there are of each kind.
+        running: Runs that are running.
+        locked: Items that are being processed.
+        standings: How the entities stand.
+        last_runs: The latest runs.
+    """
+
+    concerns: tuple[Concern, ...]
+    hidden: Mapping[str, int]
+    running: tuple[Run, ...]
+    locked: tuple[Lock, ...]
+    standings: Standings
+    last_runs: tuple[Run, ...]
+    now: datetime
+    waiting: tuple[EntityStanding, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the inbox as the API shows it."""
+        return {
+            "concerns": [each.as_json() for each in self.concerns],
+            "hidden": dict(self.hidden),
+            "running": [run.run_id for run in self.running],
+            "locked": [lock.as_json() for lock in self.locked],
+            "waiting": {each.name: each.standing.count(Verdict.READY) for each in self.waiting},
+        }
+
+
+def read_inbox(app: App) -> Inbox:
+    """Return what needs a person."""
+    store = app.store
+    now = store.now()
+    standings = read_standings(app, with_last_slices=False)
+    ready = {each.application.key: each.standing.count(Verdict.READY) for each in standings.entities}
+    runs = tuple(app.journal.runs(RECENT))
+    locks = _locks(app, islice(store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST), now)
+    broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
+    failed = sorted((_failed(item, ready) for item in broken), key=_urgency)
+    stale = [_stale(lock, item) for lock, item in locks if lock.is_stale]
+    undone = [_undone(app, run) for run in islice(undone_runs(runs), MOST)]
+    warned = [
+        Concern(
+            kind="warning",
+            subject=f"{each.entry['name']} in {each.entry['phase']}",
+            why=_first(each.entry["error"]["message"]),
+            more=_rest(each.entry["error"]["message"]),
+            since=each.run.finished or each.run.started,
+            advice=each.entry["error"].get("remedy") or "",
+            run_id=each.run.run_id,
+            code=each.entry["error"].get("code"),
+        )
+        for each in islice(warned_targets(app.journal, runs), MOST)
+        if not is_requeued(app, each)
+    ]
+    return Inbox(
+        concerns=(*failed, *stale, *undone, *warned),
+        hidden=_hidden(app, len(failed)),
+        running=tuple(run for run in runs if run.status == RUNNING),
+        locked=tuple(lock for lock, _ in locks if not lock.is_stale),
+        standings=standings,
+        last_runs=runs[:LAST_RUNS],
+        now=now,
+        waiting=tuple(each for each in standings.entities if each.standing.count(Verdict.READY)),
+    )
+
+
+def _hidden(app: App, shown: int) -> dict[str, int]:
+    """Return how many failed items are not listed, if all that may be read were."""
+    if shown < MOST:
+        return {}
+    broken = (Verdict.FAILED, Verdict.INVALID)
+    total = sum(number for standing, number in app.store.standings().items() if standing.blocked in broken)
+    return {"failed": total - shown} if total > shown else {}
+
+
+def _urgency(concern: Concern) -> tuple[int, float]:
+    return (-concern.behind, concern.since.timestamp() if concern.since else 0.0)
+
+
+def _locks(app: App, items: Iterable[Item], now: datetime) -> list[tuple[Lock, Item]]:
+    listed = list(items)
+    seen = app.store.look_up(keys=[(LEASE, item.item_id) for item in listed]).documents
+    found = []
+    for item in listed:
+        document = seen.get((LEASE, item.item_id))
+        lease = None if document is None else Lease.from_document(document)
+        lock = Lock.of(item, lease, now=now, is_dead=app.journal.is_dead)
+        if lock is not None:
+            found.append((lock, item))
+    return found
+
+
+def _failed(item: Item, ready: Mapping[tuple[str, str | None], int]) -> Concern:
+    entity, mark = _entity(item), item.failed
+    if mark is None:
+        return Concern(
+            kind="damaged",
+            subject=f"{entity or 'item'} {slice_name(item)}",
+            why=item.problem or "its records contradict each other",
+            since=item.since,
+            advice="Inspect its records, then skip or requeue it.",
+            command=command("show", item.item_id),
+            item_id=item.item_id,
+            entity=entity,
+        )
+    error = mark.note.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else error
+    holds_back = bool(mark.note.get("holds_back", True))
+    typed = recovery_command(item)
+    return Concern(
+        kind="failed",
+        subject=f"{entity or mark.application} {slice_name(item)}",
+        why=_first(message),
+        more=_rest(message),
+        since=mark.since,
+        behind=_behind(mark.application, ready) if holds_back else 0,
+        advice=recovery_advice(item).replace(f" Then `{typed}`.", ""),
+        command=typed,
+        action="requeue" if "requeue" in typed else "resolve",
+        item_id=item.item_id,
+        run_id=mark.run_id,
+        entity=entity,
+        code=error.get("code") if isinstance(error, Mapping) else None,
+    )
+
+
+def _behind(application: Application, ready: Mapping[tuple[str, str | None], int]) -> int:
+    return ready.get(application.key, 0)
+
+
+def _stale(lock: Lock, item: Item) -> Concern:
+    return Concern(
+        kind="stale",
+        subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
+        why=f"its lock is stale: {lock.stale_reason}",
+        since=lock.processing.since,
+        advice="Run the job again, which takes it over, or release it.",
+        command=command("release", item.item_id),
+        action="release",
+        item_id=item.item_id,
+        run_id=lock.processing.run_id,
+        entity=_entity(item),
+    )
+
+
+def _undone(app: App, run: Run) -> Concern:
+    entries = list(app.journal.targets(run.run_id))
+    failed = [each for each in entries if each["status"] in ("FAILED", "ABORTED")]
+    blocked = dict.fromkeys(each["name"] for each in entries if each["status"] == "BLOCKED")
+    errors = [each["error"]["message"] for each in failed if each.get("error")]
+    named = ", ".join(dict.fromkeys(each["name"] for each in failed))
+    return Concern(
+        kind="run",
+        subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),
+        why=_first(errors[0]) if errors else f"the run ended {run.status}",
+        more=f"failed: {named}" if named else "",
+        since=run.finished or run.started,
+        blocked=tuple(blocked),
+        advice="Mend the cause, then resume the run.",
+        command=resume_command(run),
+        action="resume",
+        run_id=run.run_id,
+    )
+
+
+def _entity(item: Item) -> str | None:
+    named = item.new.note.get("entity") if item.new is not None else None
+    return None if named is None else str(named)
+
+
+def _first(message: object) -> str:
+    lines = str(message or "no reason was recorded").splitlines()
+    return lines[0] if lines else "no reason was recorded"
+
+
+def _rest(message: object) -> str:
+    return "\n".join(str(message or "").splitlines()[1:])

@@ -1,0 +1,203 @@
+"""The operator's page: what each screen says. Rules of `serve`, the page."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.unit.serve.sites import MODEL, Served, browser, csrf_of, served, write_project
+from tests.unit.serve.slices import claim, discover, fail, process
+
+from lakewright.manifest.journal import Run
+from lakewright.manifest.store import Put, Write
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Served]:
+    """A project with a failed slice, two behind it, a lock that is stale and a run that failed."""
+    write_project(tmp_path)
+    with served(tmp_path, allows_actions=True) as found:
+        app = found.app
+        items = discover(app, "orders", ["2022-01-01", "2022-01-02", "2022-01-03", "2022-01-04"])
+        process(app, items[0], drift=["new column 'colour'"])
+        fail(app, items[1], "column 'amount' is text\nrow 3: 'x'")
+        held = claim(app, discover(app, "people", ["a"])[0])
+        app.store.write(Write(puts=(Put("lease", held.item_id, None),)))
+        now = app.store.now()
+        run = Run("run-1", "shop", "daily", "BUILD", {"day": "1"}, now - timedelta(hours=1), app.holder)
+        run = app.journal.start_run(run)
+        error = {"code": "slice", "message": "column 'amount' is text", "remedy": None, "location": None}
+        base = {"instance": {}, "kind": "entity", "phase": "BUILD", "metrics": {}, "seconds": 2.0}
+        app.journal.record_targets(
+            run,
+            {
+                0: {
+                    **base,
+                    "name": "orders_target",
+                    "status": "FAILED",
+                    "reasons": ["3 slices"],
+                    "error": error,
+                },
+                1: {**base, "name": "people_target", "status": "BLOCKED", "reasons": ["x"], "error": None},
+            },
+        )
+        app.journal.finish_run(run, "FAILED", finished=now)
+        yield found
+
+
+def read(shop: Served, path: str) -> str:
+    """Return the words of a page."""
+    answer = shop.client.get(path, headers={"accept": "text/html"})
+    assert answer.status_code == 200, answer.text
+    return words(answer.text)
+
+
+def words(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_the_inbox_says_what_is_wrong_why_what_waits_and_what_to_type(shop: Served) -> None:
+    text = read(shop, "/")
+    assert "3 things need you" in text
+    order = [
+        *("orders 2022-01-02", "column 'amount' is text", "row 3: 'x'", "2 slices of orders wait behind it"),
+        *("Correct the file.", "lakewright manifest resolve", "Resolve"),
+        *("people a", "its lock is stale: it has no lease", "lakewright manifest release"),
+        *(
+            "daily build day=1",
+            "Blocked in that run: people_target",
+            "lakewright job daily build day=1 --resume",
+        ),
+    ]
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
+    document = shop.get("/inbox")
+    assert [each["kind"] for each in document["concerns"]] == ["failed", "stale", "run"]
+    assert document["waiting"] == {"orders": 2}
+
+
+def test_a_calm_project_says_so_even_when_it_is_empty(tmp_path: Path) -> None:
+    write_project(tmp_path, "jobs: {}\n")
+    with served(tmp_path) as shop:
+        assert "Nothing needs you" in read(shop, "/")
+        assert "No job has run yet" in read(shop, "/")
+        assert "declares no entity" in read(shop, "/entities")
+        for path in ("/runs", "/items", "/lineage"):
+            assert read(shop, path)
+
+
+def test_without_actions_the_page_has_no_button_but_the_command(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as shop:
+        fail(shop.app, discover(shop.app, "orders", ["1"])[0])
+        for path in ("/", "/item?id=orders/1", "/entities/orders", "/runs"):
+            page = shop.client.get(path, headers={"accept": "text/html"}).text
+            assert '<form method="post"' not in page
+        assert "lakewright manifest resolve" in read(shop, "/")
+
+
+def test_an_entity_shows_its_slices_backlog_drift_and_columns(shop: Served) -> None:
+    text = read(shop, "/entities/orders")
+    assert "Backlog 2 slices" in text
+    assert "column 'amount' is text" in text
+    assert "new column 'colour'" in text
+    assert "business key" in text
+    page = shop.client.get("/entities/orders").text
+    assert page.count('class="in"') == 1
+    assert "Examine" in text
+    assert shop.client.get("/entities/none").status_code == 404
+
+
+def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:
+    text = read(shop, "/item?id=orders/2022-01-02")
+    assert "new processing failed" in text
+    assert "by lakewright" in text
+    assert "Size 101 B" in text
+    client = browser(shop)
+    form = {"csrf": csrf_of(client), "item": "orders/2022-01-02", "reason": "the source is mended"}
+    assert client.post("/do/resolve", data=form).status_code == 303
+    text = read(shop, "/item?id=orders/2022-01-02&done=resolve")
+    assert "Resolved: the slice is ready again." in text
+    assert "by ann" in text
+    assert "Reason: the source is mended" in text
+
+
+def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served) -> None:
+    text = read(shop, "/runs/run-1")
+    assert "orders_target" in text
+    assert "lakewright job daily build day=1 --resume" in text
+    client = browser(shop)
+    begun = client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
+    assert begun.headers["location"].startswith("/commands/")
+    assert list(shop.requests.begun[-1].arguments)[:5] == ["job", "--resume", "--", "daily", "build"]
+    assert "again" in words(client.get(begun.headers["location"]).text)
+    live = client.get("/runs/run-1/live").text
+    assert live.startswith("event: change\ndata:")
+    assert "event: end" in live
+    assert "failed" in read(shop, "/runs?status=FAILED&job=daily")
+
+
+def test_a_long_list_is_read_page_by_page(shop: Served) -> None:
+    discover(shop.app, "people", [f"b{number:03d}" for number in range(120)])
+    seen: list[str] = []
+    path = "/items?entity=people"
+    for _ in range(5):
+        page = shop.client.get(path).text
+        seen += re.findall(r">(b\d{3})</a>", page)
+        found = re.search(r'rel="next" href="([^"]+)"', page)
+        if found is None:
+            break
+        path = html.unescape(found[1])
+    assert seen == [f"b{number:03d}" for number in range(119, -1, -1)]
+
+
+def test_the_lineage_shows_why_an_item_is_dirty_and_what_surrounds_it(shop: Served, tmp_path: Path) -> None:
+    relations = """
+relations:
+  all_orders: {kind: entity, entity: orders}
+  report: {kind: delta, location: lake/report}
+mappings:
+  orders_read: {kind: relation, relation: all_orders}
+"""
+    report = "  report_target: {kind: relation, mapping: orders_read, relation: report}\n"
+    model = (MODEL + relations).replace("targets:\n", f"targets:\n{report}")
+    (tmp_path / "model.yml").write_text(model.replace("[orders_target", "[report_target, orders_target"))
+    text = read(shop, "/lineage?focus=entity:orders")
+    assert "1 failed, 2 behind" in text
+    page = shop.client.get("/lineage?focus=relation:report").text
+    for name in ("entity:orders", "relation:all_orders", "mapping:orders_read", "relation:report"):
+        assert f'data-name="{name}"' in page
+    assert 'data-name="entity:people"' not in page
+    assert shop.client.get("/lineage?focus=entity:none").status_code == 404
+
+
+def test_search_finds_definitions_slices_and_runs(shop: Served) -> None:
+    assert "orders_target" in read(shop, "/search?q=ORDERS")
+    assert "2022-01-03" in read(shop, "/search?q=orders/2022-01-03")
+    assert "daily build run-1" in read(shop, "/search?q=run-1")
+    assert "0 matches" in read(shop, "/search?q=nothing-like-it")
+
+
+def test_a_broken_project_is_said_on_every_page_and_shown_again_when_mended(
+    shop: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged"))
+    for path in ("/", "/entities", "/lineage"):
+        answer = shop.client.get(path, headers={"accept": "text/html"})
+        assert answer.status_code == 422
+        assert "The project has errors" in answer.text
+        assert "model.yml:7" in answer.text
+    (tmp_path / "model.yml").write_text(MODEL)
+    assert "3 things need you" in read(shop, "/")
+
+
+def test_times_are_in_utc_until_the_viewers_zone_is_known(shop: Served) -> None:
+    page = shop.client.get("/runs/run-1").text
+    found = re.search(r'<time datetime="([^"]+)" title="([^"]+) UTC">([^<]+) UTC</time>', page)
+    assert found is not None
+    assert found[1].startswith(found[2].replace(" ", "T"))
+    assert found[2] == found[3]
