@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.manifest import fill, leave_open, seed
 from benchmarks.report import Row
-from benchmarks.timing import peak_memory
+from benchmarks.timing import load_during, peak_memory
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.run_commands import run_commands
 from lakewright.manifest.redact import Redactor
@@ -43,7 +44,7 @@ class _NoStop:
 
 def run(folder: Path, rounds: int) -> list[Row]:
     """Return the measurements of the bus."""
-    return [*_overhead(folder, rounds), *_growth(folder, SIZES, rounds)]
+    return load_during(chain(_overhead(folder, rounds), _growth(folder, SIZES, rounds)))
 
 
 def _overhead(folder: Path, rounds: int) -> Iterator[Row]:

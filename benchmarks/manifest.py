@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,7 @@ from tests.stores.cluster import programs, running_cluster
 from tests.stores.dynamodb_local import REGION, running_dynamodb
 
 from benchmarks.report import Row
-from benchmarks.timing import peak_memory
+from benchmarks.timing import load_during, peak_memory
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Holder
@@ -64,12 +64,9 @@ Settings = dict[str, Any]
 
 def run(folder: Path, rounds: int) -> list[Row]:
     """Return the measurements of the manifest's back ends."""
-    return [
-        *_locks(folder, rounds),
-        *_growth(folder, SIZES, rounds),
-        *_stream(folder),
-        *_side_by_side(folder),
-    ]
+    return load_during(
+        chain(_locks(folder, rounds), _growth(folder, SIZES, rounds), _stream(folder), _side_by_side(folder))
+    )
 
 
 def _ledger(store: Store) -> Ledger:

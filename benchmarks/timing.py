@@ -16,7 +16,16 @@ from typing import Any
 
 from benchmarks.report import Row
 
-__all__ = ["Measured", "by_turns", "cpu_seconds", "lakewright", "peak_memory", "seconds", "time_command"]
+__all__ = [
+    "Measured",
+    "by_turns",
+    "cpu_seconds",
+    "lakewright",
+    "load_during",
+    "peak_memory",
+    "seconds",
+    "time_command",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +101,14 @@ def peak_memory(what: str, stream: Callable[[], Iterator[Any]]) -> Row:
         f"{peaks[0]:.1f} and {peaks[1]:.1f} MiB, ratio {ratio:.2f}",
         "flat",
     )
+
+
+def load_during(rows: Iterator[Row]) -> list[Row]:
+    """Return measurements below the load of the machine meanwhile, by which seconds must be judged."""
+    loads = [os.getloadavg()[0]]
+    listed = []
+    for row in rows:
+        listed.append(row)
+        loads.append(os.getloadavg()[0])
+    told = f"{min(loads):.0f} to {max(loads):.0f}"
+    return [Row("load of the machine during the measurement, that of other work included", told), *listed]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from pydantic import Field as Declared
-from pydantic import model_validator
-
-from lakewright.lake.columns import conform
-from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
+from lakewright.relations.query import QueryRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,24 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["JdbcQueryRelation"]
 
 
-class JdbcQueryRelation(InDatabase):
+class JdbcQueryRelation(QueryRelation, InDatabase):
     """The rows of a query in the database's own SQL; read-only."""
-
-    sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(
-        default=None, description="File with the query, relative to the project's folder."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.sql is None) == (self.file is None):
-            raise ValueError("a jdbcQuery relation needs either `sql` or `file`")
-        return self
-
-    def query(self, workspace: Workspace) -> str:
-        """Return the text of the query."""
-        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
-        return text.strip().rstrip(";")
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the tables that the query reads."""
@@ -52,8 +33,5 @@ class JdbcQueryRelation(InDatabase):
         return Observation(f"jdbc query:{self.name}", exists=Answer.YES)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the query."""
-        frame = self.loaded(workspace, query=self.query(workspace))
-        fields = self.declared(workspace)
-        frame = frame if fields is None else conform(frame, fields)
-        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+        """Return the rows of the query, with the declared columns if there are any."""
+        return self.selected(workspace, self.loaded(workspace, query=self.query(workspace)), partitions)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
-from pydantic import model_validator
 
 from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.errors import LakewrightError, MigrationError, SpecError
-from lakewright.lake.columns import conform
-from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
@@ -23,6 +21,7 @@ from lakewright.relations.migration import (
     Tolerated,
     default_strategy,
 )
+from lakewright.relations.query import QueryRelation
 from lakewright.relations.relation import ManagedRelation
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["JdbcViewRelation"]
 
 
-class JdbcViewRelation(InDatabase, ManagedRelation):
+class JdbcViewRelation(QueryRelation, InDatabase, ManagedRelation):
     """A view in a PostgreSQL database, with a query in the database's own SQL.
 
     The view's comment contains a digest of the query, which shows whether the query changed.
@@ -41,10 +40,6 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
 
     database: str | None = Declared(default=None, description="Schema that contains the view.")
     view: str = Declared(description="Name of the view.")
-    sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(
-        default=None, description="File with the query, relative to the project's folder."
-    )
     migration_policy: MigrationPolicyText | None = Declared(
         default=None,
         description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
@@ -53,21 +48,10 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
         default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
     )
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.sql is None) == (self.file is None):
-            raise ValueError("a jdbcView relation needs either `sql` or `file`")
-        return self
-
     @property
     def view_name(self) -> TableName:
         """The name of the view in its database."""
         return TableName(self.view, self.database)
-
-    def query(self, workspace: Workspace) -> str:
-        """Return the text of the query."""
-        text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
-        return text.strip().rstrip(";")
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the view."""
@@ -110,11 +94,9 @@ class JdbcViewRelation(InDatabase, ManagedRelation):
         return f"{self.description or ''} [query {digest}]".strip()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the query."""
+        """Return the rows of the view, with the declared columns if there are any."""
         frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.view_name))
-        fields = self.declared(workspace)
-        frame = frame if fields is None else conform(frame, fields)
-        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+        return self.selected(workspace, frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Create the view."""

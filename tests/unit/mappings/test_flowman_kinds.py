@@ -8,6 +8,7 @@ import pytest
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
+from lakewright.mappings.mapping import Mapping
 
 MODEL = """
 relations:
@@ -110,3 +111,17 @@ def test_what_is_declared_wrong_says_what_and_where(tmp_path: Path, mapping: str
 
     with pytest.raises(SpecError, match=message):
         ask()
+
+
+def test_the_columns_of_mappings_without_input_are_known_without_spark(tmp_path: Path) -> None:
+    of_schema = "schema: {fields: [{name: a, type: int}, {name: b, type: string}]}"
+    sections = "".join(
+        f"  {kind}_{way}: {{kind: {kind}, {declared}}}\n"
+        for kind in ("empty", "values")
+        for way, declared in (("columns", "columns: {a: int, b: string}"), ("schema", of_schema))
+    )
+    workspace = make_workspace(tmp_path, f"mappings:\n{sections}")
+    for name in ("empty_columns", "empty_schema", "values_columns", "values_schema"):
+        mapping = workspace.mapping(name)
+        assert isinstance(mapping, Mapping)
+        assert mapping.declared_columns(workspace, lambda _: None) == ("a", "b")
