@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import CommitTooLate
 from lakewright.lake.delta_log import read_history, read_log
 from lakewright.lake.observation import delta_table, last_commit_number, table_log
+from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
     try:
         for key, value in values.items():
             session.conf.set(key, value)
-        yield
+        with span("commit", application=token.app_id, number=token.number):
+            yield
     finally:
         for key in values:
             session.conf.unset(key)

@@ -13,6 +13,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
+from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.spec.expressions.values import Value
@@ -90,10 +91,12 @@ def write_table(
     frame = _outgoing(frame, target, state, partition, mode)
 
     def write(mode: OutputMode) -> WriteSummary:
-        if mode is OutputMode.UPDATE and state.exists:
-            rows = _merge(workspace, frame, target, partition)
-        else:
-            rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
+        with span("commit", table=target.address, mode=mode.value) as traced:
+            if mode is OutputMode.UPDATE and state.exists:
+                rows = _merge(workspace, frame, target, partition)
+            else:
+                rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
+            traced.note(rows=rows)
         return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
 
     if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):

@@ -18,6 +18,7 @@ from lakewright.connections.database import Database
 from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
+from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.store import Put
@@ -179,6 +180,25 @@ class JobRun:
         facts: Mapping[str, Any],
     ) -> RunResult:
         """Run the job and return the result; the history records the run from its start."""
+        about = {"job": self.request.job, "phase": self.request.phase, "run": run_id}
+        with span(f"job {self.request.job}", **about, project=self.project.name) as traced:
+            result = self._run(
+                run_id=run_id, holder=holder, listener=listener, interruption=interruption, facts=facts
+            )
+            traced.note(status=result.status.value)
+            if not result.is_success:
+                traced.fail(result.summary)
+        return result
+
+    def _run(
+        self,
+        *,
+        run_id: str,
+        holder: Holder,
+        listener: Listener,
+        interruption: Interruption,
+        facts: Mapping[str, Any],
+    ) -> RunResult:
         started = self.clock()
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from functools import partial
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
@@ -138,7 +140,9 @@ class Workers(Generic[K, R]):
         """Run a piece of work in a thread."""
         self.running.add(key)
         if len(self._threads) < len(self.running):
-            thread = Thread(target=self._run, name=f"worker-{len(self._threads) + 1}", daemon=True)
+            # In the caller's context, so that what it traces is inside of what the caller traces.
+            run = partial(copy_context().run, self._run)
+            thread = Thread(target=run, name=f"worker-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
         self._work.put((key, work))

@@ -25,6 +25,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
+from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
@@ -75,7 +76,14 @@ class StepRunner:
         context = self.contexts.of(instance)
         target = Target.named(context.workspace, step.target)
         try:
-            return self._run_limited(target, context, instance, step)
+            with span(
+                f"{step.target} {step.phase}", kind=step.kind, target=step.target, phase=step.phase
+            ) as traced:
+                outcome = self._run_limited(target, context, instance, step)
+                traced.note(status=outcome.status.value)
+                if outcome.status.is_failure:
+                    traced.fail(outcome.error.message if outcome.error else outcome.status.value)
+                return outcome
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error

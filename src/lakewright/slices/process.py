@@ -21,6 +21,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number
+from lakewright.lake.tracing import span
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import recovery_advice
 from lakewright.slices.application import applications_before
@@ -204,7 +205,9 @@ def _with_slice(
     name, report = slice_name(claim.item), processor.context.report
     about = SliceReport(processor.entity.name, name, claim.item.item_id)
     try:
-        done = processor.process(claim, heartbeat)
+        with span(f"slice {name}", entity=processor.entity.name, item=claim.item.item_id) as traced:
+            done = processor.process(claim, heartbeat)
+            traced.note(version=done.as_json().get("delta_version"))
     except LakewrightError as error:
         is_failed = processor.is_at_fault(error)
         report(replace(about, error=error, is_failed=is_failed))

@@ -6,6 +6,7 @@ import logging
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.tracing import span
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions
@@ -70,7 +71,8 @@ def process_slices(
         settle=settle_of(app.project.config),
     )
     context = app.context(interruption=interruption)(app.workspace)
-    result = process_pending(processing_context(context, found, options), found, slice=slice)
+    with span(f"process {found.name}", entity=found.name, run=app.run_id):
+        result = process_pending(processing_context(context, found, options), found, slice=slice)
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result
