@@ -29,6 +29,7 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
+from lakewright.run.lineage.listener import LineageListener, RunNames, is_configured
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest
@@ -216,16 +217,19 @@ class JobRun:
         )
         run = self.journal.start_run(run, tuple(initial_taints(run, plan)))
         notifier = self._notifier(job, plan, contexts, run)
-        recorder = Recorder(self.journal, run, plan, [listener, *([notifier] if notifier else [])])
+        lineage = self._lineage(job, contexts, run)
+        told = [each for each in (listener, notifier, lineage) if each is not None]
+        recorder = Recorder(self.journal, run, plan, told)
         options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
         if jobs > 1 and plan.status is not Planned.CLEAN:
             import_engine()
-        with notifier or nullcontext():
+        with notifier or nullcontext(), lineage or nullcontext():
             result = replace(execute(plan, options), started=run.started)
             recorder.flush()
             self._finish(run, result, Publisher(self.project, job, contexts).publish(result))
-            if notifier:
-                notifier.run_finished(result)
+            for each in (notifier, lineage):
+                if each is not None:
+                    each.run_finished(result)
         return result
 
     def _options(
@@ -287,6 +291,18 @@ class JobRun:
             connect=connect,
         )
         return HookNotifier(job.hooks, plan, about, CallQueue())
+
+    def _lineage(self, job: Job, contexts: Contexts, run: Run) -> LineageListener | None:
+        if not is_configured(self.project.config, self.environ):
+            return None
+        return LineageListener(
+            RunNames(self.project.name, job.name, run.run_id, job.description),
+            contexts,
+            config=self.project.config,
+            environ=self.environ,
+            redactor=self.journal.redactor,
+            clock=self.clock,
+        )
 
     def _jobs(self, job: Job) -> int:
         """Return how many targets run at once: as requested, as the job declares, or as configured."""

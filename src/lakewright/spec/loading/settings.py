@@ -216,6 +216,8 @@ SETTINGS = frozenset(
         "metrics.json",
         "metrics.prometheus",
         "metrics.pushgateway",
+        "openlineage.namespace",
+        "openlineage.url",
         "spark.enableHive",
     )
 )

@@ -1,0 +1,193 @@
+"""OpenLineage events of runs whose targets write into a dictionary, at a collector on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from tests.unit.run.bench import Bench
+
+from lakewright.errors import Fault
+from lakewright.plan.phase import Phase
+from lakewright.run.lineage.datasets import Dataset, DatasetName
+from lakewright.run.lineage.events import Subject, run_event, run_uuid
+from lakewright.run.lineage.listener import URL, is_configured
+from lakewright.run.lineage.sender import Sender
+
+TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
+
+
+@dataclass
+class Collector:
+    """A collector that keeps events, and can refuse them or hang."""
+
+    url: str = ""
+    status: int = 200
+    events: list[dict[str, Any]] = field(default_factory=list)
+    is_let_go: Event = field(default_factory=Event)
+    hangs: bool = False
+
+    def told(self) -> list[tuple[str, str]]:
+        return [(event["eventType"], event["job"]["name"]) for event in self.events]
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    made = Collector()
+    for name in ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE_NAMESPACE", "OPENLINEAGE_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if made.hangs:
+                made.is_let_go.wait(30)
+            made.events.append(json.loads(body))
+            self.send_response(made.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        made.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.is_let_go.set()
+        server.shutdown()
+        thread.join()
+
+
+def bench_of(folder: Path, collector: Collector) -> Bench:
+    bench = Bench(folder, TARGETS)
+    bench.write(TARGETS, config=[f"{URL}={collector.url}"])
+    return bench
+
+
+def test_a_run_is_told_with_its_targets_as_runs_inside_of_it(tmp_path: Path, collector: Collector) -> None:
+    bench = bench_of(tmp_path, collector)
+    bench.world.broken.add("b")
+    bench.run(Phase.BUILD)
+    assert collector.told() == [
+        ("START", "fake.daily"),
+        ("START", "fake.daily.a.build"),
+        ("COMPLETE", "fake.daily.a.build"),
+        ("START", "fake.daily.b.build"),
+        ("FAIL", "fake.daily.b.build"),
+        ("FAIL", "fake.daily"),
+    ]
+    whole, begun, done, _, failed, _ = collector.events
+    parent = begun["run"]["facets"]["parent"]
+    assert (parent["run"]["runId"], parent["job"]["name"]) == (whole["run"]["runId"], "fake.daily")
+    assert begun["run"]["runId"] == done["run"]["runId"] != failed["run"]["runId"]
+    assert [(each["namespace"], each["name"]) for each in done["outputs"]] == [("file", "/a/2022-01-01")]
+    assert "errorMessage" not in done["run"]["facets"]
+    assert failed["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_what_is_clean_is_not_told(tmp_path: Path, collector: Collector) -> None:
+    bench = bench_of(tmp_path, collector)
+    bench.world.versions |= {"/a/2022-01-01": 1, "/b/2022-01-01": 1}
+    bench.run(Phase.BUILD)
+    assert collector.told() == [("START", "fake.daily"), ("COMPLETE", "fake.daily")]
+
+
+@pytest.mark.parametrize("status", [500, 401])
+def test_a_collector_that_refuses_events_fails_no_run_and_is_told_once(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    collector.status = status
+    bench = bench_of(tmp_path, collector)
+    assert bench.run(Phase.BUILD).is_success
+    assert sum("could not be sent" in each.message for each in caplog.records) == 1
+
+
+def test_a_collector_that_is_not_there_fails_no_run(
+    tmp_path: Path, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector.url = "http://127.0.0.1:9"
+    assert bench_of(tmp_path, collector).run(Phase.BUILD).is_success
+    assert sum("could not be sent" in each.message for each in caplog.records) == 1
+
+
+def test_a_collector_that_hangs_is_cut_off_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    release: Event = Event()
+    waited: list[bool] = []
+    sender = Sender("OpenLineage", close_seconds=0.2)
+    begin = time.monotonic()
+    for _ in range(3):
+        sender.send(lambda: waited.append(release.wait(30)))
+    assert time.monotonic() - begin < 0.1
+    sender.close()
+    assert time.monotonic() - begin < 1
+    release.set()
+    assert [each.message for each in caplog.records] == [
+        "OpenLineage: 3 events were not sent: it answers too slowly"
+    ]
+
+
+def test_events_beyond_the_limit_are_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    release = Event()
+    sent: list[bool] = []
+    sender = Sender("OpenLineage", max_waiting=2, close_seconds=5)
+    sender.send(lambda: sent.append(release.wait(5)))
+    time.sleep(0.05)
+    for _ in range(5):
+        sender.send(lambda: sent.append(True))
+    release.set()
+    sender.close()
+    assert len(sent) == 3
+    assert "3 events were not sent" in caplog.text
+
+
+def test_an_event_has_schema_column_lineage_statistics_and_assertions() -> None:
+    from openlineage.client.serde import Serde
+
+    bronze, silver = DatasetName("file", "/bronze/orders"), DatasetName("s3://lake", "silver/orders")
+    event = run_event(
+        Subject("shop", "shop.daily.orders.build", run_uuid("r", 0, "BUILD", "orders"), "TARGET"),
+        "COMPLETE",
+        datetime(2026, 5, 1, tzinfo=UTC),
+        inputs=[Dataset(bronze, (("no", "int"),))],
+        outputs=[Dataset(silver, (("id", "int"),), {"id": ((bronze, "no"),)})],
+        metrics={"slices": [{"inserted": 2, "updated": 1, "deleted": 0}, {"inserted": 4}]},
+        assertions=[("unique id", True), ("rows > 0", False)],
+        error=Fault("it broke"),
+    )
+    document = json.loads(Serde.to_json(event))
+    (read,), (written,) = document["inputs"], document["outputs"]
+    assert read["facets"]["schema"]["fields"] == [{"name": "no", "type": "int", "fields": []}]
+    checked = read["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert [(each["assertion"], each["success"]) for each in checked] == [
+        ("unique id", True),
+        ("rows > 0", False),
+    ]
+    (source,) = written["facets"]["columnLineage"]["fields"]["id"]["inputFields"]
+    assert (source["namespace"], source["name"], source["field"]) == ("file", "/bronze/orders", "no")
+    assert written["outputFacets"]["outputStatistics"]["rowCount"] == 7
+    assert document["run"]["facets"]["errorMessage"]["message"] == "it broke"
+    assert document["schemaURL"].startswith("https://openlineage.io/spec/2-")
+
+
+def test_it_is_on_if_the_project_or_the_clients_variables_say_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not is_configured({}, {})
+    assert is_configured({URL: "http://collector"}, {})
+    assert is_configured({}, {"OPENLINEAGE_URL": "http://collector"})
+    assert is_configured({}, {"OPENLINEAGE__TRANSPORT__TYPE": "console"})
+    assert not is_configured({URL: "http://collector"}, {"OPENLINEAGE_DISABLED": "true"})
+    monkeypatch.setattr("lakewright.run.lineage.listener.find_spec", lambda _: None)
+    assert not is_configured({URL: "http://collector"}, {})
+    assert "lakewright[openlineage]" in caplog.text
