@@ -195,7 +195,8 @@ def _fold(processor: SliceProcessor, items: Sequence[Item], heartbeat: Heartbeat
         raise
     if not claims:
         return FoldResult(passed=passed)
-    return replace(fold_slices(processor, claims, heartbeat), passed=passed)
+    with span("fold", entity=processor.entity.name, slices=len(claims)):
+        return replace(fold_slices(processor, claims, heartbeat), passed=passed)
 
 
 def _with_slice(
