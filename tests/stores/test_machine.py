@@ -278,12 +278,12 @@ def histories(few: int, many: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.nightly)])
 
 
-@histories(6, 60)
+@histories(3, 60)
 def test_sqlite_is_like_the_memory(examples: int) -> None:
     check(sqlite_places, examples)
 
 
-@histories(4, 40)
+@histories(2, 40)
 def test_postgres_is_like_the_memory(postgres_server: str, examples: int) -> None:
     check(partial(postgres_places, postgres_server), examples)
 

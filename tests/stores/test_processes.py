@@ -34,7 +34,7 @@ from lakewright.stores.process import this_process
 Settings = dict[str, Any]
 
 FEW, MANY = 4, 8
-LOCKS: Mapping[int, int] = {FEW: 200, MANY: 1_000}
+LOCKS: Mapping[int, int] = {FEW: 100, MANY: 1_000}
 """How many locks so many processes race for."""
 # DynamoDB Local takes a few milliseconds for each request.
 LOCKS_IN_DYNAMODB: Mapping[int, int] = {FEW: 100, MANY: 200}
