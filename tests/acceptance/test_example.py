@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airports"
-MONTHS = ["2022-01-01", "2022-02-01"]
+MONTHS = ["2022-01-01", "2022-02-01", "2022-03-01"]
 RANGE = [f"month:start={MONTHS[0]}", f"month:end={MONTHS[-1]}"]
 PREFIXES = {"EB": "BE", "ED": "DE", "EH": "NL", "EK": "DK", "EL": "LU", "LO": "AT", "LS": "CH"}
 
@@ -89,6 +89,7 @@ def test_the_example_runs_over_a_range_into_a_database(example: InProcess, datab
     assert not (example.folder / "lake" / "runways").exists()
 
 
+@pytest.mark.nightly
 def test_the_example_runs_without_a_database_and_its_own_tests_hold(example: InProcess) -> None:
     done = example.run("job", "monthly", "verify", *RANGE)
     assert done.code == 0, done.all

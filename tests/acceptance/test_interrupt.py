@@ -57,6 +57,7 @@ def task_seconds(run: subprocess.Popen[str]) -> Iterator[float]:
                     yield thread.user_time
 
 
+@pytest.mark.nightly
 def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> None:
     lake = SmallLake.make(tmp_path / "lake")
     (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
