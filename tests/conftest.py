@@ -43,8 +43,9 @@ INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen
 Queries over a handful of rows take a sixth less processor time with them: 144 s instead of 172 s for the
 strategies' cases. `make nightly` and each test that starts a JVM of its own run with what users have.
 
-Tried without a gain beyond 5 %, in processor time, alternating in one JVM: one shuffle partition with adaptive
-execution off (10.4 s for six slices instead of 10.7 s), the full compiler, `local[1]`, a larger young generation.
+Tried without a gain beyond 5 % of processor time: one shuffle partition with adaptive execution off (six
+slices in 10.4 s instead of 10.7 s, in turns in one JVM), fewer Hadoop properties, the full compiler,
+`local[1]`, a larger young generation.
 """
 
 
