@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -104,28 +105,36 @@ def fold_slices(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: H
             held = held[:kept]
         alone = held[0]
         return FoldResult(alone=alone, reason=reason)
-    except (LeaseLost, StoreUnavailable):
-        raise
-    except Exception as error:
-        if processor.context.is_cut_off():
-            _give_back(processor, held, heartbeat, "the run was interrupted")
-            raise KeyboardInterrupt from error
-        name = held[0].item_id.rpartition("/")[2]
-        if is_jvm_failure(error):
-            _give_back(processor, held, heartbeat, "Spark's JVM failed")
-            raise jvm_failure(name, error) from error
-        ours = processor.translated(error, name)
-        _give_back(processor, held, heartbeat, f"not done: {ours.message}")
+    except BaseException as error:
+        ours = _after_error(processor, held, heartbeat, error)
         if ours is error:
-            raise
+            raise  # `raise ours from error` would lose the error's own cause
         raise ours from error
-    except BaseException:
-        _give_back(processor, held, heartbeat, "the run was interrupted")
-        raise
     finally:
         for claim in claims:
             if claim is not alone:
                 heartbeat.drop(claim.lease)
+
+
+def _after_error(
+    processor: SliceProcessor, held: Sequence[Claim], heartbeat: Heartbeat, error: BaseException
+) -> BaseException:
+    """Make the slices ready again after an error that is the fault of none; return the error to raise."""
+    if isinstance(error, StoreUnavailable):
+        return error
+    if isinstance(error, LeaseLost):
+        with suppress(LakewrightError):
+            # Those that another run has taken over are left to it.
+            _give_back(processor, held, heartbeat, "the lock on a slice of the same commit is lost")
+        return error
+    if not isinstance(error, Exception) or processor.context.is_cut_off():
+        _give_back(processor, held, heartbeat, "the run was interrupted")
+        return KeyboardInterrupt() if isinstance(error, Exception) else error
+    name = held[0].item_id.rpartition("/")[2]
+    is_of_jvm = is_jvm_failure(error)
+    ours = jvm_failure(name, error) if is_of_jvm else processor.translated(error, name)
+    _give_back(processor, held, heartbeat, "Spark's JVM failed" if is_of_jvm else f"not done: {ours.message}")
+    return ours
 
 
 def _warn(processor: SliceProcessor, claims: Sequence[Claim], bad: BadSlice) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.spark.strategies.machine import APPLIED, StrategyMachine
+from tests.spark.strategies.test_fold import FoldMachine
 from tests.stores.test_machine import LikeMemory, sqlite_places
 
 from lakewright.spark.conf import SessionSettings
@@ -37,6 +38,9 @@ def main() -> int:
     class Machine(StrategyMachine):
         session = build_session(SessionSettings(folder, app_name="fuzz", master="local[2]"))
 
+    class Folds(FoldMachine):
+        session = Machine.session
+
     class Manifest(LikeMemory):
         places = staticmethod(sqlite_places)
 
@@ -45,7 +49,8 @@ def main() -> int:
     while chosen is None or seeds == 0:
         number = chosen if chosen is not None else random.SystemRandom().randrange(2**32)
         seeds += 1
-        if not (_is_sound(Manifest, number, 10 * MACHINES) and _is_sound(Machine, number, MACHINES)):
+        sound = _is_sound(Manifest, number, 10 * MACHINES) and _is_sound(Machine, number, MACHINES)
+        if not (sound and _is_sound(Folds, number, MACHINES)):
             print(f"\nfound with seed {number}: make fuzz FUZZ_SEED={number}", flush=True)
             return 1
         print(f"seed {number}: sound; {len(APPLIED)} slices applied so far", flush=True)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     "lakewright.slices.attempt",
+    "lakewright.slices.fold",
+    "lakewright.strategies.fold",
     "lakewright.strategies.changes",
     "lakewright.strategies.slice_load",
 )

@@ -12,7 +12,9 @@ from hypothesis.stateful import initialize, precondition, rule, run_state_machin
 from tests.model.strategies import Record, Refused
 from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hours
 from tests.spark.strategies.machine import KEYS, SLICES, Sent, Shape, StrategyMachine, Subject
+from tests.spark.strategies.test_crash import dying
 
+from lakewright.errors import DuplicateBusinesskeyException, LeaseLost
 from lakewright.slices.result import ProcessResult
 
 if TYPE_CHECKING:
@@ -139,6 +141,7 @@ def put_days(lake: SmallLake, things: Any, rows: list[Any], first: int = 1) -> l
     return names
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
 @pytest.mark.parametrize("inferred", [{}, {"delete_missing": True, "delete_scope": "full"}])
 def test_a_backlog_is_one_commit_equal_to_one_by_one(
@@ -162,3 +165,77 @@ def test_a_backlog_is_one_commit_equal_to_one_by_one(
     assert lake.version(folded) == 1
     assert notes[2] == ("5 slices, 2024-01-11 to 2024-01-15, were folded into version 1",)
     assert notes[3] == ("the slices are processed one by one: the entity sets fold: false",)
+
+
+def states(lake: SmallLake) -> dict[str, str]:
+    """The last state of each slice."""
+    items = sorted(lake.items(), key=lambda item: item.item_id)
+    return {item.item_id[-2:]: lake.store.records(item.item_id)[-1].state.value for item in items}
+
+
+def test_a_fold_that_died_at_any_point_is_made_good_for_each_of_its_slices(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`processing-manifest.md`, "State": one commit, and a PROCESSED with its own metrics for each slice."""
+    things = entity("historic", watermark=[{"column_name": "id", "expression": "${last_value}"}])
+    names = put_days(lake, things, ROWS)
+    lake.use(lake.store, is_dead=lambda holder: True)
+    for point in ("after_lock", "before_commit"):
+        with dying(monkeypatch, point):
+            lake.process(things, processing_time=BY_DAY)
+        assert lake.version_or_none(things) is None
+        assert set(states(lake).values()) == {"PROCESSING"}
+    with dying(monkeypatch, "before_processed"):
+        lake.process(things, processing_time=BY_DAY)
+    assert lake.version(things) == 0
+    assert set(states(lake).values()) == {"PROCESSING"}
+    lake.put(things, "2024-01-06", [{"id": 6, "v": "f"}])
+
+    result = lake.process(things, processing_time=BY_DAY)
+
+    assert result.error is None
+    assert [done.name for done in result.slices] == [*names, "2024-01-06"]
+    assert [done.is_adopted for done in result.slices] == [*[True] * 5, False]
+    assert set(states(lake).values()) == {"PROCESSED"}
+    assert lake.version(things) == 1
+    assert [done.summary.inserted for done in result.slices] == [2, 1, 1, 0, 0, 1]
+    assert [done.summary.updated for done in result.slices] == [0, 1, 0, 1, 1, 0]
+    assert {item.tokens[key] for item in lake.items() for key in item.tokens} == {1, 2}
+    assert lake.ledger.watermarks.last(lake.bench(things).application)["id"].python == 6
+
+
+def test_slices_before_a_bad_one_are_folded_and_those_after_it_wait(lake: SmallLake) -> None:
+    things = entity("merge", name="some")
+    twice = [{"id": 1, "v": "a"}, {"id": 1, "v": "b"}]
+    names = put_days(lake, things, [*ROWS[:4], twice, ROWS[4], ROWS[3]])
+
+    result = lake.process(things, processing_time=BY_DAY)
+
+    assert isinstance(result.error, DuplicateBusinesskeyException)
+    assert [done.name for done in result.slices] == names[:4]
+    assert (result.failed, result.waiting) == ((names[4],), tuple(names[5:]))
+    assert result.notes == ("4 slices, 2024-01-01 to 2024-01-04, were folded into version 0",)
+    assert lake.version(things) == 0
+    last = states(lake)
+    assert [last[name[-2:]] for name in names[:5]] == [*["PROCESSED"] * 4, "FAILED"]
+    assert {last[name[-2:]] for name in names[5:]} == {"RESOLVED"}
+    lake.put_aside()
+    assert [done.name for done in lake.process(things, processing_time=BY_DAY).slices] == names[5:]
+
+
+def test_a_fold_commits_nothing_once_one_of_its_locks_is_lost(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    things = entity("full", name="few")
+    put_days(lake, things, ROWS)
+
+    def confirm(_: Any, lease: Any) -> None:
+        if lease.key.endswith("03"):
+            raise LeaseLost("another run has taken it over")
+
+    monkeypatch.setattr("lakewright.stores.heartbeat.confirm", confirm)
+    result = lake.process(things, processing_time=BY_DAY)
+
+    assert isinstance(result.error, LeaseLost)
+    assert lake.version_or_none(things) is None
+    assert set(states(lake).values()) == {"RESOLVED"}
