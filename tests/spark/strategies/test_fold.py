@@ -102,7 +102,7 @@ class FoldMachine(StrategyMachine):
 
 
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("machines", [3, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("machines", [2, pytest.param(200, marks=pytest.mark.nightly)])
 def test_a_fold_gives_table_metrics_and_watermarks_of_the_model(spark: SparkSession, machines: int) -> None:
     """`processing-strategies.md`, "Full Strategy", "Merge Strategy", "Historic Strategy"."""
 
