@@ -8,13 +8,67 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from lakewright.errors import UsageError
+from lakewright.plan.permissions import Permissions
+from lakewright.plan.phase import Phase
+from lakewright.run.request import JobRequest
 from lakewright.spec.expressions.values import Duration, ValueType, render_value
 from lakewright.spec.models.job import Parameter
 
-__all__ = ["Range", "job_arguments"]
+__all__ = ["JobOptions", "Range", "job_arguments", "job_request"]
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of `Project.plan` and `Project.run`, which mean the same in both; `run` explains them.
+
+    They can't be the signature of these methods, which take the parameters of a job as further names.
+    """
+
+    targets: str | Sequence[str]
+    force: bool
+    resume: bool
+    keep_going: bool
+    jobs: int | None
+    wait: bool
+    allow_data_loss: bool
+    allow_backdated: bool
+
+
+def job_request(
+    job: str, phase: str, arguments: tuple[str, ...], **options: Unpack[JobOptions]
+) -> JobRequest:
+    """Return the request for a job with these arguments and options.
+
+    Raises:
+        UsageError: There is no such phase.
+    """
+    targets = options.get("targets", ())
+    permissions = Permissions(
+        allow_data_loss=options.get("allow_data_loss", False),
+        allow_backdated=options.get("allow_backdated", False),
+    )
+    return JobRequest(
+        job,
+        _phase(phase),
+        arguments,
+        targets=(targets,) if isinstance(targets, str) else tuple(targets),
+        force=options.get("force", False),
+        resume=options.get("resume", False),
+        keep_going=options.get("keep_going", False),
+        jobs=options.get("jobs"),
+        wait=options.get("wait", False),
+        permissions=permissions,
+    )
+
+
+def _phase(text: str) -> Phase:
+    try:
+        return Phase(text.upper())
+    except ValueError:
+        known = ", ".join(phase.value.lower() for phase in Phase)
+        raise UsageError(f"{text!r} is not a phase", remedy=f"The phases are {known}.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from lakewright.api.arguments import job_arguments
+from lakewright.api.arguments import JobOptions, job_arguments, job_request
 from lakewright.api.definitions import Job, Mapping, Relation
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
@@ -18,9 +18,7 @@ from lakewright.api.results import Runs
 from lakewright.api.watching import RunEvent, Watcher, quiet_pyspark, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
-from lakewright.errors import Fault, SpecError, UsageError
-from lakewright.plan.permissions import Permissions
-from lakewright.plan.phase import Phase
+from lakewright.errors import Fault, SpecError
 from lakewright.plan.step import Plan
 from lakewright.run.case_result import CaseResult
 from lakewright.run.request import JobRequest
@@ -184,19 +182,34 @@ class Project:
         targets: str | Sequence[str] = (),
         force: bool = False,
         resume: bool = False,
+        keep_going: bool = False,
+        wait: bool = False,
+        allow_data_loss: bool = False,
+        allow_backdated: bool = False,
         parameters: abc.Mapping[str, object] | None = None,
         **values: object,
     ) -> Plan:
         """Return what running a job up to a phase would do, and why; nothing is written.
 
-        The arguments are those of `run`.
+        The arguments are those of `run` that decide what it does.
 
         Raises:
             SpecError: The job, its arguments or a definition are wrong.
             UsageError: The phase or a value is none.
         """
-        given = {**(parameters or {}), **values}
-        request = self._request(job, phase, arguments, given, targets=targets, force=force, resume=resume)
+        request = self._request(
+            job,
+            phase,
+            arguments,
+            {**(parameters or {}), **values},
+            targets=targets,
+            force=force,
+            resume=resume,
+            keep_going=keep_going,
+            wait=wait,
+            allow_data_loss=allow_data_loss,
+            allow_backdated=allow_backdated,
+        )
         return plan_job(self.app, request)
 
     def run(
@@ -211,6 +224,7 @@ class Project:
         jobs: int | None = None,
         wait: bool = False,
         allow_data_loss: bool = False,
+        allow_backdated: bool = False,
         on_event: Callable[[RunEvent], None] | None = None,
         parameters: abc.Mapping[str, object] | None = None,
         **values: object,
@@ -230,6 +244,7 @@ class Project:
             jobs: How many targets run at once.
             wait: Wait for what another run has locked.
             allow_data_loss: Let migrations drop data.
+            allow_backdated: Allow a processing time that is earlier than the table's.
             on_event: Called when a target starts or finishes and when a slice has ended, one call at a time.
             parameters: Values of the job's parameters, for names that are arguments of this method too.
             **values: Values of the job's parameters: a text, number, boolean, date, datetime or timedelta, a
@@ -251,7 +266,8 @@ class Project:
             keep_going=keep_going,
             jobs=jobs,
             wait=wait,
-            permissions=Permissions(allow_data_loss=allow_data_loss),
+            allow_data_loss=allow_data_loss,
+            allow_backdated=allow_backdated,
         )
         instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
         with self._opened.run() as run_id:
@@ -322,14 +338,10 @@ class Project:
         phase: str,
         arguments: Sequence[str],
         values: abc.Mapping[str, object],
-        *,
-        targets: str | Sequence[str],
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> JobRequest:
         declared = self.app.project.job(job)
-        texts = job_arguments(declared.parameters, arguments, values)
-        chosen = (targets,) if isinstance(targets, str) else tuple(targets)
-        return JobRequest(job, _phase(phase), texts, targets=chosen, **options)
+        return job_request(job, phase, job_arguments(declared.parameters, arguments, values), **options)
 
     def __repr__(self) -> str:
         return f"<Project {self.name} in {self.folder}>"
@@ -347,11 +359,3 @@ def _named(among: abc.Mapping[str, T], category: str, name: str) -> T:
     if name not in among:
         raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
     return among[name]
-
-
-def _phase(text: str) -> Phase:
-    try:
-        return Phase(text.upper())
-    except ValueError:
-        known = ", ".join(phase.value.lower() for phase in Phase)
-        raise UsageError(f"{text!r} is not a phase", remedy=f"The phases are {known}.") from None

@@ -38,10 +38,9 @@ from lakewright.slices.result import SliceResult
 from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
-from lakewright.spec.words import counted
+from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.adoption.commit import adopt
-from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
@@ -262,7 +261,7 @@ class SliceProcessor:
         told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
         if self.entity.settings.delete_missing and self.strategy is not Strategy.FULL:
             told += ", and no deletes are inferred"
-        return (f"{told}: {rows_text(load.bad_rows[:3])}",)
+        return (f"{told}: {first_of([row.text for row in load.bad_rows], 3, '; ')}",)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")

@@ -18,6 +18,7 @@ from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
@@ -190,9 +191,7 @@ def _first(unreadable: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _named(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = len(listed) - MOST_NAMED
-    return ", ".join(listed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(list(names), MOST_NAMED)
 
 
 def _slices(count: int) -> str:

@@ -1,8 +1,10 @@
-"""Numbers with their nouns, for messages."""
+"""Numbers with their nouns, and lists that are cut, for messages."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+from collections.abc import Sequence
+
+__all__ = ["counted", "first_of"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -17,3 +19,14 @@ def counted(number: int, noun: str) -> str:
             f"{noun.removesuffix('y')}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
         )
     return f"{number:,} {noun}"
+
+
+def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first texts of a list, and how many more there are.
+
+    Example:
+        >>> first_of(["a", "b", "c"], 2), first_of(["a", "b"], 2)
+        ('a, b and 1 more', 'a, b')
+    """
+    more = len(texts) - most
+    return separator.join(texts[:most]) + (f" and {more:,} more" if more > 0 else "")

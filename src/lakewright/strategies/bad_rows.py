@@ -83,9 +83,12 @@ def check_number(rows: tuple[BadRow, ...], most: int) -> None:
 
 
 def rows_text(rows: Iterable[BadRow], *, said: str = "") -> str:
-    """Return the first bad rows in words; a reason that was said already is not repeated."""
+    """Return the first bad rows in words; a reason that was said already is not repeated.
+
+    The number of further rows is not told, because only a few are looked for.
+    """
     told = [row.place if row.reason == said else row.text for row in rows]
-    return "; ".join(told[:SHOWN]) + ("; …" if len(told) > SHOWN else "")
+    return "; ".join(told[:SHOWN]) + (" and more" if len(told) > SHOWN else "")
 
 
 def _bad_row(row: Row) -> BadRow:

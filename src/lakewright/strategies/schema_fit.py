@@ -161,7 +161,7 @@ def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedS
     if prepared.ranked is not None and prepared.sequence is not None:
         ranked = rank_by_sequence(frame, prepared.system, prepared.sequence)
         frame = kept_rows(ranked)
-    bad = union_of(prepared.bad, bad_rows(source, faults, prepared.key_columns))
+    bad = union_of(prepared.bad, bad_rows(source, faults, prepared.key_columns, prepared.delivered))
     return replace(prepared, frame=frame, ranked=ranked, bad=bad)
 
 

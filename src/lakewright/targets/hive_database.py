@@ -12,6 +12,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.spec.words import first_of
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
@@ -92,7 +93,7 @@ class HiveDatabaseTarget(Target):
         session = context.workspace.lake.new_session()
         tables = [row.tableName for row in session.sql(f"SHOW TABLES IN {name}").collect()]
         if tables and not context.options.permissions.allow_data_loss:
-            listed = ", ".join(tables[:5])
+            listed = first_of(tables, 5)
             raise DataLossError(
                 f"{self.label}: the database {self.qualified} holds {len(tables)} tables: {listed}",
                 remedy="Remove them first, or add --allow-data-loss.",

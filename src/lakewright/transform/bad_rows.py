@@ -89,7 +89,9 @@ def row_faults(
             yield found
 
 
-def bad_rows(frame: DataFrame, faults: Sequence[str], keys: Sequence[str]) -> DataFrame | None:
+def bad_rows(
+    frame: DataFrame, faults: Sequence[str], keys: Sequence[str], delivered: Mapping[str, str]
+) -> DataFrame | None:
     """Return the rows with a fault, or None if there are no faults to look for.
 
     The columns are `reason`, `file`, `key` and `record`, all texts; key and record are JSON.
@@ -98,10 +100,14 @@ def bad_rows(frame: DataFrame, faults: Sequence[str], keys: Sequence[str]) -> Da
         frame: The rows.
         faults: SQL of each fault; the first one that is not null counts.
         keys: Columns of the business key.
+        delivered: Columns of the source, which make up the record, to their names in the frame.
     """
     if not faults:
         return None
-    record = ", ".join(name_sql(name) for name in frame.columns)
+    present = set(frame.columns)
+    record = ", ".join(
+        f"{name_sql(name)} as {name_sql(own)}" for own, name in delivered.items() if name in present
+    )
     key = ", ".join(name_sql(name) for name in keys)
     found = frame.selectExpr("*", f"coalesce({', '.join(faults)}, null) as {_FAULT}")
     return found.where(f"{_FAULT} is not null").selectExpr(

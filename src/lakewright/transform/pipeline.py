@@ -61,6 +61,7 @@ class PreparedSlice:
         sequence: Name in silver of the column that orders the states of a record; None without one.
         ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
             latest row of each key; otherwise None.
+        delivered: Columns that the slice has in the source, to their names in the frame.
         bad: Rows that were left out because of a fault, if the entity puts such rows aside; see
             `transform.bad_rows`.
     """
@@ -80,6 +81,7 @@ class PreparedSlice:
     typeless: Mapping[str, bool] = field(default_factory=dict)
     sequence: str | None = None
     ranked: DataFrame | None = None
+    delivered: Mapping[str, str] = field(default_factory=dict)
     bad: DataFrame | None = None
 
 
@@ -111,14 +113,14 @@ def prepare(
     """
     unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
     check_names(frame.columns, system.reserved)
-    typeless_in_slice = _typeless(frame)
+    typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame = _with_declared_columns(frame, entity, system)
     source = _source_columns(frame, entity, system, hashed)
     bad = None
     if entity.settings.on_bad_rows == "quarantine":
         faults = _row_faults(frame, entity, system, source)
         keys = (*source.keys, *((system.key,) if source.has_own_key else ()))
-        bad = union_of(unparsed, bad_rows(frame, faults, keys))
+        bad = union_of(unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
         frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
     unasked = (typeless & typeless_in_slice) - _asked_for(entity)
@@ -140,6 +142,7 @@ def prepare(
         frame=frame,
         sequence=sequence,
         ranked=ranked,
+        delivered={name: source.names.get(name, name) for name in delivered},
         bad=bad,
         system=system,
         names=source.names,

@@ -20,6 +20,7 @@ from lakewright.manifest.applications import known_names, named_application, unk
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.discover import natural_key
+from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -234,7 +235,7 @@ def requeue_items(
 def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:
     of = "" if entity is None else f" of {entity.name}"
     return UsageError(
-        f"later slices{of} are processed, {len(later)} in all: {', '.join(later[:MOST_NAMED])}",
+        f"later slices{of} are processed, {len(later)} in all: {first_of(later, MOST_NAMED)}",
         remedy="Give --cascade to process them again as well, or --late to apply this one after them.",
     )
 

@@ -101,7 +101,9 @@ def test_bad_rows_are_put_aside_and_counted(lake: SmallLake, kind: str) -> None:
     ]
     (unparsed,) = [row for row in found if row["reason"] == "the row does not parse"]
     assert (unparsed["line"], unparsed["record"]) == (7 if kind == "csv" else 6, cut.strip())
-    assert any("4 bad rows were put aside in" in warning for warning in lake.warnings)
+    (warning,) = [text for text in lake.warnings if "4 bad rows were put aside in" in text]
+    assert warning.endswith(" and 1 more")
+    assert warning.count("; ") == 2
 
     # The slice is delivered again without them, then with too many.
     item = next(item for item in lake.items() if item.item_id.endswith("/s2"))
@@ -118,7 +120,10 @@ def test_bad_rows_are_put_aside_and_counted(lake: SmallLake, kind: str) -> None:
 
 def test_values_that_do_not_fit_the_table_are_put_aside(lake: SmallLake) -> None:
     """A12: the types of the table count too, and records that arrive deleted may have any values."""
-    things = entity(settings={"on_bad_rows": "quarantine", "delete_missing": True, "delete_scope": "full"})
+    things = entity(
+        columns=[{**ID, "datatype": "long"}, {"name": "twice", "expression": "id * 2"}],
+        settings={"on_bad_rows": "quarantine", "delete_missing": True, "delete_scope": "full"},
+    )
     lake.load(things, "s1", [{"id": 1, "v": 1}, {"id": 2, "v": 2}])
     rows = [
         {"id": 1, "v": "x", "dlf_deleted": False},
@@ -140,6 +145,8 @@ def test_values_that_do_not_fit_the_table_are_put_aside(lake: SmallLake) -> None
         {"id": 1},
         "column 'v': the value 'x' doesn't fit the type bigint of the table",
     )
+    # Neither calculated nor system columns are part of the record.
+    assert json.loads(row["record"]) == {"id": 1, "v": "x", "dlf_deleted": False}
 
 
 def test_encodings_and_signs_of_csv(lake: SmallLake) -> None:

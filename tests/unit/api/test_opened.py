@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
 
 from lakewright import Project
+from lakewright.api.arguments import JobOptions, job_request
 from lakewright.api.opened import Opened
 from lakewright.app import App
 from lakewright.errors import SpecError, UsageError
+from lakewright.plan.permissions import Permissions
+from lakewright.plan.phase import Phase
+from lakewright.run.request import JobRequest
 
 
 @pytest.fixture
@@ -47,3 +52,27 @@ def test_definitions_are_listed_without_spark(shop: Project) -> None:
     assert list(shop.history()) == []
     assert repr(shop.status()) == "<ProjectStatus nothing is running, waiting or failed>"
     assert repr(shop.plan("daily", day="2024-05-01")).startswith("<Plan daily verify instances=1 ")
+
+
+def test_plan_and_run_take_the_same_options_with_the_same_defaults(shop: Project) -> None:
+    """D2: a plan is made with the options of the run that it is for."""
+    planned, run = (
+        {
+            name: parameter.default
+            for name, parameter in signature(method).parameters.items()
+            if parameter.kind is Parameter.KEYWORD_ONLY
+        }
+        for method in (Project.plan, Project.run)
+    )
+    assert planned == {name: run[name] for name in planned}
+    # How many run at once, and who listens, changes nothing about what runs.
+    assert run.keys() - planned.keys() == {"jobs", "on_event"}
+    assert run.keys() - {"on_event", "parameters"} == JobOptions.__annotations__.keys()
+    request = job_request("daily", "build", (), targets="a", keep_going=True, allow_backdated=True)
+    assert (request.targets, request.keep_going, request.permissions) == (
+        ("a",),
+        True,
+        Permissions(allow_backdated=True),
+    )
+    assert job_request("daily", "build", ()) == JobRequest("daily", Phase.BUILD)
+    assert shop.plan("daily", day="2024-05-01", keep_going=True, wait=True).job == "daily"

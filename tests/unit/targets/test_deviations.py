@@ -439,3 +439,21 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
         "waits": ("VERIFY always runs", "fails as long as no slice has created the table"),
         "ready": ("VERIFY always runs",),
     }
+
+
+@pytest.mark.parametrize(
+    ("late", "sequence", "is_told"), [("apply", True, True), ("apply", False, False), ("refuse", True, False)]
+)
+def test_the_plan_says_what_a_late_slice_can_bring_back_in_spite_of_sequence_by(
+    tmp_path: Path, late: str, sequence: bool, is_told: bool
+) -> None:
+    """A11: a delete of a record without a row leaves no trace."""
+    store = processed(tmp_path, late=late).ledger.store
+    write(tmp_path / "lake/bronze/orders", "2022-1b", 1)
+    declared = PROJECT.replace("late_slices:", "sequence_by: n, late_slices:") if sequence else PROJECT
+    context = make_context(
+        make_workspace(tmp_path, declared.format(policy="warn", late=late)), store=store, run_id="later"
+    )
+    found = observed(context)
+    assert found.pending == ("2022-1b",)
+    assert any(note.startswith("2022-1b is late: sequence_by leaves out") for note in found.notes) == is_told

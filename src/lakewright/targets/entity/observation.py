@@ -13,8 +13,9 @@ from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import lacks_commits
-from lakewright.slices.time_check import backdated_note
+from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.targets.entity.work import EntityWork
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["comment_changes", "new_comments", "observe_entity", "property_changes"]
+
+
+_MOST_NAMED = 3
 
 
 def observe_entity(work: EntityWork) -> Observation:
@@ -65,6 +69,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_time_note(work, pending),
+            *_late_note(work, pending),
         ),
         warning=_warning(pending, hold),
     )
@@ -97,6 +102,22 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
     note = backdated_note(context, work.entity, pending.ready, times, pending.late)
     return () if note is None else (note,)
+
+
+def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return what a late slice may do although `sequence_by` keeps older rows from replacing newer ones."""
+    late = [
+        slice_name(item)
+        for item in pending.ready
+        if item.item_id in pending.late and is_late_allowed(work.processing, work.entity, item)
+    ]
+    if not late or work.entity.settings.sequence_by is None:
+        return ()
+    are_late = f"{first_of(late, _MOST_NAMED)} {'is' if len(late) == 1 else 'are'} late"
+    return (
+        f"{are_late}: sequence_by leaves out rows older than the table's, but a record whose delete came "
+        "while it had no row is inserted again",
+    )
 
 
 def _warning(pending: Pending, hold: Hold | None) -> Fault | None:

@@ -30,7 +30,7 @@ from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
-from lakewright.spec.words import counted
+from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.no_table import no_table_error
 from lakewright.targets.entity.observation import comment_changes, new_comments, property_changes
@@ -225,7 +225,7 @@ def _forget_slices(work: EntityWork, reason: str) -> Outcome:
     kept = requeue_processed(work.processing, work.entity, reason)
     if not kept:
         return Outcome()
-    named = ", ".join(kept[:_MOST_NAMED])
+    named = first_of(kept, _MOST_NAMED)
     return Outcome(reasons=(f"stay processed, because others have processed them too: {named}",))
 
 

@@ -13,6 +13,7 @@ from lakewright.cli.group import command
 from lakewright.cli.page import line
 from lakewright.cli.render.words import counted, status
 from lakewright.errors import LakewrightError, UsageError
+from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
@@ -247,7 +248,7 @@ def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, 
     requeued = requeue_items(call.app, chosen, cascade=cascade, late=late, author=author, reason=reason)
     if requeued.later:
         what = "processed again after it" if cascade else "in doubt now"
-        call.output.note(f"{what}: {', '.join(requeued.later[:MOST_NAMED])}")
+        call.output.note(f"{what}: {first_of(requeued.later, MOST_NAMED)}")
     _print(call, requeued.rows)
 
 
