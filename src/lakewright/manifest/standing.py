@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lakewright.manifest.item import Item, Mark
@@ -38,6 +38,14 @@ class Standing:
     concerned: tuple[Application, ...] = ()
     processed: tuple[Application, ...] = ()
     skipped: tuple[Application, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        # Standings are keys of large tables, and hashing all their applications takes microseconds.
+        object.__setattr__(self, "_hash", hash((self.blocked, self.concerned, self.processed, self.skipped)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def verdict(self, application: Application) -> Verdict:
         """Return the verdict of the items with this standing for an application."""

@@ -57,12 +57,13 @@ class LastSlice:
     """What the last slice by arrival did that an entity has processed.
 
     Attributes:
+        place: Its place in the order of arrival, which a further revision changes.
         at: When it was processed.
         metrics: What its record says.
     """
 
     item_id: str
-    sequence: int
+    place: Place
     at: datetime
     metrics: Mapping[str, Any]
 
@@ -173,30 +174,22 @@ def _with_last_slices(
     store: Store, entities: Iterable[EntityStanding], known: Mapping[str, LastSlice]
 ) -> list[EntityStanding]:
     listed = list(entities)
-    wanted = {
-        each.name: place[1]
-        for each in listed
-        if (place := each.standing.newest.get(Verdict.PROCESSED)) is not None
-    }
-    items = store.read(list(wanted.values()))
-    found: dict[str, LastSlice] = {}
-    places: dict[tuple[str, int], str] = {}
+    places = {each.name: each.standing.newest.get(Verdict.PROCESSED) for each in listed}
+    found = {name: last for name, last in known.items() if last.place == places.get(name)}
+    read = {name: place for name, place in places.items() if place is not None and name not in found}
+    items = store.read([item_id for _, item_id in read.values()])
+    wanted: dict[tuple[str, int], tuple[str, Place]] = {}
     for each in listed:
-        item = items.get(wanted.get(each.name, ""))
+        item = items.get(read[each.name][1]) if each.name in read else None
         marks = [m for m in item.processed if m.application.covers(each.application)] if item else []
-        if item is None or not marks:
-            continue
-        before = known.get(each.name)
-        if before is not None and (before.item_id, before.sequence) == (item.item_id, marks[-1].sequence):
-            found[each.name] = before
-        else:
-            places[item.item_id, marks[-1].sequence] = each.name
-    for (item_id, sequence), record in store.find_records(list(places)).items():
+        if item is not None and marks:
+            wanted[item.item_id, marks[-1].sequence] = (each.name, read[each.name])
+    for key, record in store.find_records(list(wanted)).items():
         if isinstance(record, Record):
+            name, place = wanted[key]
             metrics = record.content.get("metrics")
-            found[places[item_id, sequence]] = LastSlice(
-                item_id, sequence, record.timestamp, metrics if isinstance(metrics, Mapping) else {}
-            )
+            known_metrics = metrics if isinstance(metrics, Mapping) else {}
+            found[name] = LastSlice(record.item_id, place, record.timestamp, known_metrics)
     return [replace(each, last=found.get(each.name)) for each in listed]
 
 

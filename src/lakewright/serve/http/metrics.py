@@ -36,7 +36,7 @@ __all__ = ["Metrics"]
 
 log = logging.getLogger(__name__)
 
-RECENT = 200
+RECENT = 100
 """The number of latest runs that are counted."""
 
 EFFECTS = ("inserted", "updated", "deleted", "unchanged", "closed", "inferred_deletes", "quarantined")

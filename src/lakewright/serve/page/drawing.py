@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from lakewright.documentation.document import Ref
 from lakewright.documentation.pages.layout import Box, lay_out
+from lakewright.serve.page.render import link
 from lakewright.usecases.data_flow import Flows
 from lakewright.usecases.entity_overview import SliceEntry
 
-__all__ = ["Bar", "Bars", "FlowBox", "FlowDrawing", "draw_bars", "draw_flows"]
+__all__ = ["Bar", "Bars", "FlowBox", "FlowDrawing", "draw_bars", "draw_flows", "focus_link"]
 
 HEIGHT, SECONDS_HEIGHT = 120.0, 36.0
 STEP, THICK = 14.0, 10.0
@@ -99,6 +100,7 @@ class FlowBox(NamedTuple):
     ref: Ref
     place: Box
     label: str
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,11 @@ class FlowDrawing:
     alone: tuple[Ref, ...]
 
 
+def focus_link(ref: Ref) -> str:
+    """Return the address of the lineage around an item."""
+    return link("/lineage", focus=f"{ref.category}:{ref.name}")
+
+
 def draw_flows(flows: Flows) -> FlowDrawing:
     """Return the drawing of a flow of data."""
     labels = {ref: _short(ref.name) for ref in flows.nodes}
@@ -119,7 +126,7 @@ def draw_flows(flows: Flows) -> FlowDrawing:
     return FlowDrawing(
         drawing.width + 20,
         drawing.height + 20,
-        tuple(FlowBox(ref, place, labels[ref]) for ref, place in drawing.boxes.items()),
+        tuple(FlowBox(ref, place, labels[ref], focus_link(ref)) for ref, place in drawing.boxes.items()),
         tuple((a, b, _path(points)) for (a, b), points in drawing.lines.items()),
         tuple(ref for ref in flows.nodes if ref not in drawing.boxes),
     )

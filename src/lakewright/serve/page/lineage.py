@@ -26,6 +26,7 @@ __all__ = ["LineagePage"]
 
 CATEGORIES = ("relation", "mapping", "entity", "target")
 RECENT = 20
+MOST_LISTED = 200
 
 
 class Tone(NamedTuple):
@@ -56,6 +57,7 @@ class LineagePage:
         return {
             "drawing": drawing,
             "names": flows.nodes,
+            "listed": flows.nodes[:MOST_LISTED],
             "focus": focus,
             "focus_text": f"{focus.category}:{focus.name}" if focus else "",
             "states": states,

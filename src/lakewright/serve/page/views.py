@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import ABORTED, RUNNING
-from lakewright.manifest.readiness import Reading
+from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import parse_instant
 from lakewright.plan.status import Status
 from lakewright.serve.http.faults import HttpFault
@@ -46,6 +46,9 @@ __all__ = [
 ]
 
 PAGE_ROWS = 50
+PAGE_OF_ALL = 20
+"""Rows of a page of the slices of all entities: each entity is asked for that many."""
+
 MOST_WAITING = 8
 MOST_RECORDS = 100
 MOST_HITS = 50
@@ -258,11 +261,12 @@ def items_view(view: View) -> dict[str, Any]:
     entity, state = view.given("entity"), view.given("state")
     arrival, _, item_id = view.given("before").partition(" ")
     beyond = (arrival, item_id) if item_id else None
-    reading = Reading(is_newest_first=True, limit=PAGE_ROWS + 1, beyond=beyond)
+    size = PAGE_ROWS if entity in view.app.project.entities else PAGE_OF_ALL
+    reading = Reading(is_newest_first=True, limit=size + 1, beyond=beyond)
     rows = list(_listed(view, entity, state, reading))
-    last = rows[PAGE_ROWS - 1]["item"] if len(rows) > PAGE_ROWS else None
+    last = rows[size - 1]["item"] if len(rows) > size else None
     return {
-        "rows": rows[:PAGE_ROWS],
+        "rows": rows[:size],
         "entities": list(view.app.project.entities),
         "states": VERDICTS,
         "given": {"entity": entity, "state": state, "before": view.given("before")},
@@ -279,18 +283,28 @@ def _listed(view: View, entity: str, state: str, reading: Reading) -> Iterator[d
         for each in list_slices(app, of_entity, reading, wanted):
             yield {"verdict": each.verdict.value, "owner": entity, "item": each.item, "name": each.name}
         return
-    from lakewright.manifest.readiness import Group
-
-    chosen = frozenset(
-        standing
-        for standing in app.store.standings()
-        if not wanted or any(standing.verdict(a) in wanted for a in standing.concerned)
-    )
-    for item in app.store.queue(Group(chosen), reading):
+    for item in _newest(app, wanted, reading):
         verdicts = list(item.verdicts().items())
         application, verdict = next((each for each in verdicts if each[1] in wanted), verdicts[0])
         row = Row(item, application, verdict)
         yield {"verdict": verdict.value, "owner": row.owner, "item": item, "name": row.slice}
+
+
+def _newest(app: App, wanted: frozenset[Verdict], reading: Reading) -> Iterator[Item]:
+    """Yield items of all applications, the newest first.
+
+    The newest N items are in the N standings whose last items are the newest: only those are read.
+    """
+    beyond, limit = reading.beyond, reading.limit or PAGE_ROWS
+    lasts = {
+        standing: ends.last if beyond is None else min(ends.last, beyond)
+        for standing, ends in app.store.arrivals().items()
+        if (beyond is None or ends.first < beyond)
+        and (not wanted or any(standing.verdict(each) in wanted for each in standing.concerned))
+    }
+    if len(lasts) > limit and beyond is None:
+        lasts = dict(sorted(lasts.items(), key=lambda each: each[1])[-limit:])
+    return app.store.queue(Group(frozenset(lasts)), reading)
 
 
 def item_view(view: View) -> dict[str, Any]:
