@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from deltalake import DeltaTable, QueryBuilder
 from tests.commands import InProcess
 
@@ -184,3 +185,95 @@ def test_an_older_slice_is_undone_beside_the_table(spark: SparkSession, tmp_path
     refused = shop.run("undo", "orders", first, "--yes")
     assert (refused.code, f"{third} is gone" in refused.err) == (1, True), refused.all
     assert shop.rows("orders") == other.rows("orders")
+
+
+def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 15, part 2: the same declaration gives the same rows; Merge made Historic has its history."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    shop.load("orders", *SLICES)
+    before, history = shop.rows("orders"), shop.rows("prices")
+    compared = shop.json("rebuild", "orders", "--check")
+    assert compared["done"] is False
+    assert (compared["difference"]["rows_equal"], compared["difference"]["rows_only_after"]) == (3, 0)
+    assert shop.table("orders").version() == 2
+    assert (shop.folder / "lake/silver/orders__rebuild").exists()
+
+    model = shop.folder / "model" / "model.yml"
+    historic = MODEL.replace("processtype: merge", "processtype: historic")
+    model.write_text(historic.replace("delete_missing: true", "delete_missing: false"))
+    held = shop.run("plan", "daily", "build")
+    assert held.code == 0, held.all
+    shop.put("orders", "2024-05-04.json", [{"id": 9, "v": "n", "day": 4}])
+    assert "lakewright rebuild" in shop.run("process", "orders").err
+    asked = shop.run("rebuild", "orders")
+    assert (asked.code, "give --yes" in asked.err) == (1, True), asked.all
+    assert shop.rows("orders") == before
+
+    done = shop.run("rebuild", "orders", "--yes", "--reason", "orders have a history now")
+    assert done.code == 0, done.all
+    assert "what an earlier attempt built beside the table is continued" in done.err
+    assert "The former rows are version 2" in done.out
+    assert not (shop.folder / "lake/silver/orders__rebuild").exists()
+    assert shop.rows("orders") == history
+    assert DeltaTable(shop.folder / "lake/silver/orders", version=2).to_pyarrow_table().num_rows == 3
+    assert shop.verdicts("orders")["2024-05-03.json"] == "processed"
+    assert shop.json("doctor", "orders")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+
+    shop.load("orders")
+    assert len(shop.rows("orders")) == len(history) + 1
+    part = shop.json("rebuild", "orders", "--from", "2024-05-04.json", "--check")
+    assert (part["slices"], part["difference"]["rows_equal"]) == (["2024-05-04.json"], len(history) + 1)
+
+
+class Died(BaseException):
+    """The process ends here: nothing after it runs."""
+
+
+@pytest.mark.parametrize("command", [["undo", "prices", "2024-05-02.json"], ["rebuild", "prices"]])
+def test_a_rewind_that_dies_is_ended_by_the_same_command(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """At every point: the table is as before or as after, and the command typed again gives the end."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    before = shop.rows("prices")
+    points = [
+        *("before_replay", "after_replay", "before_swap", "before_rewind"),
+        *("after_rewind", "before_rewind_record"),
+    ]
+    for point in points[: 4 if command[0] == "undo" else 5]:
+        with monkeypatch.context() as patch:
+            _die_at(patch, point)
+            with pytest.raises(Died):
+                shop.run(*command, "--yes")
+        is_landed = point in ("after_rewind", "before_rewind_record")
+        if not is_landed:
+            assert shop.rows("prices") == before
+    done = shop.run(*command, "--yes")
+    if command[0] == "undo":
+        assert done.code == 0, done.all
+        other = Shop.make(tmp_path / "other", spark)
+        other.load("prices", "2024-05-01.json", "2024-05-03.json")
+        assert shop.rows("prices") == other.rows("prices")
+    else:
+        assert "had changed the table, and is recorded now" in done.err
+        assert shop.rows("prices") == before
+    assert shop.json("doctor", "prices")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+
+
+def _die_at(patch: pytest.MonkeyPatch, point: str) -> None:
+    """Let the process die at a point: no handler gets to the manifest any more."""
+
+    def reach_failpoint(name: str) -> None:
+        if name == point:
+            raise Died(name)
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise Died("nothing is written by a dead process")
+
+    for module in ("replay_slices", "rewind.swap", "rewind.commit_rewind", "rewind.undo", "rewind.rebuild"):
+        patch.setattr(f"lakewright.slices.{module}.reach_failpoint", reach_failpoint)
+    patch.setattr("lakewright.usecases.rewinding.conclude", gone)

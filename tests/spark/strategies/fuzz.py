@@ -16,7 +16,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
-from tests.spark.strategies.machine import APPLIED, StrategyMachine
+from tests.spark.strategies.machine import APPLIED
+from tests.spark.strategies.rewinding import UNDONE, RewindMachine
 from tests.spark.strategies.test_fold import FoldMachine
 from tests.stores.test_machine import LikeMemory, sqlite_places
 
@@ -35,7 +36,7 @@ def main() -> int:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="lakewright-fuzz-"))
 
-    class Machine(StrategyMachine):
+    class Machine(RewindMachine):
         session = build_session(SessionSettings(folder, app_name="fuzz", master="local[2]"))
 
     class Folds(FoldMachine):
@@ -53,10 +54,12 @@ def main() -> int:
         if not (sound and _is_sound(Folds, number, MACHINES)):
             print(f"\nfound with seed {number}: make fuzz FUZZ_SEED={number}", flush=True)
             return 1
-        print(f"seed {number}: sound; {len(APPLIED)} slices applied so far", flush=True)
+        print(
+            f"seed {number}: sound; {len(APPLIED)} slices applied, {len(UNDONE)} rewinds so far", flush=True
+        )
         if time.monotonic() > end:
             break
-    print(f"{seeds} seeds, {len(APPLIED)} slices applied, nothing found")
+    print(f"{seeds} seeds, {len(APPLIED)} slices applied, {len(UNDONE)} rewinds, nothing found")
     return 0
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.spark.strategies.machine import APPLIED, StrategyMachine
+from tests.spark.strategies.rewinding import UNDONE, RewindMachine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,3 +39,26 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
         ),
     )
     assert len(APPLIED) - before >= LEAST * machines
+
+
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("machines", [1, pytest.param(70, marks=pytest.mark.nightly)])
+def test_tables_are_those_of_the_model_after_undo_and_rebuild(spark: SparkSession, machines: int) -> None:
+    """Issue 15: undo of one slice equals all others; undo and requeue, and rebuild, change nothing."""
+
+    class Machine(RewindMachine):
+        session = spark
+
+    before = len(UNDONE)
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=machines,
+            stateful_step_count=9,
+            deadline=None,
+            derandomize=True,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert len(UNDONE) - before >= 2 * machines

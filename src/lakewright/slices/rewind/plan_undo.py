@@ -120,40 +120,90 @@ def plan_undo(
     places = entity.places(context.lake.settings)
     item = _processed_item(context, entity, item_id(f"{places.bronze}/{name}"), name)
     state = observe_table(context.lake, places.silver)
-    if has_no_commit(context.ledger.store, item, context.application):
-        if is_requeued:
-            raise UsageError(
-                f"the slice {name} of {entity.name} changed nothing, so there is nothing to undo",
-                remedy=f"`{command('requeue', f'{entity.name}/{name}')}` has it processed again.",
-            )
-        return UndoPlan(item, None, state, state.version)
     app = str(context.application)
-    chain = tuple(effective_commits(read_commits(context.lake, places.silver), app))
-    applied = [each for commit in reversed(chain) for each in slices_in(commit, app)]
-    own = [each for each in applied if each.item_id == item.item_id]
-    if not own:
-        raise _unknown_commit(entity, item)
-    first = next(c for c in reversed(chain) if any(each in own for each in slices_in(c, app)))
-    before = [each for c in reversed(chain) if c.version < first.version for each in slices_in(c, app)]
-    later = [each for each in applied[len(before) :] if each not in own]
-    since = [commit for commit in chain if commit.version >= first.version]
-    unlogged = unlogged_slices(context, {each.item_id for each in applied})
-    unwritten = [each for each in unlogged if each.number > own[0].number and each.is_unwritten]
+    log = read_commits(context.lake, places.silver) if state.exists else ()
+    chain = tuple(effective_commits(log, app))
+    held = _Held.of(context, [(c, slices_in(c, app)) for c in reversed(chain)], item)
+    if not held.is_written:
+        _check_unwritten(context, entity, item, is_requeued=is_requeued)
+        if not held.later or not (entity.settings.delete_missing and entity.watermarks):
+            # Later slices would be applied in the same way without it.
+            return UndoPlan(item, None, state, state.version, kept=(*held.before, *held.later))
+    since = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
     plan = UndoPlan(
         item,
-        own[-1],
+        held.undone,
         state,
-        base=version_before(first),
-        later=tuple(sorted((*later, *unwritten), key=lambda each: each.number)),
+        base=None if held.first is None else version_before(held.first),
+        later=held.later,
         is_requeued=is_requeued,
         foreign=foreign_since(since, app),
-        kept=(*(each for each in unlogged if each.number <= own[0].number), *before),
+        kept=held.before,
     )
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
     check_bronze(context, entity, plan.later)
     _check_versions(context, entity, plan)
     return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A slice among those that a table holds.
+
+    Attributes:
+        undone: The slice, as its last commit has it, or as the manifest tells it.
+        is_written: Whether it has a commit.
+        first: The first commit that must go: its own, or that of the first slice after it.
+        before: The slices before that commit, in order.
+        later: The other slices from that commit on, in order.
+    """
+
+    undone: AppliedSlice
+    is_written: bool
+    first: Commit | None
+    before: tuple[AppliedSlice, ...]
+    later: tuple[AppliedSlice, ...]
+
+    @classmethod
+    def of(
+        cls, context: ProcessingContext, chain: Sequence[tuple[Commit, Sequence[AppliedSlice]]], item: Item
+    ) -> _Held:
+        """Return where a slice stands in a table, given its effective commits with their slices."""
+        own = [each for _, slices in chain for each in slices if each.item_id == item.item_id]
+        known = {each.item_id for _, slices in chain for each in slices}
+        unlogged = unlogged_slices(context, known)
+        undone = own[-1] if own else next(each for each in unlogged if each.item_id == item.item_id)
+        start = own[0].number if own else undone.number
+        first = next(
+            (c for c, slices in chain if any(s in own if own else s.number > start for s in slices)), None
+        )
+        before: list[AppliedSlice] = []
+        later: list[AppliedSlice] = []
+        for commit, slices in chain:
+            is_before = first is None or commit.version < first.version
+            (before if is_before else later).extend(s for s in slices if s.item_id != item.item_id)
+        for each in unlogged:
+            if each.item_id != item.item_id:
+                (later if each.number > start and each.is_unwritten else before).append(each)
+        return cls(undone, bool(own), first, tuple(before), tuple(sorted(later, key=lambda s: s.number)))
+
+
+def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, is_requeued: bool) -> None:
+    """Raise an error unless a slice without a commit changed nothing, and is to be skipped.
+
+    Raises:
+        DataLossError: The log does not show the slice's commit any more.
+        UsageError: It changed nothing, and is to be processed again.
+    """
+    if not has_no_commit(context.ledger.store, item, context.application):
+        raise _unknown_commit(entity, item)
+    if is_requeued:
+        name = f"{entity.name}/{slice_name(item)}"
+        raise UsageError(
+            f"the slice {slice_name(item)} of {entity.name} changed nothing, so there is nothing to undo",
+            remedy=f"`{command('requeue', name)}` has it processed again.",
+        )
 
 
 def _processed_item(context: ProcessingContext, entity: Entity, item: str, name: str) -> Item:
