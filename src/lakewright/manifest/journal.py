@@ -22,7 +22,7 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "RUNNING", "Journal", "Run", "Taint", "TargetPhase"]
+__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 

@@ -82,6 +82,8 @@ class RewindActions(OperatorActions):
         slices: Sequence[RewoundSlice],
         watermarks: Mapping[str, StoredWatermark | None],
         reason: str,
+        *,
+        also: Sequence[Put] = (),
     ) -> tuple[Item, ...]:
         """Start a new revision of each slice, set the watermarks and end the rewind, in one write.
 
@@ -94,6 +96,7 @@ class RewindActions(OperatorActions):
             slices: The slices; one with a later revision was changed by an operator and is left alone.
             watermarks: Column to its watermark after the rewind; None removes it.
             reason: Why, for every record.
+            also: Further documents of the same write.
 
         Returns:
             The items with new revisions.
@@ -104,7 +107,7 @@ class RewindActions(OperatorActions):
             appends = tuple(self._rewound(slices, application, reason))
             puts = tuple(self._watermark_puts(application, watermarks, reason))
             try:
-                return self.store.write(Write(appends, (*puts, rewind.removal))).items
+                return self.store.write(Write(appends, (*puts, *also, rewind.removal))).items
             except SequenceConflict:
                 continue
         raise SequenceConflict(f"too many processes write to {rewind.key} at once")

@@ -13,6 +13,7 @@ from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
 
 __all__ = ["Rebuilt", "rebuild_table"]
@@ -101,8 +102,16 @@ def rebuild_table(
             contents = build_beside(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
+            silver = found.places(app.project.lake).silver
             version = swap_rebuilt(
-                context, found, plan, rewind, contents=contents, reason=told, check=app.lake.check_commit
+                context,
+                found,
+                plan,
+                rewind,
+                contents=contents,
+                reason=told,
+                check=app.lake.check_commit,
+                taints=downstream_taints(app, found, f"{silver} was built again from its slices"),
             )
     return Rebuilt(found.name, plan, difference, version)
 

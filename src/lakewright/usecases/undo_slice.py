@@ -13,9 +13,11 @@ from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import undo
+from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
 
 if TYPE_CHECKING:
+    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
@@ -129,5 +131,23 @@ def undo_slice(
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         with announced(app, context, found, words) as rewind:
             told = f"{words} by {author}: {reason}"
-            version = undo(context, found, plan, rewind, reason=told, check=app.lake.check_commit)
+            version = undo(
+                context,
+                found,
+                plan,
+                rewind,
+                reason=told,
+                check=app.lake.check_commit,
+                taints=_taints(app, found, plan),
+            )
     return Undone(found.name, plan, version=version)
+
+
+def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
+    """Return what makes targets dirty that read the table; nothing if it stays as it is."""
+    if plan.undone is None:
+        return ()
+    silver = entity.places(app.project.lake).silver
+    back = "became empty" if plan.base is None and not plan.replayed else f"went back to version {plan.base}"
+    without = f", without {plan.slice}" if plan.replayed else ""
+    return downstream_taints(app, entity, f"{silver} {back}{without}")

@@ -5,7 +5,7 @@ Source: the rules of rewinds, "Rebuild".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakewright.manifest.rewind import Rewind
+    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.plan_rebuild import RebuildPlan
     from lakewright.spec.models.entity import Entity
@@ -79,6 +80,7 @@ def swap_rebuilt(
     contents: tuple[Mapping[str, Any], ...],
     reason: str,
     check: Callable[[], None],
+    taints: Sequence[Put] = (),
 ) -> int:
     """Swap the table in that was built beside the old one, and record it; return the table's version.
 
@@ -93,6 +95,7 @@ def swap_rebuilt(
         "operation": "rebuild",
         "base": plan.base,
         "reason": reason,
+        "taints": [{"key": put.key, "value": put.value} for put in taints],
         "slices": [asdict(each) for each in replayed_slices(items, contents)],
         "watermarks": watermarks_after(context, frozenset(items), left),
     }

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Commit
 from lakewright.lake.observation import observe_table
+from lakewright.manifest.journal import TAINT
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
 from lakewright.slices.recover_from_log import counter_of
@@ -82,7 +84,8 @@ def record_landed(context: ProcessingContext, rewind: Rewind, commit: Commit) ->
         for column, mark in told["watermarks"].items()
     }
     slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
-    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"])
+    taints = tuple(Put(TAINT, each["key"], each["value"]) for each in told.get("taints", ()))
+    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=taints)
 
 
 def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:

@@ -26,6 +26,7 @@ from lakewright.slices.rewind.swap import replayed_slices, swap_in
 from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 
 if TYPE_CHECKING:
+    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
@@ -41,6 +42,7 @@ def undo(
     *,
     reason: str,
     check: Callable[[], None],
+    taints: Sequence[Put] = (),
 ) -> int | None:
     """Undo a slice as planned and record it; return the table's version after.
 
@@ -51,13 +53,20 @@ def undo(
         rewind: The announcement of the undo.
         reason: Why, for the commit and for each record.
         check: Raises `LeaseLost` if the lease on the table is no longer held.
+        taints: Documents that make targets dirty which read the table; they are written with the records.
 
     Raises:
         CommitConflict: The table has changed since the undo was planned; nothing was written.
         LeaseLost: The lease is lost; nothing was written.
         TargetError: A later slice cannot be applied again; nothing was written.
     """
-    told = {"id": rewind.rewind_id, "operation": "undo", "base": plan.base, "reason": reason}
+    told = {
+        "id": rewind.rewind_id,
+        "operation": "undo",
+        "base": plan.base,
+        "reason": reason,
+        "taints": [{"key": put.key, "value": put.value} for put in taints],
+    }
     if plan.undone is None:
         commit = _unwritten({**told, **_gone(context, entity, plan)})
     elif plan.replayed:
