@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,9 +30,9 @@ class SqlFaults:
     """The faults of SQL.
 
     Attributes:
-        errors: Mappings that don't exist.
-        warnings: Texts that the parser rejects, and columns that the tables' declarations don't have. Spark
-            knows more than the parser, and a table may have more columns than are declared.
+        errors: Mappings that don't exist, and texts that the parser and Spark reject.
+        warnings: Other texts that the parser rejects, and columns that the tables' declarations don't have.
+            Spark knows more than the parser, and a table may have more columns than are declared.
     """
 
     errors: list[Fault] = field(default_factory=list)
@@ -62,7 +63,10 @@ def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
         )
         if found.unparsed is not None:
             message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
-            faults.warnings.append(Fault(message, location, "`lakewright validate --spark` asks Spark."))
+            if _is_surely_wrong(mark, text):
+                faults.errors.append(Fault(message, location, "Correct it: Spark would reject it, too."))
+            else:
+                faults.warnings.append(Fault(message, location, "`lakewright validate --spark` asks Spark."))
         for name, remedy in found.unknown:
             message = f"{subject}: no table of the query declares the column {name!r}"
             faults.warnings.append(Fault(message, location, remedy))
@@ -76,6 +80,37 @@ def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...
                 yield SqlText.QUERY, each.model.query(each.workspace), ("file",)
         except LakewrightError:
             return  # the plan says that the file is missing
+
+
+def _is_surely_wrong(mark: SqlText, text: str) -> bool:
+    """Return whether Spark rejects a text, too, that the parser rejects.
+
+    Something that is open is not closed, or it begins with no word of SQL.
+
+    Example:
+        >>> [_is_surely_wrong(SqlText.QUERY, text) for text in ("selec 1", "SELECT (1", "SELECT new syntax")]
+        [True, True, False]
+    """
+    code = _CLOSED.sub(" ", text)
+    depth = 0
+    for sign in code:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return True
+    is_statement = mark is not SqlText.QUERY or _STATEMENT.match(code) is not None
+    return depth != 0 or not is_statement or any(quote in code for quote in "'\"`")
+
+
+_CLOSED = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""Texts, names in quotes, and comments."""
+
+_STATEMENT = re.compile(
+    r"\W*(select|with|from|values|table|map|reduce|create|drop|alter|insert|update|delete|merge|desc|describe|"
+    r"show|explain|set|reset|use|cache|uncache|clear|refresh|analyze|repair|msck|load|add|list|truncate|"
+    r"comment|call|execute|declare|begin|copy|optimize|vacuum|restore|replace|if|case|while)\b",
+    re.IGNORECASE,
+)
+"""The words with which a statement of Spark can begin."""
 
 
 def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -> Iterator[Fault]:

@@ -110,6 +110,10 @@ def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None
         ("DEFAULT", "$m", "parameter 'n': unknown name 'm' in job 'daily'"),
         ("JOB", "month=$mnth", "environment entry 'month': unknown name 'mnth' in job 'daily'"),
         ("PLACE", "raw/$dya", "environment entry 'place': unknown name 'dya' in job 'daily'"),
+        ("SQL", "selec 1 frm", "mapping 'rows': the SQL 'selec 1 frm' can't be parsed: invalid expression"),
+        ("SQL", "SELECT (1 AS x", "the SQL 'SELECT (1 AS x' can't be parsed"),
+        ("SQL", "SELECT 'a AS x", "can't be parsed"),
+        ("COLUMN", "concat(id", "entity 'people': the SQL 'concat(id' can't be parsed: expecting )"),
     ],
 )
 def test_a_wrong_expression_of_a_job_is_an_error(tmp_path: Path, place: str, text: str, message: str) -> None:
@@ -122,12 +126,10 @@ def test_a_wrong_expression_of_a_job_is_an_error(tmp_path: Path, place: str, tex
     [
         ("ENTRY", "e=${bucket}/x", "environment entry 'e': unknown name 'bucket'"),
         ("UNUSED", "unused: {kind: delta, location: gold/$who}", "relation 'unused': unknown name 'who'"),
-        ("SQL", "selec 1 frm", "mapping 'rows': the SQL 'selec 1 frm' can't be parsed: invalid expression"),
         ("SQL", "DROP TABLE orders", "can't be parsed: it is not one query"),
         ("SQL", "SELECT amuont FROM orders", "declares the column 'amuont' (did you mean 'amount'?)"),
         ("CONDITION", "amont > 1", "mapping 'kept': no table of the query declares the column 'amont'"),
         ("CONDITION", "amount > 1 AND", "mapping 'kept': the SQL 'amount > 1 AND' can't be parsed"),
-        ("COLUMN", "concat(id", "entity 'people': the SQL 'concat(id' can't be parsed: expecting )"),
     ],
 )
 def test_what_may_be_meant_so_or_only_spark_knows_is_a_warning(
