@@ -176,6 +176,7 @@ def test_a_table_of_current_rows_is_gone_on_from(lake: SmallLake) -> None:
     assert "loaded_by" not in lake.table(things).columns
 
 
+@pytest.mark.nightly
 def test_a_table_of_datalake_foundation_is_gone_on_from(lake: SmallLake) -> None:
     """Its hashes and its last instant are others; rows that were deleted stay closed."""
     things = entity("historic", settings={"adopt": {"like": "datalake_foundation"}})

@@ -181,6 +181,7 @@ def test_encodings_and_signs_of_csv(lake: SmallLake) -> None:
     assert lake.rows(bare, "id", "_c1") == [("1", "two\nlines"), ("2", "a\tb")]
 
 
+@pytest.mark.nightly
 def test_fields_in_another_order_are_no_drift(lake: SmallLake) -> None:
     """B9: JSON has no order of fields."""
     pair = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.struct([("a", pa.int64()), ("b", pa.int64())])))])

@@ -99,6 +99,7 @@ def test_an_empty_text_as_partition_value_is_refused(lake: SmallLake) -> None:
     assert "part" in error.message
 
 
+@pytest.mark.nightly  # test_keys_that_look_alike_are_others_and_equal_ones_are_one has a key of three columns
 def test_d7_composite_keys_never_collide(lake: SmallLake) -> None:
     """ "Common Processing Pipeline": generate primary key."""
     pairs = entity(columns=PAIR_KEY, settings={"null_keys": "allow"})
@@ -120,6 +121,7 @@ def test_d7_composite_keys_never_collide(lake: SmallLake) -> None:
     assert sorted(n for (n,) in lake.rows(pairs, "n")) == [11, 12, 13, 14, 15, 16]
 
 
+@pytest.mark.nightly  # test_hash compares the hashes of such rows
 def test_d8_a_value_that_moves_is_a_change(lake: SmallLake) -> None:
     """ "Common Processing Pipeline": compute source hash."""
     moves = entity(settings=QUIET)
@@ -135,6 +137,7 @@ def test_d8_a_value_that_moves_is_a_change(lake: SmallLake) -> None:
     assert lake.rows(moves, *names.split()) == sorted((tuple(row.values()) for row in after), key=repr)
 
 
+@pytest.mark.nightly  # test_hash compares the hashes of such rows
 def test_d9_order_width_and_scale_of_columns_are_no_change(lake: SmallLake) -> None:
     from decimal import Decimal
 

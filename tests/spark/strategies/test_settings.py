@@ -344,7 +344,11 @@ FEATURES = [
         {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"},
         marks=pytest.mark.nightly,
     ),
-    ("historic", {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}),
+    pytest.param(
+        "historic",
+        {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"},
+        marks=pytest.mark.nightly,
+    ),
 ]
 
 
