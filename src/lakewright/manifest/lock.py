@@ -23,6 +23,7 @@ __all__ = [
     "locked_error",
     "recovery_advice",
     "recovery_command",
+    "stale_advice",
 ]
 
 
@@ -160,6 +161,22 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     if remedy and "resolve" in remedy:
         return f"{remedy.rstrip('.')}: {typed}{after}."
     return f"{remedy} Then {typed}{after}." if remedy else f"Fix the cause, then {typed}{after}."
+
+
+def stale_advice(lock: Lock, typed: str | None = None) -> str:
+    """Return what to do about a stale lock, as the rest of a sentence.
+
+    The next run of a job takes over an entity's lock. What another program did before it was killed is not
+    known to the manifest, so an operator frees the item.
+
+    Args:
+        lock: The lock.
+        typed: The command that releases the item; made from its id by default.
+    """
+    release = f"`{typed or command('release', lock.item_id)}`"
+    if lock.processing.application.is_of_entity:
+        return f"run the job again, which takes it over, or {release}"
+    return f"see whether its work is done, then {release}, and run {lock.processing.application} again"
 
 
 def invalid_error(item: Item) -> ManifestCorrupt:

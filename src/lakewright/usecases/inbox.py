@@ -226,7 +226,9 @@ def _stale(lock: Lock, item: Item) -> Concern:
         subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
         why=f"its lock is stale: {lock.stale_reason}",
         since=lock.processing.since,
-        advice="Run the job again, which takes it over, or release it.",
+        advice="Run the job again, which takes it over, or release it."
+        if lock.processing.application.is_of_entity
+        else f"See whether its work is done, release it, and run {lock.processing.application} again.",
         command=command("release", item.item_id),
         action="release",
         item_id=item.item_id,

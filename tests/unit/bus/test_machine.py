@@ -210,4 +210,4 @@ def test_in_sqlite_three_applications_are_like_the_plain_model() -> None:
 
 @pytest.mark.nightly
 def test_in_sqlite_any_history_of_three_applications_is_like_the_plain_model() -> None:
-    agrees(ThreeApplicationsInSqlite, 300, 50)
+    agrees(ThreeApplicationsInSqlite, 60, 50)

@@ -18,7 +18,7 @@ from lakewright.cli.render.triggers import next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import Lock, recovery_advice
+from lakewright.manifest.lock import Lock, recovery_advice, stale_advice
 from lakewright.manifest.record import ANYONE
 
 if TYPE_CHECKING:
@@ -122,8 +122,7 @@ def _lock(row: Row, lock: Lock, now: datetime) -> Branch:
     since = ago(lock.processing.since, now)
     what = f" {row.owner} {row.slice} {since}{held}"
     typed = row.next_command
-    below = f"run the job again, which takes it over, or `{typed}`"
-    return Branch(line(coloured("locked"), what), (_do(below),) if typed else ())
+    return Branch(line(coloured("locked"), what), (_do(stale_advice(lock, typed)),) if typed else ())
 
 
 def _run(run: Run, now: datetime) -> Branch:

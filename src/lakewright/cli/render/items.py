@@ -11,7 +11,7 @@ from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import Lock, command, locked_error
+from lakewright.manifest.lock import Lock, command, locked_error, stale_advice
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
@@ -135,9 +135,8 @@ def record_line(record: Record) -> Line:
 
 def stale_lock_page(lock: Lock) -> Iterator[Block]:
     """Yield the notice that a lock has become stale, with its remedy."""
-    typed = f"`{command('release', lock.item_id)}`"
     yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
-    yield line(Span("  do: ", "dim"), f"run the job again, which takes it over, or {typed}")
+    yield line(Span("  do: ", "dim"), stale_advice(lock))
 
 
 def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:
