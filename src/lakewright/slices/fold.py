@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "State"; the fold is Lakewright's own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -38,13 +38,16 @@ from lakewright.strategies.fold_sources import BadSlice, Fold, FoldSource, prepa
 from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from lakewright.manifest.claim import Claim
     from lakewright.slices.attempt import SliceProcessor
     from lakewright.slices.discover import Slice
+    from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
     from lakewright.strategies.summary import Summary
 
-__all__ = ["FoldResult", "fold_slices"]
+__all__ = ["FoldResult", "fold_slices", "fold_sources"]
 
 _OF_NO_SLICE = (NotInstalled, RetryableError, SparkUnavailable)
 """Errors that no smaller fold avoids."""
@@ -257,7 +260,7 @@ def _apply(
             {"run": last.claim.run_id, "record": last.claim.record_id},
         ),
     )
-    sources = tuple(_sources(processor, claimed))
+    sources = fold_sources(processor.session, entity, [(each.slice_, each.request) for each in claimed])
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, whole)
     reach_failpoint("after_facts")
@@ -269,25 +272,31 @@ def _apply(
     return fold, summaries, version
 
 
-def _sources(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice]) -> Iterator[FoldSource]:
-    """Yield the slices, those with the same columns that follow each other together."""
-    session, entity = processor.session, processor.entity
-    position = 0
-    for mark, group in groupby(claimed, lambda each: same_columns(each.slice_, entity)):
-        slices = list(group)
-        try:
-            if mark is None:
-                for each in slices:
-                    yield FoldSource(read_slice(session, each.slice_, entity), (each.request,))
-                    position += 1
-                continue
-            frame, place = read_together(session, [each.slice_ for each in slices], entity)
-        except GeneratorExit:
-            raise
-        except Exception as error:
-            raise BadSlice(position, error) from error
-        yield FoldSource(frame, tuple(each.request for each in slices), place if len(slices) > 1 else "0")
-        position += len(slices)
+def fold_sources(
+    session: SparkSession, entity: Entity, slices: Sequence[tuple[Slice, LoadRequest]]
+) -> tuple[FoldSource, ...]:
+    """Return slices as the sources of a fold; those with the same columns that follow each other are one.
+
+    Raises:
+        BadSlice: A slice can't be read.
+    """
+    sources: list[FoldSource] = []
+    for mark, group in groupby(slices, lambda each: same_columns(each[0], entity)):
+        alike = list(group)
+        for together in [alike] if mark is not None else [[each] for each in alike]:
+            requests = tuple(request for _, request in together)
+            try:
+                frame, place = _read(session, entity, [slice_ for slice_, _ in together])
+            except Exception as error:
+                raise BadSlice(sum(len(each.requests) for each in sources), error) from error
+            sources.append(FoldSource(frame, requests, place))
+    return tuple(sources)
+
+
+def _read(session: SparkSession, entity: Entity, slices: Sequence[Slice]) -> tuple[DataFrame, str]:
+    if len(slices) == 1:
+        return read_slice(session, slices[0], entity), "0"
+    return read_together(session, slices, entity)
 
 
 def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import observe_table
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["FEWEST", "FoldChoice", "choose_fold", "one_by_one_reason", "one_by_one_text", "planned_folds"]
+__all__ = [
+    "FEWEST",
+    "FoldChoice",
+    "choose_fold",
+    "fitting",
+    "one_by_one_reason",
+    "one_by_one_text",
+    "planned_folds",
+]
 
 FEWEST = 4
 """Number of slices from which on a fold is made: it costs about as much as two slices one by one."""
@@ -36,6 +45,14 @@ MOST_BYTES = 128 << 20
 
 _FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """Properties of tables whose readers follow each commit."""
+
+
+class _Sized(Protocol):
+    """A slice of which the fingerprint is known."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,12 @@ def choose_fold(
         number = own if number is None else number
         count += 1
     return FoldChoice(count, number) if count >= FEWEST else FoldChoice(1)
+
+
+def fitting(slices: Sequence[_Sized]) -> int:
+    """Return how many of these slices, from the first on, fit into one fold."""
+    sizes = [int(each.fingerprint.get("size") or 0) for each in slices[:MOST]]
+    return sum(1 for total in accumulate(sizes) if total <= MOST_BYTES)
 
 
 def planned_folds(

@@ -1,7 +1,8 @@
 """Applying known slices again, in order, each with the processing time that it was given at first.
 
 The table is another one than the entity's: it is built beside it. Each slice is one commit there, which
-carries its item; the table's log shows how far an earlier attempt came, so that the next one continues.
+carries its item, or many slices are folded into one; the table's log shows how far an earlier attempt came,
+so that the next one continues.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, RetryableError, TargetError
@@ -21,14 +23,19 @@ from lakewright.plan.permissions import Permissions
 from lakewright.slices.applied import slices_in
 from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.discover import find_slice
+from lakewright.slices.fold import fold_sources
+from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import check_number
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
+from lakewright.strategies.fold import apply_fold
+from lakewright.strategies.fold_sources import prepare_fold
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = ["KnownSlice", "replay_slices"]
@@ -82,7 +89,12 @@ def replay_slices(
     """
     replay = _Replay(context, entity, app, check, dict(watermarks))
     done = _done_before(context, entity, app)
-    return tuple(replay.take(number, known, done.get(number)) for number, known in enumerate(slices, 1))
+    taken: list[Mapping[str, Any]] = []
+    while len(taken) < len(slices):
+        number = len(taken) + 1
+        rest = slices[len(taken) :]
+        taken += replay.fold(number, rest, done) or (replay.take(number, rest[0], done.get(number)),)
+    return tuple(taken)
 
 
 def _done_before(context: ProcessingContext, entity: Entity, app: str) -> dict[int, Mapping[str, Any]]:
@@ -106,6 +118,7 @@ class _Replay:
     Attributes:
         last: Column to its watermark after the slices so far.
         unwritten: What is to be said of slices since the last commit, which changed nothing.
+        may_fold: Whether several slices may be applied in one commit.
     """
 
     context: ProcessingContext
@@ -114,6 +127,73 @@ class _Replay:
     check: Callable[[], None]
     last: dict[str, Watermark]
     unwritten: list[Mapping[str, Any]] = field(default_factory=list)
+    may_fold: bool = True
+
+    def fold(
+        self, number: int, rest: Sequence[KnownSlice], done: Mapping[int, Any]
+    ) -> tuple[Mapping[str, Any], ...]:
+        """Apply the next slices in one commit, if they can be folded; return what it says of each.
+
+        If that fails, all slices are applied one by one, and the one that is at fault fails.
+
+        Args:
+            number: The number of the next slice.
+            rest: The slices that are not applied yet, in order.
+            done: What an earlier attempt has applied, by the slices' numbers.
+        """
+        if not self.may_fold or one_by_one_reason(self.context, self.entity) is not None:
+            return ()
+        numbered = [(each, known) for each, known in enumerate(rest[: max(fitting(rest), 1)], number)]
+        free = takewhile(lambda pair: pair[0] not in done and self._is_usual(pair[1]), numbered)
+        known = [each for _, each in free]
+        if len(known) < FEWEST:
+            return ()
+        self.check()
+        try:
+            return self._fold(number, known)
+        except RetryableError:
+            raise
+        except Exception as error:
+            self.may_fold = False
+            self.context.warn(f"{self.entity.name}: the slices are applied one by one: {error}")
+            return ()
+
+    def _is_usual(self, known: KnownSlice) -> bool:
+        return not known.is_late and known.strategy is self.entity.strategy
+
+    def _fold(self, number: int, slices: Sequence[KnownSlice]) -> tuple[Mapping[str, Any], ...]:
+        begun = time.monotonic()
+        last = number + len(slices) - 1
+        requests = []
+        for each, known in enumerate(slices, number):
+            content = self._content(each, known)
+            slice_, request = self._request(each, known, content)
+            # What was unwritten before is said once, by the commit.
+            requests.append((slice_, replace(request, token=Token(self.app, each, content))))
+        session = strict_session(self.context.lake)
+        sources = fold_sources(session, self.entity, requests)
+        carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
+        whole = replace(
+            requests[-1][1],
+            slice_size=sum(slice_.size for slice_, _ in requests),
+            token=Token(self.app, last, {**carried, "unwritten": list(self.unwritten)}),
+        )
+        reach_failpoint("before_replay")
+        fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
+        for rows in fold.bad_rows:
+            check_number(rows, self.entity.settings.max_bad_rows)
+        summaries, version = apply_fold(fold)
+        reach_failpoint("after_replay")
+        seconds = round((time.monotonic() - begun) / len(slices), 3)
+        contents = []
+        for (_, request), own, summary in zip(requests, fold.statistics, summaries, strict=True):
+            marks = {column: mark.as_json() for column, mark in own.watermarks.items()}
+            metrics = replace(summary, delta_version=version, seconds=seconds).as_json()
+            contents.append({**request.token.content, "watermarks": marks, "metrics": metrics})
+        self.unwritten = [*self.unwritten, *contents] if version is None else []
+        for content in contents:
+            self._advance(content)
+        return tuple(contents)
 
     def take(self, number: int, known: KnownSlice, done: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Apply one slice, unless an earlier attempt has; return what its commit says."""
@@ -122,23 +202,20 @@ class _Replay:
             self.check()
             content, is_written = self._apply(number, known)
             self.unwritten = [] if is_written else [*self.unwritten, content]
+        self._advance(content)
+        return content
+
+    def _advance(self, content: Mapping[str, Any]) -> None:
+        """Raise the watermarks to those of a slice."""
         for column, mark in content["watermarks"].items():
             found = Watermark.from_json(mark)
             if column not in self.last or found.is_after(self.last[column]):
                 self.last[column] = found
-        return content
 
     def _apply(self, number: int, known: KnownSlice) -> tuple[Mapping[str, Any], bool]:
         """Apply one slice; return what its commit says, and whether there is a commit."""
         begun = time.monotonic()
-        content: dict[str, Any] = {
-            "item": known.item_id,
-            "slice": known.name,
-            "number": number,
-            "strategy": known.strategy.value,
-            "processingTime": known.at.isoformat(),
-            "fingerprint": dict(known.fingerprint),
-        }
+        content = self._content(number, known)
         reach_failpoint("before_replay")
         try:
             load = self._load(number, known, content)
@@ -150,11 +227,36 @@ class _Replay:
         metrics = replace(summary, seconds=round(time.monotonic() - begun, 3)).as_json()
         return {**content, "watermarks": marks, "metrics": metrics}, summary.delta_version is not None
 
+    def _content(self, number: int, known: KnownSlice) -> dict[str, Any]:
+        return {
+            "item": known.item_id,
+            "slice": known.name,
+            "number": number,
+            "strategy": known.strategy.value,
+            "processingTime": known.at.isoformat(),
+            "fingerprint": dict(known.fingerprint),
+        }
+
     def _load(self, number: int, known: KnownSlice, content: Mapping[str, Any]) -> SliceLoad:
         """Return a slice ready for its strategy.
 
         Raises:
             TargetError: It is gone, or cannot be applied.
+        """
+        lake, entity = self.context.lake, self.entity
+        slice_, request = self._request(number, known, content)
+        session = strict_session(lake)
+        load = prepare_load(lake, session, entity, read_slice(session, slice_, entity), request)
+        check_number(load.bad_rows, entity.settings.max_bad_rows)
+        return load
+
+    def _request(
+        self, number: int, known: KnownSlice, content: Mapping[str, Any]
+    ) -> tuple[Slice, LoadRequest]:
+        """Return a slice and the request to apply it.
+
+        Raises:
+            TargetError: It is gone.
         """
         lake, entity = self.context.lake, self.entity
         slice_ = find_slice(entity.places(lake.settings).bronze, known.name, lake)
@@ -173,10 +275,7 @@ class _Replay:
             permissions=_PERMISSIONS,
             is_late=known.is_late,
         )
-        session = strict_session(lake)
-        load = prepare_load(lake, session, entity, read_slice(session, slice_, entity), request)
-        check_number(load.bad_rows, entity.settings.max_bad_rows)
-        return load
+        return slice_, request
 
 
 def _failed(entity: Entity, known: KnownSlice, error: Exception) -> LakewrightError:

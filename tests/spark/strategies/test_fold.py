@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +17,7 @@ from tests.spark.strategies.machine import KEYS, SLICES, Sent, Shape, StrategyMa
 from tests.spark.strategies.test_crash import dying
 
 from lakewright.errors import DuplicateBusinesskeyException, LeaseLost
+from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.result import ProcessResult
 
 if TYPE_CHECKING:
@@ -82,8 +85,6 @@ class FoldMachine(StrategyMachine):
         assert counts_of(summary) == asdict(counts), (subject.strategy, name)
 
     def _day(self, name: str) -> Any:
-        from datetime import UTC, datetime
-
         return datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC)
 
     def _check_refused(self, subject: Subject, left: dict[str, list[Record]], found: ProcessResult) -> None:
@@ -239,3 +240,54 @@ def test_a_fold_commits_nothing_once_one_of_its_locks_is_lost(
     assert isinstance(result.error, LeaseLost)
     assert lake.version_or_none(things) is None
     assert set(states(lake).values()) == {"RESOLVED"}
+
+
+def test_a_replay_of_many_slices_is_one_commit_equal_to_the_table(lake: SmallLake) -> None:
+    """`rewind.md`, "Rebuild": a rebuild takes the fold, too; an attempt that came so far is not repeated."""
+    shared = {"bronze_path": "shared"}
+    things, again = (entity("historic", name=name, settings=shared) for name in ("once", "again"))
+    put_days(lake, things, ROWS)
+    done = lake.process(things, processing_time=BY_DAY).slices
+    known = [
+        KnownSlice(
+            item_id=one.item_id,
+            name=one.name,
+            fingerprint=lake.ledger.item(one.item_id).fingerprint or {},
+            at=datetime.fromisoformat(one.name).replace(tzinfo=UTC),
+            strategy=again.strategy,
+        )
+        for one in done
+    ]
+
+    def replay() -> Sequence[Mapping[str, Any]]:
+        context = lake.bench(again)
+        return replay_slices(context, again, known, app="replay", watermarks={}, check=lambda: None)
+
+    for told in (replay(), replay()):
+        assert [each["item"] for each in told] == [one.item_id for one in done]
+        assert [each["metrics"]["inserted"] for each in told] == [2, 1, 1, 0, 0]
+        assert [each["number"] for each in told] == [1, 2, 3, 4, 5]
+    assert lake.version(again) == 0
+    columns = [name for name in lake.table(things).columns if not name.startswith("PK_")]
+    assert lake.rows(again, *columns) == lake.rows(things, *columns)
+
+
+def test_bad_rows_of_a_fold_are_put_aside_for_each_slice(lake: SmallLake) -> None:
+    """A slice of which rows were put aside infers no deletes; the others of the same commit do."""
+    settings = {"on_bad_rows": "quarantine", "delete_missing": True, "delete_scope": "full"}
+    things = entity("merge", name="aside", settings=settings)
+    both, one = [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}], [{"id": 1, "v": "a"}]
+    names = put_days(lake, things, [both, [*one, {"id": None, "v": "?"}], both, one])
+
+    result = lake.process(things, processing_time=BY_DAY)
+
+    assert result.error is None
+    assert lake.version(things) == 0
+    summaries = [done.summary for done in result.slices]
+    assert [each.quarantined for each in summaries] == [0, 1, 0, 0]
+    assert [each.records_in_slice for each in summaries] == [2, 2, 2, 1]
+    assert [each.inferred_deletes for each in summaries] == [0, 0, 0, 1]
+    assert lake.rows(things, "id", "dlf_deleted") == [(1, False), (2, True)]
+    folder = lake.root / "quarantine" / "crm" / "aside"
+    assert [found.parent.name for found in folder.rglob("rows.json")] == [names[1]]
+    assert any("1 bad row was put aside" in warning for warning in lake.warnings)
