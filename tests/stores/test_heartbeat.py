@@ -163,3 +163,14 @@ def test_a_thread_beats_until_the_block_ends(eventually: Callable[[Callable[[], 
 
 def test_time_never_goes_back() -> None:
     assert seconds_awake() <= seconds_awake()
+
+
+def test_a_lease_that_is_kept_already_stays_renewed() -> None:
+    """Slices of one commit are kept while they are claimed; one of them may go on by itself."""
+    stage = Stage()
+    stage.pass_time(59)
+    stage.heartbeat.beat()
+    stage.heartbeat.keep(stage.lease)
+    stage.pass_time(59)
+    stage.heartbeat.beat()
+    stage.heartbeat.check(stage.lease)

@@ -6,6 +6,7 @@ prepared together is Lakewright's own.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -251,8 +252,13 @@ def _statistics(
         BadSlice: A slice has a fault.
     """
     found: dict[int, SliceStatistics | None] = {}
+    alike: dict[tuple[object, ...], list[_Part]] = defaultdict(list)
     for part in parts:
-        prepared = replace(part.fit.prepared, frame=part.rows)
+        prepared = part.fit.prepared
+        alike[part.rows.schema.simpleString(), prepared.identity, *prepared.watermarks.values()].append(part)
+    for group in alike.values():  # slices with the same columns are asked together
+        rows = reduce(lambda one, other: one.unionByName(other), (part.rows for part in group))
+        prepared = replace(group[0].fit.prepared, frame=rows)
         found |= collect_statistics_by(prepared, NUMBER, are_null_keys_allowed=are_null_keys_allowed)
     statistics: list[SliceStatistics] = []
     for number in range(count):

@@ -246,6 +246,17 @@ class TestToken:
         stage.ledger.resolve(ITEM, "mended")
         assert claim(stage.ledger, token_floor=9, refused=first.token).token == 8
 
+    def test_is_shared_by_the_items_of_one_commit(self) -> None:
+        stage = Stage()
+        names = ["a", "b", "c", "d"]
+        stage.ledger.discover(found(name) for name in names)
+        first = claim(stage.ledger, found("a").item_id)
+        tokens = [claim(stage.ledger, found(name).item_id, shared=first.token).token for name in ("b", "c")]
+        assert tokens == [first.token] * 2
+        assert claim(stage.ledger, found("d").item_id).token == first.token + 1
+        stage.ledger.release(found("d").item_id, "again", is_forced=True)
+        assert claim(stage.ledger, found("d").item_id, shared=first.token).token == first.token + 1
+
     def test_is_greater_than_the_one_the_table_holds(self) -> None:
         stage = Stage()
         assert claim(stage.ledger, token_floor=41).token == 42

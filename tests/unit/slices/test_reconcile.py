@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -85,3 +86,15 @@ def test_strangers_are_those_who_changed_rows_after_the_first_own_commit() -> No
     log = [commit(0, "WRITE"), commit(1, number=1), commit(2, "OPTIMIZE"), commit(3, "UPDATE")]
     assert [each.version for each in foreign_commits(log)] == [3]
     assert foreign_commits(log[:1]) == ()
+
+
+def test_each_slice_of_a_fold_has_its_commit_and_no_other_slice_of_its_number_has() -> None:
+    """s1 and s2 are in one commit; s3 was to be folded with them, and has their number."""
+    content = {"app": str(APP), "number": 1, "items": [{"item": "/b/s1"}, {"item": "/b/s2"}]}
+    log = [Commit(0, START, "WRITE", {}, content)]
+    one, two = item(1), replace(item(2), tokens={APP.key: 1})
+    assert kinds([one, two], log, 1) == []
+    ready = [replace(item(number, Verdict.READY), tokens={APP.key: 1}) for number in (2, 3)]
+    assert kinds(ready, log, 1) == [("commit_unrecorded", "s2")]
+    restored = Commit(1, START, "RESTORE", {"version": -1}, {})
+    assert kinds([one, two], [*log, restored], 1) == [("commit_lost", "s1"), ("commit_lost", "s2")]
