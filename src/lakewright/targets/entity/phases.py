@@ -25,6 +25,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.adopt import adopt_table
 from lakewright.slices.discover import slice_name
+from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
 from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
@@ -120,17 +121,22 @@ def _process(work: EntityWork) -> Outcome:
         return Outcome(
             _failed_status(result.error, work.context.run_id),
             metrics=_metrics(result),
-            reasons=(*_failed_slices(result), *(error.message for error in result.errors), *result.notes),
+            reasons=(
+                *_failed_slices(result),
+                *(error.message for error in result.errors),
+                *_notes(work, result),
+            ),
             error=result.error.as_fault().and_also(result.warning),
         )
     if result.is_stopped:
-        reasons = ("the run was asked to stop", *result.notes)
+        reasons = ("the run was asked to stop", *_notes(work, result))
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
     taken = "every slice that it takes" if result.others else "every slice"
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
         Outcome(
-            metrics={**_metrics(result), **_maintain(work)}, reasons=(*waits, *result.warnings, *result.notes)
+            metrics={**_metrics(result), **_maintain(work)},
+            reasons=(*waits, *result.warnings, *_notes(work, result)),
         )
         if result.slices
         else Outcome(Status.SKIPPED, reasons=(*(waits or (f"{taken} has been processed",)), *result.warnings))
@@ -138,6 +144,13 @@ def _process(work: EntityWork) -> Outcome:
     if result.warning is None:
         return outcome
     return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=result.warning)
+
+
+def _notes(work: EntityWork, result: ProcessResult) -> tuple[str, ...]:
+    """Return which slices were folded; the report of a run repeats why the plan folds none."""
+    reason = one_by_one_reason(work.processing, work.entity)
+    planned = None if reason is None else one_by_one_text(reason)
+    return tuple(note for note in result.notes if note != planned)
 
 
 def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
