@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ class TriggerService:
     _declared: dict[str, Trigger] = field(default_factory=dict, init=False)
     _loads: int = field(default=-1, init=False)
     _told: str = field(default="", init=False)
+    _app: App | None = field(default=None, init=False)
+    _look_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._runs = _Runs(self.serving.requests, self.serving)
@@ -119,20 +122,29 @@ class TriggerService:
         return ARRIVAL_SECONDS if looks_at_bronze else ROUND_SECONDS
 
     def _round(self) -> None:
-        app = self.project.app()
+        app = self._present_app()
         if self.project.loads != self._loads:
             self._declared = {name: app.project.trigger(name) for name in app.project.triggers}
-            self._observer, self._loads = Observer(app), self.project.loads
+            self._observer, self._loads, self._runs.app = Observer(app), self.project.loads, app
+            if self._scheduler is not None:
+                self._scheduler.leases = app.leases()
         if not self._declared and self._scheduler is None:
             return
         if self._scheduler is None:
             app.make_store()
             self._scheduler = self._new_scheduler(app)
+            self._runs.ended = self._scheduler.ended
         scheduler, observer = self._scheduler, self._observer
         if observer is not None:
-            self._runs.app, self._runs.ended = app, scheduler.ended
-            scheduler.leases = app.leases()
             scheduler.round(self._declared, observer)
+
+    def _present_app(self) -> App:
+        """Return the project; whether its files have changed is looked at each second."""
+        now = time.monotonic()
+        if self._app is None or now >= self._look_at:
+            self._app, self._look_at = None, now + ROUND_SECONDS
+            self._app = self.project.app()
+        return self._app
 
     def _new_scheduler(self, app: App) -> Scheduler:
         return Scheduler(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -25,12 +25,20 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.discover import list_bronze
 from lakewright.slices.pending import find_pending
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
+from lakewright.targets.context import Context
 from lakewright.targets.entity.work import processing_context
 
 __all__ = ["Observer"]
+
+COUNTS_SECONDS = 1.0
+"""How often the manifest's counts are read, which tell that slices were processed."""
+
+UNCHANGED_LOOKS = 6
+"""After as many full listings that show nothing new, the items are looked at all the same."""
 
 UNSETTLED_POLL = timedelta(milliseconds=250)
 """How often bronze is listed while a slice in it is still being written."""
@@ -47,11 +55,17 @@ class _Look:
     Attributes:
         stamp: The time of the folder before it was listed; None if there was no folder.
         again: When to list the whole folder again, by the monotonic clock.
+        evidence: What the folder held, and the manifest's counts; the same evidence gives the same mark.
+        is_unsettled: Whether a slice is still being written.
+        unchanged: How many looks in a row have found the same evidence.
     """
 
     mark: str
-    stamp: int | None
-    again: float
+    evidence: object
+    is_unsettled: bool
+    stamp: int | None = None
+    again: float = 0.0
+    unchanged: int = 0
 
 
 @dataclass
@@ -66,6 +80,9 @@ class Observer:
     app: App
     clock: Callable[[], float] = time.monotonic
     _looks: dict[tuple[str, timedelta], _Look] = field(default_factory=dict, init=False)
+    _folders: dict[str, str] = field(default_factory=dict, init=False)
+    _counts: Mapping[tuple[Application, Verdict], int] = field(default_factory=dict, init=False)
+    _count_at: float = field(default=0.0, init=False)
 
     def mark(self, trigger: Trigger) -> str | None:
         """Return what there is to do for a trigger: equal marks are the same work, empty is none.
@@ -83,17 +100,16 @@ class Observer:
         return None if any(each is None for each in found) else " ".join(each or "" for each in found)
 
     def begin(self) -> None:
-        """Forget the manifest's counts, which one round of looks shares."""
-        self.__dict__.pop("_counts", None)
+        """Read the manifest's counts, if they were not read a moment ago."""
+        now = self.clock()
+        if now >= self._count_at:
+            self._counts, self._count_at = self.app.store.counts(), now + COUNTS_SECONDS
 
     def forget(self, trigger: Trigger) -> None:
         """Look at all that a trigger waits for anew the next time, after one of its runs."""
+        self._count_at = 0.0
         for name in trigger.sources:
             self._looks.pop((name, trigger.settle), None)
-
-    @cached_property
-    def _counts(self) -> Mapping[tuple[Application, Verdict], int]:
-        return self.app.store.counts()
 
     def _processed(self, name: str) -> str | None:
         """Return how many slices of an entity were processed, and the number of its table's last commit.
@@ -110,8 +126,7 @@ class Observer:
         return f"{self._counts.get((application, Verdict.PROCESSED), 0)}/{last}"
 
     def _arrived(self, name: str, trigger: Trigger) -> str:
-        entity = self.app.project.entity(name)
-        bronze = entity.places(self.app.lake.settings).bronze
+        bronze = self._bronze(name)
         now, every = self.clock(), trigger.every.total_seconds()
         folder = local_path(bronze)
         if folder is None and not is_s3(bronze):
@@ -120,18 +135,43 @@ class Observer:
         before = self._looks.get((name, trigger.settle))
         if before is not None and before.stamp == stamp and now < before.again:
             return before.mark
-        mark, is_settled = self._ready(name, trigger.settle)
-        is_calm = is_settled and not _is_lively(stamp, self.app.clock())
+        look = self._look(name, trigger, before)
+        is_calm = not look.is_unsettled and not _is_lively(stamp, self.app.clock())
         pause = every if is_calm else min(every, UNSETTLED_POLL.total_seconds())
-        self._looks[name, trigger.settle] = _Look(mark, stamp, now + pause)
-        return mark
+        self._looks[name, trigger.settle] = replace(look, stamp=stamp, again=now + pause)
+        return look.mark
+
+    def _look(self, name: str, trigger: Trigger, before: _Look | None) -> _Look:
+        """Return a look at bronze; the items are looked at only if something has changed since the last."""
+        listing = list_bronze(self._bronze(name), self.app.lake)
+        evidence = (listing, tuple(sorted((str(of), n) for of, n in self._counts.items())))
+        if (
+            before is not None
+            and before.evidence == evidence
+            and not before.is_unsettled
+            and before.unchanged < UNCHANGED_LOOKS
+        ):
+            return replace(before, unchanged=before.unchanged + 1)
+        mark, is_settled = self._ready(name, trigger.settle)
+        return _Look(mark, evidence=evidence, is_unsettled=not is_settled)
+
+    def _bronze(self, name: str) -> str:
+        if name not in self._folders:
+            entity = self.app.project.entity(name)
+            self._folders[name] = entity.places(self.app.lake.settings).bronze
+        return self._folders[name]
+
+    @cached_property
+    def _context(self) -> Context:
+        return self.app.context()(self.app.workspace)
 
     def _ready(self, name: str, settle: timedelta) -> tuple[str, bool]:
         """Return the mark of the slices that `process` would take now, and whether all others are settled."""
         entity = self.app.project.entity(name)
-        context = self.app.context()(self.app.workspace)
         options = ProcessingOptions(scope=self.app.workspace.scope, settle=settle)
-        pending, _ = find_pending(processing_context(context, entity, options), entity, is_recorded=False)
+        pending, _ = find_pending(
+            processing_context(self._context, entity, options), entity, is_recorded=False
+        )
         unsettled = pending.deviations.listing.unsettled if pending.deviations else frozenset()
         ready = [f"{item.item_id} {item.revision} {item.fingerprint}" for item in pending.ready]
         return (_digest(*ready) if ready else ""), not unsettled

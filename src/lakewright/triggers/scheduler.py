@@ -34,6 +34,9 @@ RENEWALS = 3
 ATTEMPT_SECONDS = 2.0
 """The pause between two attempts at a lease that another server holds."""
 
+READ_SECONDS = 2.0
+"""The states are read anew this often, for what operators have changed, and after each own change."""
+
 
 class Looks(Protocol):
     """Looks at what triggers on events wait for."""
@@ -92,6 +95,8 @@ class Scheduler:
     _ended: SimpleQueue[tuple[Lane, Ending]] = field(default_factory=SimpleQueue, init=False)
     _told: dict[str, str] = field(default_factory=dict, init=False)
     _attempt_at: dict[str, float] = field(default_factory=dict, init=False)
+    _saved: Mapping[Lane, SavedState] = field(default_factory=dict, init=False)
+    _read_at: float | None = field(default=None, init=False)
 
     @property
     def running(self) -> frozenset[Lane]:
@@ -121,12 +126,19 @@ class Scheduler:
         for name in active:
             self._hold(name)
         self._record_endings(records, triggers, looks)
-        saved = records.all()
+        saved = self._states(records)
         looks.begin()
         for name, trigger in active.items():
             if name in self._held:
                 for lane in lanes(name, trigger):
                     self._advance(records, lane, trigger, saved.get(lane, SavedState()), looks)
+
+    def _states(self, records: TriggerRecords) -> Mapping[Lane, SavedState]:
+        """Return the states as they were read last; a write fails if they have changed since."""
+        now = self.seconds()
+        if self._read_at is None or not 0 <= now - self._read_at < READ_SECONDS:
+            self._saved, self._read_at = records.all(), now
+        return self._saved
 
     def settle(self, triggers: Mapping[str, Trigger], looks: Looks) -> None:
         """Record how runs have ended, and start nothing.
@@ -162,6 +174,8 @@ class Scheduler:
             log.warning("trigger %s: another server runs it now: %s", name, lost)
             self._held.pop(name, None)
             return
+        if held is None:
+            self._read_at = None
         known = {} if held is None else held.next
         self._held[name] = _Held(lease, now + self.leases.duration.total_seconds() / RENEWALS, known)
 
@@ -205,6 +219,7 @@ class Scheduler:
             state = state.start(now, mark)
         if not is_due and saved.version and saved.owner == owner and not _differs(saved.state, state):
             return
+        self._read_at = None
         try:
             records.save(lane, state, saved, owner)
         except SequenceConflict:
@@ -243,6 +258,7 @@ class Scheduler:
     ) -> bool:
         """Change a state that an operator may change too; return False if another server runs the trigger."""
         owner = self._held[lane.trigger].lease.token
+        self._read_at = None
         while True:
             saved = records.all().get(lane, SavedState())
             if saved.owner != owner:
@@ -272,6 +288,8 @@ def _finished(state: TriggerState, trigger: Trigger, ending: Ending, jitter: flo
 
 def _differs(before: TriggerState, after: TriggerState) -> bool:
     """Return whether a state must be saved; that nothing was due up to now need not be."""
+    if before is after:
+        return False
     if before.looked is None or after.looked is None or after.looked < before.looked:
         return before != after
     return before != replace(after, looked=before.looked)

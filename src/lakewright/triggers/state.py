@@ -143,6 +143,8 @@ class TriggerState:
         """
         if self.mark is None and is_baseline:
             return replace(self, mark=mark)
+        if not mark and self.mark == "" and not self.pending:
+            return self
         if not mark:
             # What comes back later, such as a slice that an operator has resolved, is work again.
             return replace(self, mark="", pending=() if self.running is None else self.pending)

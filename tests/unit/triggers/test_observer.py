@@ -117,6 +117,7 @@ def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: W
     gold = Trigger.model_validate(
         {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders"}
     )
+    world.observer.begin()
     assert world.observer.mark(gold) == "0/0"
     world.write("a.json", age=60)
     entity = world.app.project.entity("orders")
@@ -128,8 +129,10 @@ def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: W
     claim = ledger.acquire(
         name, application, world.app.holder, duration=timedelta(minutes=1), token_counter="c"
     )
+    world.passed += 1
     world.observer.begin()
     assert world.observer.mark(gold) is None
     ledger.processed(claim, {})
+    world.passed += 1
     world.observer.begin()
     assert world.observer.mark(gold) == "1/0"
