@@ -83,6 +83,7 @@ class Observer:
     _folders: dict[str, str] = field(default_factory=dict, init=False)
     _counts: Mapping[tuple[Application, Verdict], int] = field(default_factory=dict, init=False)
     _count_at: float = field(default=0.0, init=False)
+    _processed_marks: dict[str, str | None] = field(default_factory=dict, init=False)
 
     def mark(self, trigger: Trigger) -> str | None:
         """Return what there is to do for a trigger: equal marks are the same work, empty is none.
@@ -96,7 +97,10 @@ class Observer:
         if trigger.on is TriggerEvent.ARRIVAL:
             marks = [self._arrived(entity, trigger) for entity in trigger.sources]
             return "" if not any(marks) else _digest(*marks)
-        found = [self._processed(entity) for entity in trigger.sources]
+        for entity in trigger.sources:
+            if entity not in self._processed_marks:
+                self._processed_marks[entity] = self._processed(entity)
+        found = [self._processed_marks[entity] for entity in trigger.sources]
         return None if any(each is None for each in found) else " ".join(each or "" for each in found)
 
     def begin(self) -> None:
@@ -104,6 +108,7 @@ class Observer:
         now = self.clock()
         if now >= self._count_at:
             self._counts, self._count_at = self.app.store.counts(), now + COUNTS_SECONDS
+            self._processed_marks.clear()
 
     def forget(self, trigger: Trigger) -> None:
         """Look at all that a trigger waits for anew the next time, after one of its runs."""
