@@ -18,7 +18,7 @@ from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import TriggerState, next_due
 
-__all__ = ["TriggerStatus", "list_triggers", "pause_trigger", "run_trigger"]
+__all__ = ["TriggerStatus", "list_triggers", "pause_trigger", "run_trigger", "triggers_of_job"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,11 @@ def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
     """Return the project's triggers with their states; nothing is written."""
     declared = {name: app.project.trigger(name) for name in app.project.triggers}
     return app.read_store(lambda store: tuple(_statuses(app, store, declared))) if declared else ()
+
+
+def triggers_of_job(app: App, job: str) -> tuple[TriggerStatus, ...]:
+    """Return the triggers that run a job, with their states."""
+    return tuple(each for each in list_triggers(app) if each.trigger.job == job)
 
 
 def run_trigger(app: App, name: str) -> tuple[TriggerStatus, ...]:

@@ -10,6 +10,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
 from lakewright.cli.render.plan import plan_page
+from lakewright.cli.render.triggers import next_line
 from lakewright.plan.phase import Phase
 
 __all__ = ["plan"]
@@ -49,7 +50,11 @@ def plan(
     """
     request = job_request(name, phase, parameters, preview=preview, **options)
     from lakewright.usecases.plan_job import plan_job
+    from lakewright.usecases.triggers import triggers_of_job
 
     found = plan_job(call.app, request)
+
+    if (soon := next_line(triggers_of_job(call.app, name), call.clock())) is not None:
+        call.output.note(soon)
     call.output.result(found.as_json(), plan_page(found))
     return HAS_WORK if detailed_exitcode and found.has_work else 0

@@ -36,12 +36,12 @@ def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[
 
 
 def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:
-    """Return what runs next by itself, or None if no trigger has a next time."""
-    times = [
-        (at, each) for each in triggers if each.trigger.enabled and (at := each.state.retry_at or each.next)
-    ]
+    """Return what runs next by itself; without a time, what it waits for. None if nothing runs by itself."""
+    active = [each for each in triggers if each.trigger.enabled and not each.state.is_paused]
+    times = [(at, each) for each in active if (at := each.state.retry_at or each.next)]
     if not times:
-        return None
+        waits = ", ".join(f"{each.lane} on {each.when}" for each in active)
+        return line(Span("By itself", "bold"), f" {waits}") if waits else None
     at, each = min(times, key=lambda found: found[0])
     where = "" if each.holder else ", if a server runs then"
     return line(Span("Next", "bold"), f" {each.lane}: {each.runs} {_when(at, now)}{where}")
