@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import bus, demo, fold, lifecycle, manifest, spending, startup, strategies
+from benchmarks import bus, demo, fold, lifecycle, manifest, rewind, spending, startup, strategies
 from benchmarks.report import print_rows, write_page
 
 SUITES = {
@@ -22,6 +22,7 @@ SUITES = {
     "Bus": bus.run,
     "Strategies": strategies.run,
     "Fold": fold.run,
+    "Rewind": rewind.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.report import Row
 from benchmarks.timing import time_command
 
-__all__ = ["run"]
+__all__ = ["ENTITY", "MODULE", "PROJECT", "processor_seconds", "run", "write_slices"]
 
 SLICES, ROWS, KEYS = 120, 2_000, 20_000
 ALONE = 12
@@ -76,10 +76,10 @@ def measure(folder: Path) -> dict[str, dict[str, float]]:
     for strategy in STRATEGIES:
         spent[strategy] = {}
         for way, share in (("folded", 1), ("alone", SLICES / ALONE)):
-            before = _processor_seconds()
+            before = processor_seconds()
             result = process_slices(app, f"{strategy}_{way}")
             assert result.error is None
-            spent[strategy][way] = (_processor_seconds() - before) * share
+            spent[strategy][way] = (processor_seconds() - before) * share
     app.close()
     return spent
 
@@ -93,7 +93,7 @@ def _write_project(folder: Path) -> None:
         for way in ("folded", "alone"):
             for name, count in ((f"warm_{strategy}_{way}", 6), (f"{strategy}_{way}", _count(way))):
                 text += ENTITY.format(name=name, strategy=strategy, fold=str(way == "folded").lower())
-                _write_slices(folder / "lake" / "bronze" / name, count)
+                write_slices(folder / "lake" / "bronze" / name, count)
     (module / "entities.yml").write_text(text)
 
 
@@ -101,7 +101,8 @@ def _count(way: str) -> int:
     return SLICES if way == "folded" else ALONE
 
 
-def _write_slices(folder: Path, count: int) -> None:
+def write_slices(folder: Path, count: int) -> None:
+    """Write slices of drawn rows, the same ones each time."""
     pa: Any = import_module("pyarrow")
     pq: Any = import_module("pyarrow.parquet")
     folder.mkdir(parents=True)
@@ -119,7 +120,7 @@ def _write_slices(folder: Path, count: int) -> None:
         pq.write_table(pa.table(columns), folder / f"{day.isoformat()}.parquet")
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Return the processor time of this process and of its JVM."""
     import psutil
 

@@ -17,6 +17,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.applied import effective_commits
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.places import Address
+from lakewright.spec.words import counted
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
             run_id=context.holder.run_id,
         )
         recovered[item.item_id] = done
+    undone = _skip_undone(context, silver, untouched, recovered.keys())
     raise_counter(ledger.store, counter_of(silver), last)
     # No warning for a table that only moved: its commits are numbered from 1 again, and nothing is lost.
     if recovered or not any(context.application.key in item.tokens for item in items):
@@ -96,7 +98,31 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
             f"log the table holds {len(recovered)} of {len(untouched)} slices as they are: recorded as "
             "processed"
         )
-    return recovered
+    if undone:
+        context.warn(
+            f"{entity.name}: according to the table's log {counted(len(undone), 'slice')} "
+            f"{'was' if len(undone) == 1 else 'were'} undone: recorded as skipped"
+        )
+    return {**recovered, **undone}
+
+
+def _skip_undone(
+    context: ProcessingContext, silver: Address, items: Iterable[Item], held: Collection[str]
+) -> dict[str, Item]:
+    """Skip slices that were undone, as the table's log tells; return their items by id.
+
+    Otherwise the next run would apply them again.
+    """
+    by_id = {item.item_id: item for item in items}
+    skipped: dict[str, Item] = {}
+    for commit in effective_commits(read_commits(context.lake, silver), str(context.application)):
+        rewind = commit.content.get("rewind") or {}
+        for told in rewind.get("slices", ()):
+            name = told["item_id"]
+            if told["is_skipped"] and name in by_id and name not in held and name not in skipped:
+                reason = f"according to the table's log: {rewind['reason']}"
+                skipped[name] = context.ledger.skip(name, reason, application=context.application)
+    return skipped
 
 
 def unrecorded_commits(
@@ -125,7 +151,9 @@ def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary
     metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
     metrics.setdefault("strategy", strategy.value)
     summary = Summary.from_json(metrics)
-    told = {key: fact.content[key] for key in ("fingerprint", "watermarks", "drift") if key in fact.content}
+    names = {"processingTime": "processing_time"}
+    kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
+    told = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
     return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
 
 

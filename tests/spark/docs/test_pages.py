@@ -85,3 +85,25 @@ def test_the_examples_of_a_page_do_what_they_say(page: str, spark: SparkSession,
                     assert found == value, text
                     compared += 1
     assert compared > 2
+
+
+def test_the_story_of_the_page_about_rewinds_ends_as_it_says(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 15: a broken slice is undone, corrected and processed again; Merge becomes Historic."""
+    lakewright = InProcess(tmp_path, spark)
+    with chdir(tmp_path):
+        for language, text in blocks("rewind.md"):
+            if language == "yaml":
+                file = tmp_path / text.partition("\n")[0].removeprefix("# ")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            else:
+                run_shell(text, lakewright)
+    rows = lakewright.json(
+        "sql", "SELECT code, name, string(date(dlf_ValidFrom)) AS day FROM regions ORDER BY code"
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("FR-J", "Paris", "2022-02-01"),
+        ("FR-PAC", "Provence", "2022-03-01"),
+        ("NO-03", "Oslo", "2022-01-01"),
+        ("NO-46", "Vestland", "2022-01-01"),
+    ]

@@ -12,7 +12,7 @@ from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import lacks_commits
+from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
@@ -23,6 +23,7 @@ from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.rewind import Rewind
     from lakewright.slices.deviations import Deviations
     from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
@@ -40,6 +41,7 @@ def observe_entity(work: EntityWork) -> Observation:
     state = work.table_state()
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
     pending, hold = _held_by_time(work, pending) or (pending, hold)
+    pending, hold = _held_by_rewind(work, pending) or (pending, hold)
     if options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
@@ -68,6 +70,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *(() if deviations is None else deviations.notes),
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
+            *_rewind_note(work),
             *_time_note(work, pending),
             *_late_note(work, pending),
         ),
@@ -216,6 +219,31 @@ def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | 
         held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
         return held, Hold(error.message, error.as_fault(), is_locked=False)
     return None
+
+
+def _rewind(work: EntityWork) -> tuple[Rewind, bool] | None:
+    """Return the rewind of the table that has begun and is not recorded, and whether its process is alive."""
+    ledger = work.processing.ledger
+    rewind = ledger.rewind_of(counter_of(work.silver))
+    return None if rewind is None else (rewind, ledger.is_rewinding(rewind))
+
+
+def _held_by_rewind(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:
+    """Return all slices as waiting if an undo or a rebuild of the table goes on, else None."""
+    found = _rewind(work)
+    if found is None or not found[1] or not pending.ready:
+        return None
+    error = found[0].error()
+    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+    return held, Hold(error.message, error.as_fault(), is_locked=True)
+
+
+def _rewind_note(work: EntityWork) -> tuple[str, ...]:
+    """Return that an undo or a rebuild died, if one did: the next run ends it."""
+    found = _rewind(work)
+    if found is None or found[1]:
+        return ()
+    return (f"the {found[0].words} did not end: the run first records what it did, or drops it",)
 
 
 def _after_waiting(work: EntityWork, pending: Pending) -> Pending:
