@@ -10,6 +10,7 @@ below are those that Delta on Spark loads and Spark doesn't contain
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from typing import BinaryIO
 
 from lakewright.errors import NotInstalled
 from lakewright.spark.cache import cache_folder
+
+log = logging.getLogger(__name__)
 
 __all__ = ["DELTA_JARS", "POSTGRES_DRIVER", "Jar", "fetch_jars", "jars_folder", "missing_jars"]
 
@@ -131,7 +134,10 @@ def fetch_jars(environ: Mapping[str, str], jars: Iterable[Jar] = DELTA_JARS) -> 
     wanted = tuple(jars)
     folder = jars_folder(environ)
     repository = environ.get("LAKEWRIGHT_MAVEN_URL", MAVEN_CENTRAL)
-    for jar in missing_jars(folder, wanted):
+    missing = missing_jars(folder, wanted)
+    for number, jar in enumerate(missing, 1):
+        # The first start of Spark on a machine takes a minute because of them.
+        log.info("fetching %s into %s (%d of %d)", jar.name, folder, number, len(missing))
         _fetch(jar, repository, folder)
     return [folder / jar.name for jar in wanted]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +38,20 @@ def test_jars_come_from_the_mirror_into_the_cache(repository: Path, environ: dic
     paths = fetch_jars(environ, wanted)
     assert [path.read_bytes() for path in paths] == [b"1", b"2"]
     assert sorted(jars_folder(environ).iterdir()) == sorted(paths)
+
+
+def test_the_first_start_says_what_it_fetches_b7(
+    repository: Path, environ: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = [make_jar(repository, name, name.encode()) for name in ("one", "two")]
+    with caplog.at_level(logging.INFO, logger="lakewright.spark"):
+        fetched = fetch_jars(environ, wanted)
+        fetch_jars(environ, wanted)
+    folder = fetched[0].parent
+    assert caplog.messages == [
+        f"fetching {path.name} into {folder} ({number} of {len(fetched)})"
+        for number, path in enumerate(fetched, 1)
+    ]
 
 
 def test_what_is_there_is_not_fetched_again(repository: Path, environ: dict[str, str]) -> None:
