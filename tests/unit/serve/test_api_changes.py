@@ -104,7 +104,7 @@ def test_a_run_is_begun_as_a_command_that_names_who_and_why(shop: Served) -> Non
     assert begun.status_code == 202
     (request,) = shop.requests.begun
     assert [*request.arguments] == [
-        *("job", "--resume", "--", "daily", "verify", "day=2022-01-01", "-o", "json")
+        *("job", "--resume", "-o", "json", "--", "daily", "verify", "day=2022-01-01")
     ]
     assert request.trigger == "ann: late data"
     command_id = begun.json()["command_id"]
@@ -131,8 +131,8 @@ def test_other_commands_are_begun_the_same_way(shop: Served) -> None:
     post(shop, "/process", entity="orders", slice="3", reason="now")
     post(shop, "/discover", entities=["orders"], reason="new files")
     assert [list(request.arguments) for request in shop.requests.begun] == [
-        ["plan", "--", "daily", "build", "-o", "json"],
-        ["process", "--", "orders", "3", "-o", "json"],
+        ["plan", "-o", "json", "--", "daily", "build"],
+        ["process", "-o", "json", "--", "orders", "3"],
         ["manifest", "discover", "--entity=orders", "-o", "json"],
     ]
 

@@ -133,7 +133,16 @@ def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served)
     client = browser(shop)
     begun = client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
     assert begun.headers["location"].startswith("/commands/")
-    assert list(shop.requests.begun[-1].arguments)[:5] == ["job", "--resume", "--", "daily", "build"]
+    assert list(shop.requests.begun[-1].arguments) == [
+        "job",
+        "--resume",
+        "-o",
+        "json",
+        "--",
+        "daily",
+        "build",
+        "day=1",
+    ]
     assert "again" in words(client.get(begun.headers["location"]).text)
     live = client.get("/runs/run-1/live").text
     assert live.startswith("event: change\ndata:")

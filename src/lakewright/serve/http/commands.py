@@ -120,7 +120,7 @@ class Commands:
             command_id = uuid4().hex
             out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed when the command is forgotten
             request = self.requests.begin(
-                [*arguments, "-o", "json"],
+                _with_json(arguments),
                 self.environ,
                 self.folder,
                 stdout=out,
@@ -185,6 +185,17 @@ class Commands:
         for command in ended[: max(0, len(self._begun) - MOST_KEPT)]:
             del self._begun[command.command_id]
             command.close()
+
+
+def _with_json(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with those for a JSON document, before what must not be read as options.
+
+    Example:
+        >>> _with_json(["process", "--", "orders"])
+        ['process', '-o', 'json', '--', 'orders']
+    """
+    at = list(arguments).index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:at], "-o", "json", *arguments[at:]]
 
 
 def _tail(file: IO[bytes], longest: int) -> str:

@@ -21,6 +21,8 @@ COLOURS = {"inserted": "in", "updated": "up", "closed": "up", "deleted": "del", 
 
 LETTER, PADDING = 7.4, 34.0
 LONGEST = 30
+ROW_WIDTH, PART_GAP = 1100.0, 36.0
+"""Connected parts are drawn beside each other up to this width, with this gap."""
 
 
 class Segment(NamedTuple):
@@ -120,16 +122,44 @@ def focus_link(ref: Ref) -> str:
 
 
 def draw_flows(flows: Flows) -> FlowDrawing:
-    """Return the drawing of a flow of data."""
+    """Return the drawing of a flow of data: connected parts beside each other, the largest first."""
     labels = {ref: _short(ref.name) for ref in flows.nodes}
-    drawing = lay_out({ref: len(label) * LETTER + PADDING for ref, label in labels.items()}, flows.edges)
-    return FlowDrawing(
-        drawing.width + 20,
-        drawing.height + 20,
-        tuple(FlowBox(ref, place, labels[ref], focus_link(ref)) for ref, place in drawing.boxes.items()),
-        tuple((a, b, _path(points)) for (a, b), points in drawing.lines.items()),
-        tuple(ref for ref in flows.nodes if ref not in drawing.boxes),
-    )
+    widths = {ref: len(label) * LETTER + PADDING for ref, label in labels.items()}
+    parts = [lay_out(widths, edges) for edges in _parts(flows)]
+    boxes: list[FlowBox] = []
+    lines: list[tuple[Ref, Ref, str]] = []
+    x, y, row_height, right = 0.0, 0.0, 0.0, 0.0
+    for part in sorted(parts, key=lambda part: -part.height):
+        if x and x + part.width > ROW_WIDTH:
+            x, y, row_height = 0.0, y + row_height + PART_GAP, 0.0
+        for ref, place in part.boxes.items():
+            moved = Box(place.x + x, place.y + y, place.width, place.height)
+            boxes.append(FlowBox(ref, moved, labels[ref], focus_link(ref)))
+        lines += [(a, b, _path([(px + x, py + y) for px, py in way])) for (a, b), way in part.lines.items()]
+        x, row_height, right = (
+            x + part.width + PART_GAP,
+            max(row_height, part.height),
+            max(right, x + part.width),
+        )
+    drawn = {box.ref for box in boxes}
+    alone = tuple(ref for ref in flows.nodes if ref not in drawn)
+    return FlowDrawing(right + 20, y + row_height + 20, tuple(boxes), tuple(lines), alone)
+
+
+def _parts(flows: Flows) -> list[list[tuple[Ref, Ref]]]:
+    """Return the edges of each connected part."""
+    part_of: dict[Ref, list[tuple[Ref, Ref]]] = {}
+    for edge in flows.edges:
+        first, second = (part_of.setdefault(end, []) for end in edge)
+        if first is not second:
+            small, large = sorted((first, second), key=len)
+            large += small
+            for ends in small:
+                part_of.update(dict.fromkeys(ends, large))
+            part_of.update(dict.fromkeys(edge, large))
+            first = large
+        first.append(edge)
+    return list({id(part): part for part in part_of.values()}.values())
 
 
 def _short(name: str) -> str:
