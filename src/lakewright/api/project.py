@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import abc
 from collections.abc import Callable, Sequence
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -162,17 +163,24 @@ class Project:
         """
         return _named(self.mappings, "mapping", name)
 
-    def sql(self, query: str) -> DataFrame:
+    def sql(self, query: str, *, as_of: str | date | datetime | None = None) -> DataFrame:
         """Return the rows of a query as a DataFrame of `Project.spark`.
+
+        Args:
+            query: A query in Spark's SQL.
+            as_of: A time at which tables are read: entities with history as they were valid then, other Delta
+                tables in the version of that time. Without an offset it is in the lake's time zone. What
+                keeps no past is read as it is now, with a warning.
 
         Entities, relations and mappings are the tables: `orders`, or `silver.orders`, `gold.orders` and
         `mapping.orders` where several have the name. Only queries are accepted.
 
         Raises:
-            UsageError: Spark rejects the query, or a name means several tables.
+            UsageError: Spark rejects the query, a name means several tables, or `as_of` is no time.
+            TargetError: The log of a table doesn't reach back so far.
         """
         with quiet_pyspark():
-            return self._opened.frame(query_frame(self.app, query))
+            return self._opened.frame(query_frame(self.app, query, as_of=as_of))
 
     def plan(
         self,

@@ -7,6 +7,8 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lakewright.lake.object_storage import ObjectStorage
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.lake import LakeSettings
 
-__all__ = ["Lake"]
+__all__ = ["Lake", "Past"]
 
 log = logging.getLogger(__name__)
 
@@ -202,6 +204,20 @@ class Lake:
         for each in tuple(self._tags) if tag is None else (tag,):
             spark.sparkContext.cancelJobsWithTag(each)
 
+    @property
+    def past(self) -> Past | None:
+        """The time at which this thread reads tables; None for their present state."""
+        return self._thread.past
+
+    @contextmanager
+    def looking_back(self, at: datetime | None) -> Iterator[Past | None]:
+        """Make this thread read tables as they were at a time, inside the block; None changes nothing."""
+        before, self._thread.past = self._thread.past, None if at is None else Past(at)
+        try:
+            yield self._thread.past
+        finally:
+            self._thread.past = before
+
     @contextmanager
     def checking_commits(self, check: Callable[[], None]) -> Iterator[None]:
         """Make `check_commit` call `check`, which raises to prevent a commit, in this thread and block."""
@@ -255,3 +271,16 @@ class _ThreadState(threading.local):
     is_tagged: bool = False
     pool: str | None = None
     check: Callable[[], None] = staticmethod(_nothing)
+    past: Past | None = None
+
+
+@dataclass
+class Past:
+    """A time at which tables are read.
+
+    Attributes:
+        notes: What was read in its present state, because it keeps no other.
+    """
+
+    at: datetime
+    notes: list[str] = field(default_factory=list)

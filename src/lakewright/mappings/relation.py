@@ -14,7 +14,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.workspace.query import all_rows
-from lakewright.workspace.readable import ReadableRelation
+from lakewright.workspace.readable import ReadableRelation, read_relation
 from lakewright.workspace.reference import RelationReference, referenced
 from lakewright.workspace.sql_check import ColumnsOf
 
@@ -82,7 +82,7 @@ class RelationMapping(Mapping):
     def _rows(self, source: ReadableRelation, workspace: Workspace) -> DataFrame:
         if workspace.is_outline:
             return frame_of_records(workspace.spark, source.fields(workspace), [])
-        return source.read(workspace, self.selected(workspace))
+        return read_relation(source, workspace, self.selected(workspace))
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return a query for the whole relation.

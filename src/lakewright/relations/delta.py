@@ -22,6 +22,7 @@ from lakewright.lake.partition import (
     typed_columns,
     typed_partition,
 )
+from lakewright.lake.past import read_table_at
 from lakewright.lake.table import alter_table, create_table, drop_table, replace_table, truncate_table
 from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
@@ -59,6 +60,8 @@ __all__ = ["DeltaRelation"]
 
 class DeltaRelation(StoredRelation):
     """A Delta table; each write is one commit."""
+
+    keeps_past: ClassVar[bool] = True
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
@@ -159,7 +162,11 @@ class DeltaRelation(StoredRelation):
             TargetError: The table does not exist.
         """
         self._present(workspace)
-        frame = read_table(workspace.spark, self.address(workspace))
+        address, past = self.address(workspace), workspace.lake.past
+        if past is None:
+            frame = read_table(workspace.spark, address)
+        else:
+            frame = read_table_at(workspace.lake, workspace.spark, address, past.at)
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 

@@ -22,6 +22,8 @@ __all__ = ["EmptyRelation"]
 class EmptyRelation(StoredRelation):
     """Has the declared columns and no rows; written rows are computed and discarded."""
 
+    keeps_past: ClassVar[bool] = True
+
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
-from lakewright.errors import LakewrightError, TargetError
+from lakewright.errors import LakewrightError, SpecError, TargetError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
+from lakewright.lake.past import read_table_at, timestamp_sql
 from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -18,23 +20,33 @@ from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
+from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.query import all_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EntityRelation"]
+__all__ = ["EntityRelation", "read_silver"]
 
 
 class EntityRelation(Relation):
     """Reads an entity's silver table; only the entity's target writes it."""
 
+    keeps_past: ClassVar[bool] = True
+
     entity: str = Declared(description="Name of the entity.")
     current: bool = Declared(
         default=False, description="Only current rows: the current versions that are not deleted."
+    )
+
+    as_of: str | None = Declared(
+        default=None,
+        description="A time: the rows are those that were valid then (with history), or those of the table then. "
+        "ISO 8601; without an offset it is in the lake's time zone.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -50,8 +62,15 @@ class EntityRelation(Relation):
         return self.found(workspace).places(workspace.lake.settings).silver
 
     def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the table's address in SQL; for current rows, a query in parentheses."""
+        """Return the table's address in SQL; for some of its rows, a query in parentheses.
+
+        Rows of an earlier time have none, except those of an entity with history.
+        """
         table = self.address(workspace).sql
+        if (at := self._at(workspace)) is not None:
+            entity, system = self._entity_and_system(workspace)
+            has_history = entity.strategy is Strategy.HISTORIC
+            return f"({all_rows(table, system.valid_sql(timestamp_sql(at)))})" if has_history else None
         return f"({all_rows(table, self._current_sql(workspace))})" if self.current else table
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
@@ -89,15 +108,34 @@ class EntityRelation(Relation):
         """
         del partitions
         self._present(workspace)
-        frame = read_table(workspace.spark, self.address(workspace))
-        if not self.current:
-            return frame
-        return frame.where(self._current_sql(workspace))
+        entity, _ = self._entity_and_system(workspace)
+        at = self._at(workspace)
+        return read_silver(workspace.lake, workspace.spark, entity, at=at, current=self.current)
+
+    def _at(self, workspace: Workspace) -> datetime | None:
+        """Return the time at which the table is read.
+
+        Raises:
+            SpecError: `asOf` is no time.
+        """
+        if self.as_of is None:
+            past = workspace.lake.past
+            return None if past is None else past.at
+        at = parse_instant_in(self.as_of, workspace.lake.settings.zone)
+        if at is None:
+            raise SpecError.of(
+                f"{self.label}: asOf: {self.as_of!r} is no time",
+                remedy="Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00.",
+            )
+        return at
 
     def _current_sql(self, workspace: Workspace) -> str:
-        entity = self.found(workspace)
-        system = SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
+        entity, system = self._entity_and_system(workspace)
         return system.current_sql(has_history=entity.strategy is Strategy.HISTORIC)
+
+    def _entity_and_system(self, workspace: Workspace) -> tuple[Entity, SystemColumns]:
+        entity = self.found(workspace)
+        return entity, SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
 
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))
@@ -107,3 +145,28 @@ class EntityRelation(Relation):
                 remedy="Run a target of kind entity before the targets that read it.",
             )
         return state
+
+
+def read_silver(
+    lake: Lake, session: SparkSession, entity: Entity, *, at: datetime | None = None, current: bool = False
+) -> DataFrame:
+    """Return the rows of an entity's table, now or at a time.
+
+    Args:
+        lake: The lake.
+        session: The session that reads.
+        entity: The entity, whose table exists.
+        at: A time. An entity with history then has the versions that were valid at that time, which are the
+            current ones of that time. Another has the rows that its table had, as far as Delta keeps them.
+        current: Only current rows.
+
+    Raises:
+        TargetError: The log of a table without history doesn't reach back so far.
+    """
+    address = entity.places(lake.settings).silver
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    has_history = entity.strategy is Strategy.HISTORIC
+    if at is not None and has_history:
+        return read_table(session, address).where(system.valid_sql(timestamp_sql(at)))
+    frame = read_table(session, address) if at is None else read_table_at(lake, session, address, at)
+    return frame.where(system.current_sql(has_history=has_history)) if current else frame

@@ -82,6 +82,9 @@ class WriteSummary:
 class Relation(Named):
     """A relation as declared; without a further base class it can only be read."""
 
+    keeps_past: ClassVar[bool] = False
+    """Whether its rows at an earlier time can be read, or never change."""
+
     description: str | None = Declared(default=None, description="Description for readers.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] | None = Declared(
         default=None, alias="schema", description="Columns; default: inferred from existing data."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
@@ -25,6 +25,8 @@ __all__ = ["ValuesRelation"]
 
 class ValuesRelation(Relation):
     """Returns its records with the columns of `columns` or of the schema."""
+
+    keeps_past: ClassVar[bool] = True
 
     records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."

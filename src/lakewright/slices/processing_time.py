@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
+from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -26,34 +27,13 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingOptions
 
-__all__ = ["ProcessingTimes", "depends_on_slice", "parse_processing_time", "unknown_members"]
+__all__ = ["ProcessingTimes", "depends_on_slice", "unknown_members"]
 
 SLICE = "slice"
 """Name of the slice in expressions."""
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
 _REMEDY = "Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00."
-
-
-def parse_processing_time(text: str, zone: ZoneInfo) -> datetime | None:
-    """Return the instant of an ISO 8601 text in UTC, or None if the text has another form.
-
-    Args:
-        text: A time with or without an offset; without one it is in `zone`.
-        zone: The environment's time zone.
-
-    Example:
-        >>> from zoneinfo import ZoneInfo
-        >>> parse_processing_time("2025-05-05T12:00:00", ZoneInfo("Europe/Berlin")).isoformat()
-        '2025-05-05T10:00:00+00:00'
-        >>> parse_processing_time("yesterday", ZoneInfo("UTC")) is None
-        True
-    """
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def depends_on_slice(text: str) -> bool:
@@ -126,7 +106,7 @@ class ProcessingTimes:
         if self.text is None:
             return None
         rendered = self._rendered(self.text, slice_name)
-        found = parse_processing_time(rendered, self.zone)
+        found = parse_instant_in(rendered, self.zone)
         if found is None and not self.is_lenient:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
             raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=_REMEDY)

@@ -70,6 +70,11 @@ class SystemColumns:
         # Delta's null counts show which files contain open versions; statistics of a flag do not.
         return f"{name_sql(self.valid_to)} IS NULL" if has_history else f"NOT {name_sql(self.deleted)}"
 
+    def valid_sql(self, instant: str) -> str:
+        """Return the condition of versions that were valid at an instant, which is an expression in SQL."""
+        start, end = name_sql(self.valid_from), name_sql(self.valid_to)
+        return f"{start} <= {instant} AND ({end} IS NULL OR {end} > {instant})"
+
     @property
     def temporal(self) -> tuple[str, str, str]:
         """The columns that only the strategy `historic` adds."""

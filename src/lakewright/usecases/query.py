@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.observation import read_table
+from lakewright.relations.entity import read_silver
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
 from lakewright.transform.sql import name_sql
+from lakewright.usecases.read_frames import instant_of
 from lakewright.workspace.lake_tables import (
     Layer,
     TableName,
@@ -23,6 +25,7 @@ from lakewright.workspace.lake_tables import (
     shadowed_mappings,
     tables_of,
 )
+from lakewright.workspace.readable import read_relation
 from lakewright.workspace.sql_tables import table_names
 from lakewright.workspace.workspace import Workspace
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Answer", "first_line", "query_frame", "query_lake"]
+
+log = logging.getLogger(__name__)
 
 _SHOW_TABLES = re.compile(
     r"\s*SHOW\s+TABLES(?:\s+(?:FROM|IN)\s+`?(?P<layer>\w+)`?)?(?:\s+(?:LIKE\s+)?'(?P<pattern>[^']*)')?[\s;]*",
@@ -59,36 +64,63 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-def query_lake(app: App, query: str, *, limit: int) -> Answer:
+def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Answer:
     """Return the first rows of a query in Spark's SQL; instants are ISO 8601 text in UTC.
 
     Accepted are queries, DESCRIBE and SHOW: no DROP, no INSERT. `SHOW TABLES` lists the project's tables and
     needs no Spark.
 
+    Args:
+        app: The project.
+        query: The query.
+        limit: The largest number of rows.
+        as_of: A time at which tables are read; see `read_silver`. What keeps no past is read as it is now,
+            and named in the notes.
+
     Raises:
-        UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
+        UsageError: Spark rejects the query, a name is that of an entity and of a relation, or `as_of` is no
+            time.
+        TargetError: The log of a table doesn't reach back so far.
     """
+    at = None if as_of is None else instant_of(app, as_of)
     query = query.rstrip().rstrip(";")
     shown = _shown_tables(app.project, query)
     if shown is not None:
         return Answer(("layer", "name"), shown[:limit], is_cut=len(shown) > limit)
     tables = find_tables(app.project, _names_only(query))
     notes = tuple(shadowed_mappings(app.project, _names_only(query)))
-    with _rejections(app.project, query), _views(app.workspace, tables) as session:
+    with (
+        app.lake.looking_back(at) as past,
+        _rejections(app.project, query),
+        _views(app.workspace, tables) as session,
+    ):
         frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
         rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
+        notes += () if past is None else tuple(dict.fromkeys(past.notes))
         return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
 
 
-def query_frame(app: App, query: str) -> DataFrame:
+def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
     """Return the rows of a query in Spark's SQL as a frame; they are computed when it is used.
+
+    Args:
+        app: The project.
+        query: The query.
+        as_of: A time at which tables are read; see `query_lake`.
 
     Raises:
         UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
     """
     query = query.rstrip().rstrip(";")
     tables = find_tables(app.project, _names_only(query))
-    with _rejections(app.project, query), _views(app.workspace, tables) as session:
+    at = None if as_of is None else instant_of(app, as_of)
+    with (
+        app.lake.looking_back(at) as past,
+        _rejections(app.project, query),
+        _views(app.workspace, tables) as session,
+    ):
+        for note in () if past is None else past.notes:
+            log.warning("%s", note)
         return _frame(session, rewritten(query, tables))
 
 
@@ -142,11 +174,12 @@ def _views(workspace: Workspace, tables: Sequence[TableName]) -> Iterator[SparkS
 
 def _table(workspace: Workspace, table: TableName) -> DataFrame:
     if table.layer is Layer.GOLD:
-        return workspace.relation(table.name).read(workspace)
+        return read_relation(workspace.relation(table.name), workspace)
     if table.layer is Layer.MAPPING:
         return workspace.frame(table.name)
-    silver = workspace.entity(table.name).places(workspace.project.lake).silver
-    return read_table(workspace.spark, silver)
+    past = workspace.lake.past
+    entity = workspace.entity(table.name)
+    return read_silver(workspace.lake, workspace.spark, entity, at=None if past is None else past.at)
 
 
 def _frame(session: SparkSession, query: str) -> DataFrame:

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import SpecError, TargetError, UsageError
-from lakewright.lake.observation import delta_table, observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import expand_selection
-from lakewright.slices.processing_time import parse_processing_time
+from lakewright.relations.entity import read_silver
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.entity import Strategy
-from lakewright.transform.sql import name_sql
+from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Address
-
-__all__ = ["AsOf", "read_entity", "read_mapping", "read_relation"]
+__all__ = ["AsOf", "instant_of", "read_entity", "read_mapping", "read_relation"]
 
 AsOf = int | str | date | datetime
 """A version of a Delta table, or a time: a date, a date and time, or ISO 8601 text."""
@@ -53,18 +50,14 @@ def read_entity(app: App, name: str, *, as_of: AsOf | None = None, current: bool
             f"entity {entity.name!r} has no silver table yet",
             remedy="Run a job with its target; the first slice creates the table.",
         )
-    system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
     session = app.lake.new_session()
-    is_version = isinstance(as_of, int) and not isinstance(as_of, bool)
-    at = None if as_of is None or is_version else _instant(app, as_of)
-    if at is not None and entity.strategy is Strategy.HISTORIC:
-        return read_table(session, address).where(_valid_sql(system, at))
-    version = as_of if isinstance(as_of, int) else None
-    if at is not None:
-        version = _version_at(session, entity, address, at)
-    frame = read_table(session, address, version)
-    has_history = entity.strategy is Strategy.HISTORIC
-    return frame.where(system.current_sql(has_history=has_history)) if current else frame
+    if isinstance(as_of, int) and not isinstance(as_of, bool):
+        system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
+        frame = read_table(session, address, as_of)
+        has_history = entity.strategy is Strategy.HISTORIC
+        return frame.where(system.current_sql(has_history=has_history)) if current else frame
+    at = None if as_of is None else instant_of(app, as_of)
+    return read_silver(app.lake, session, entity, at=at, current=current)
 
 
 def read_relation(
@@ -131,35 +124,19 @@ def _texts(value: object) -> tuple[str, ...]:
     return (render_value(value),)
 
 
-def _instant(app: App, as_of: object) -> datetime:
+def instant_of(app: App, as_of: object) -> datetime:
+    """Return a time that a user gave, in UTC.
+
+    Raises:
+        UsageError: It is no time.
+    """
     if isinstance(as_of, date) and not isinstance(as_of, datetime):
         as_of = datetime.combine(as_of, time())
     text = as_of.isoformat() if isinstance(as_of, datetime) else as_of
-    found = parse_processing_time(text, app.project.lake.zone) if isinstance(text, str) else None
+    found = parse_instant_in(text, app.project.lake.zone) if isinstance(text, str) else None
     if found is None:
         raise UsageError(
             f"as_of={as_of!r} is neither a version of the table nor a time",
             remedy="Give an int, a date, a datetime, or ISO 8601 text such as 2024-05-01T12:00:00Z.",
         )
     return found
-
-
-def _valid_sql(system: SystemColumns, at: datetime) -> str:
-    start, end, instant = name_sql(system.valid_from), name_sql(system.valid_to), _instant_sql(at)
-    return f"{start} <= {instant} AND ({end} IS NULL OR {end} > {instant})"
-
-
-def _instant_sql(at: datetime) -> str:
-    return f"TIMESTAMP '{at.isoformat()}'"
-
-
-def _version_at(session: SparkSession, entity: Entity, address: Address, at: datetime) -> int:
-    """Return the last version of a table that was committed until a time."""
-    history = delta_table(session, address).history().where(f"timestamp <= {_instant_sql(at)}")
-    row = history.selectExpr("max(version)").first()
-    if row is None or row[0] is None:
-        raise TargetError(
-            f"the log of the table of {entity.name} knows no version from {at.isoformat()} or before",
-            remedy="The table did not exist then, or its log no longer reaches back so far.",
-        )
-    return int(row[0])

@@ -8,11 +8,11 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.run.execute import Interruption
-from lakewright.slices.processing_time import parse_processing_time
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
 
@@ -132,7 +132,7 @@ def _start(app: App, from_slice: str | None, from_time: str | None) -> RebuildSt
         raise UsageError("both a slice and a time are given to start from", remedy="Give one of them.")
     if from_time is None:
         return RebuildStart(slice=from_slice)
-    time = parse_processing_time(from_time, app.project.lake.zone)
+    time = parse_instant_in(from_time, app.project.lake.zone)
     if time is None:
         raise UsageError(
             f"{from_time!r} is not a time in ISO 8601", remedy="Write it such as 2024-05-01T06:00:00."

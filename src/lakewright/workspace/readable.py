@@ -16,7 +16,7 @@ from lakewright.spec.models.fields import Field, PartitionField
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation"]
+__all__ = ["ImportedRelation", "ReadableMapping", "ReadableRelation", "read_relation"]
 
 
 Workspace: TypeAlias = Any
@@ -28,6 +28,11 @@ class ReadableRelation(Protocol):
     @property
     def name(self) -> str:
         """Its name; empty if it is written inside another definition."""
+        ...
+
+    @property
+    def keeps_past(self) -> bool:
+        """Whether its rows at an earlier time can be read, or never change."""
         ...
 
     @property
@@ -116,6 +121,11 @@ class ImportedRelation:
         return f"{self.project}/{self.relation.name}"
 
     @property
+    def keeps_past(self) -> bool:
+        """Whether its rows at an earlier time can be read, or never change."""
+        return self.relation.keeps_past
+
+    @property
     def partitions(self) -> tuple[PartitionField, ...]:
         """Its partition columns."""
         return self.relation.partitions
@@ -149,3 +159,13 @@ class ImportedRelation:
         """Return the resources that its rows are computed from whenever it is read."""
         del workspace
         return self.relation.computed_from(self.home)
+
+
+def read_relation(
+    relation: ReadableRelation, workspace: Workspace, partitions: Sequence[Partition] = ()
+) -> DataFrame:
+    """Return the rows of a relation; while the lake looks back, note if they are those of today."""
+    past = workspace.lake.past
+    if past is not None and not relation.keeps_past:
+        past.notes.append(f"the relation {relation.name} keeps no past: its rows are those of today")
+    return relation.read(workspace, partitions)

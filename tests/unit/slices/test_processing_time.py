@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from lakewright.errors import UsageError
-from lakewright.slices.processing_time import ProcessingTimes, parse_processing_time
+from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.spec.expressions.scope import Scope
+from lakewright.transform.instants import parse_instant_in
 
 
 def times(text: str | None, *, is_lenient: bool = False, said: list[str] | None = None) -> ProcessingTimes:
@@ -28,14 +29,14 @@ def times(text: str | None, *, is_lenient: bool = False, said: list[str] | None 
     ],
 )
 def test_times_are_instants(text: str, zone: str, expected: str) -> None:
-    found = parse_processing_time(text, ZoneInfo(zone))
+    found = parse_instant_in(text, ZoneInfo(zone))
     assert found is not None
     assert found.isoformat() == expected
 
 
 @pytest.mark.parametrize("text", ["", "now", "05.05.2025", "2025-13-01T00:00:00", "2025-05-05T25:00:00"])
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert parse_processing_time(text, ZoneInfo("UTC")) is None
+    assert parse_instant_in(text, ZoneInfo("UTC")) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
 from lakewright.cli.page import Block, line
+from lakewright.cli.progress import working
 from lakewright.cli.render.history import diff_page, run_page, runs_table
 from lakewright.cli.render.words import counted
 from lakewright.manifest.journal import RUNNING
@@ -28,6 +29,7 @@ STATUSES = [status.lower() for status in (*Status, RUNNING) if status is not Sta
         "lakewright history --since 7d",
         "lakewright history show RUN",
         "lakewright history diff RUN OTHER",
+        "lakewright history row regions 302811",
     ],
 )
 @click.option("--job", metavar="NAME", help="Only runs of this job.")
@@ -76,21 +78,69 @@ def show_run(call: Call, /, run: str) -> None:
     call.output.result(document, run_page(document))
 
 
-@history.add(name="diff", examples=["lakewright history diff RUN OTHER", "lakewright history diff RUN"])
-@click.argument("run")
-@click.argument("other", required=False)
+@history.add(
+    name="diff",
+    examples=[
+        "lakewright history diff RUN OTHER",
+        "lakewright history diff RUN",
+        "lakewright history diff regions 2022-02-01.parquet",
+    ],
+)
+@click.argument("run", metavar="RUN|ENTITY")
+@click.argument("other", metavar="[OTHER|SLICE]", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Show targets that differ only in their time, too.")
+@click.option(
+    "-n",
+    "--rows",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Of a slice: the largest number of records.",
+)
 @click.pass_obj
-def diff(call: Call, /, run: str, other: str | None, *, is_all: bool) -> None:
-    """Compare two runs target by target: status, time, metrics, reasons, error.
+def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int) -> None:
+    """Compare two runs target by target, or show what one slice changed in an entity's table.
 
     Without OTHER, RUN is compared with the previous run of the same job, phase and parameters. The first such
     run has none; that is said, and is no error.
+
+    With the name of an entity and of a slice, the records before and after the slice's commit are compared:
+    inserted, updated (only the values that changed) and deleted.
     """
+    if other is not None and run in call.app.project.entities:
+        from lakewright.cli.render.look_back import changes_page
+        from lakewright.usecases.look_back import slice_changes
+
+        with working(call.output, f"comparing the table before and after {other}"):
+            changes = slice_changes(call.app, run, other, limit=rows)
+        call.output.result(changes.as_json(), changes_page(changes))
+        return
     from lakewright.usecases.history import compare_runs
 
     compared = compare_runs(call.app, run, other)
     call.output.result(compared.as_json(), diff_page(compared, is_all=is_all))
+
+
+@history.add(
+    name="row",
+    examples=["lakewright history row regions 302811", "lakewright history row prices NL 2022-02 -o json"],
+)
+@click.argument("entity")
+@click.argument("key", nargs=-1, required=True)
+@click.pass_obj
+def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
+    """Show the life of one record: each version, by which slice, in which run.
+
+    KEY is the value of the business key, or its values in the order of the declaration. An entity with
+    history tells its whole past; of another one, the table's versions are read, as far back as their files
+    are there.
+    """
+    from lakewright.cli.render.look_back import life_page
+    from lakewright.usecases.look_back import record_life
+
+    with working(call.output, "reading the table's versions"):
+        life = record_life(call.app, entity, key)
+    call.output.result(life.as_json(), life_page(life))
 
 
 @history.add(name="prune", examples=["lakewright history prune --older-than 90d"])

@@ -23,6 +23,7 @@ __all__ = ["sql"]
     examples=[
         'lakewright sql "SELECT * FROM regions WHERE dlf_deleted"',
         'lakewright sql "SELECT count(*) AS rows FROM frequencies WHERE dlf_IsCurrent" -o json',
+        'lakewright sql "SELECT * FROM regions" --as-of 2022-03-01',
         'lakewright sql "SELECT * FROM gold.bronze_regions" -D month=2022-01-01',
         "lakewright sql 'SHOW TABLES'",
         "lakewright sql 'DESCRIBE silver.regions'",
@@ -37,18 +38,26 @@ __all__ = ["sql"]
     show_default=True,
     help="The largest number of rows.",
 )
+@click.option(
+    "--as-of",
+    metavar="TIME",
+    help="Read tables as they were at this time, such as 2022-03-01 or 2022-03-01T06:00:00+02:00.",
+)
 @click.pass_obj
-def sql(call: Call, /, query: str, *, rows: int) -> None:
+def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.
 
     silver.NAME is the silver table of an entity, gold.NAME a relation and mapping.NAME a mapping. The plain
     NAME is enough unless an entity and a relation share it. SHOW TABLES lists them all; DESCRIBE and other
     SHOW statements work too. Expressions in a definition are evaluated with the project's values and -D.
+
+    --as-of reads entities with history as they were valid then, and other Delta tables in the version that
+    they had then. A note names what keeps no past and is read as it is now.
     """
     from lakewright.usecases.query import query_lake
 
     with working(call.output, "running the query"):
-        answer = query_lake(call.app, query, limit=rows)
+        answer = query_lake(call.app, query, limit=rows, as_of=as_of)
     for note in answer.notes:
         call.output.note(line(Span("note: ", "dim"), note))
     shown = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

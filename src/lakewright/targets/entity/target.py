@@ -17,7 +17,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.other_runs import find_other_runs
-from lakewright.slices.processing_time import parse_processing_time, unknown_members
+from lakewright.slices.processing_time import unknown_members
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
@@ -28,6 +28,7 @@ from lakewright.targets.entity.phases import PHASES
 from lakewright.targets.entity.work import EntityWork
 from lakewright.targets.lease import table_resource
 from lakewright.targets.target import Target
+from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
@@ -81,7 +82,7 @@ class EntityTarget(Target):
     @field_validator("processing_time")
     @classmethod
     def _is_time(cls, text: str | None) -> str | None:
-        if text is not None and "$" not in text and parse_processing_time(text, ZoneInfo("UTC")) is None:
+        if text is not None and "$" not in text and parse_instant_in(text, ZoneInfo("UTC")) is None:
             raise ValueError(f"{text!r} is not a time in ISO 8601, such as 2024-05-01T06:00:00")
         for member in () if text is None else unknown_members(text):
             raise ValueError(f"a slice has no {member!r} in expressions; it has date and name")

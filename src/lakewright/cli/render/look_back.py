@@ -1,0 +1,77 @@
+"""What a slice changed, and the life of a record, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakewright.cli.page import Block, Branch, Span, Table, line
+from lakewright.cli.render.words import counted
+
+if TYPE_CHECKING:
+    from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
+
+__all__ = ["changes_page", "life_page"]
+
+_STYLES = {"inserted": "green", "updated": "yellow", "deleted": "red"}
+_SHORT_ID = 8
+
+
+def changes_page(found: SliceChanges) -> Iterator[Block]:
+    """Yield what a slice changed."""
+    by = "" if found.run_id is None else f", run {found.run_id[:_SHORT_ID]}"
+    yield line(Span(found.entity, "bold"), f": slice {found.slice} made version {found.version}{by}")
+    if found.together:
+        yield line(Span("note: ", "dim"), f"in one commit with {', '.join(found.together)}: all changes are shown")
+    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(found.counts.items()))
+    yield line(counts or "no record changed")
+    for row in found.rows:
+        yield Branch(_row(row))
+    more = sum(found.counts.values()) - len(found.rows)
+    if more > 0:
+        yield line(Span(f"… and {counted(more, 'record')} more; --rows shows more", "dim"))
+
+
+def _row(row: RowChange) -> Any:
+    head = Span(row.change, _STYLES[row.change])
+    if row.before is not None and row.after is not None:
+        pairs = (f"{name}: {_text(row.before[name])} → {_text(row.after[name])}" for name in row.before)
+        return line(head, f" {_values(row.key)}: ", ", ".join(pairs))
+    values = {k: v for k, v in (row.after or row.before or {}).items() if k not in row.key}
+    return line(head, f" {_values(row.key)}", f": {_values(values)}" if values else "")
+
+
+def life_page(life: RecordLife) -> Iterator[Block]:
+    """Yield each version of a record."""
+    yield line(Span(life.entity, "bold"), f" {_values(life.key)}")
+    if not life.versions:
+        yield line("the table has no such record")
+    rows = tuple(
+        tuple(
+            line(text)
+            for text in (
+                each.since or "",
+                each.until or "",
+                "deleted" if each.is_deleted else "",
+                _values({name: value for name, value in each.values.items() if name not in life.key}),
+                each.slice or "",
+                (each.run_id or "")[:_SHORT_ID],
+            )
+        )
+        for each in life.versions
+    )
+    if rows:
+        yield Table(("since", "until", "", "values", "slice", "run"), rows)
+    if life.reaches_back_to:
+        yield line(
+            Span("note: ", "dim"),
+            f"files of versions before {life.reaches_back_to} are gone, so earlier states are not known",
+        )
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_text(value)}" for name, value in values.items())
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else str(value)
