@@ -45,8 +45,8 @@ class EntityRelation(Relation):
 
     as_of: str | None = Declared(
         default=None,
-        description="A time: the rows are those that were valid then (with history), or those of the table then. "
-        "ISO 8601; without an offset it is in the lake's time zone.",
+        description="A time: the rows are those that were valid then, or without history "
+        "those of the table then. ISO 8601; without an offset it is in the lake's time zone.",
     )
 
     def references(self) -> Iterable[Reference]:

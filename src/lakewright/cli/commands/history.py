@@ -109,7 +109,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     """
     if other is not None and run in call.app.project.entities:
         from lakewright.cli.render.look_back import changes_page
-        from lakewright.usecases.look_back import slice_changes
+        from lakewright.usecases.slice_changes import slice_changes
 
         with working(call.output, f"comparing the table before and after {other}"):
             changes = slice_changes(call.app, run, other, limit=rows)
@@ -136,7 +136,7 @@ def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     are there.
     """
     from lakewright.cli.render.look_back import life_page
-    from lakewright.usecases.look_back import record_life
+    from lakewright.usecases.record_life import record_life
 
     with working(call.output, "reading the table's versions"):
         life = record_life(call.app, entity, key)

@@ -9,7 +9,8 @@ from lakewright.cli.page import Block, Branch, Span, Table, line
 from lakewright.cli.render.words import counted
 
 if TYPE_CHECKING:
-    from lakewright.usecases.look_back import RecordLife, RowChange, SliceChanges
+    from lakewright.usecases.record_life import RecordLife
+    from lakewright.usecases.slice_changes import RowChange, SliceChanges
 
 __all__ = ["changes_page", "life_page"]
 
@@ -22,7 +23,9 @@ def changes_page(found: SliceChanges) -> Iterator[Block]:
     by = "" if found.run_id is None else f", run {found.run_id[:_SHORT_ID]}"
     yield line(Span(found.entity, "bold"), f": slice {found.slice} made version {found.version}{by}")
     if found.together:
-        yield line(Span("note: ", "dim"), f"in one commit with {', '.join(found.together)}: all changes are shown")
+        yield line(
+            Span("note: ", "dim"), f"in one commit with {', '.join(found.together)}: all changes are shown"
+        )
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(found.counts.items()))
     yield line(counts or "no record changed")
     for row in found.rows:

@@ -1,0 +1,116 @@
+"""An entity's table with its log: the versions that slices made, and errors of those that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.app import App
+from lakewright.errors import TargetError, UsageError
+from lakewright.lake.commit import Commit, read_commits
+from lakewright.lake.observation import observe_table, read_table
+from lakewright.slices.application import application_of
+from lakewright.slices.applied import AppliedSlice, slices_in
+from lakewright.slices.rewind.known_slices import name_of
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.suggestions import hint
+from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.system_columns import SystemColumns
+from lakewright.usecases.query import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["PastTable", "is_gone", "readable", "spark_errors"]
+
+
+@dataclass(frozen=True)
+class PastTable:
+    """An entity's table with its log, oldest commit first."""
+
+    app: App
+    entity: Entity
+    system: SystemColumns
+    session: SparkSession
+    log: tuple[Commit, ...]
+
+    @classmethod
+    def of(cls, app: App, name: str) -> PastTable:
+        """Return the table of an entity.
+
+        Raises:
+            SpecError: There is no such entity.
+            TargetError: It has no table yet.
+        """
+        entity = app.project.entity(name)
+        address = entity.places(app.project.lake).silver
+        if not observe_table(app.lake, address).exists:
+            raise TargetError(
+                f"entity {entity.name!r} has no silver table yet",
+                remedy="Run a job with its target; the first slice creates the table.",
+            )
+        system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
+        return cls(app, entity, system, app.lake.new_session(), read_commits(app.lake, address))
+
+    @property
+    def app_id(self) -> str:
+        """The application id of the entity's commits."""
+        return str(application_of(self.app.project.name, self.entity))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the business key, by their names in the table."""
+        return tuple(column.silver for column in self.entity.columns if column.is_business_key)
+
+    def read(self, version: int | None = None) -> DataFrame:
+        """Return the rows of the last version, or of an earlier one."""
+        return read_table(self.session, self.entity.places(self.app.project.lake).silver, version)
+
+    def commit_of(self, name: str) -> tuple[Commit, AppliedSlice]:
+        """Return the last commit of a slice."""
+        known: dict[str, tuple[Commit, AppliedSlice]] = {}
+        for commit in self.log:
+            for applied in slices_in(commit, self.app_id):
+                known[name_of(applied)] = (commit, applied)
+        if name not in known:
+            raise UsageError(
+                f"the log of {self.entity.name} has no commit of a slice {name!r}",
+                remedy=hint(name, known) if known else "The log no longer reaches back so far.",
+            )
+        return known[name]
+
+    def values(self, frame: DataFrame) -> str:
+        """Return the source's columns of a frame as one JSON text in SQL."""
+        own = [name for name in frame.columns if name.lower() not in self.system.all]
+        pairs = ", ".join(f"{text_sql(name)}, {name_sql(name)}" for name in own)
+        return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))"
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors that reading a version may raise."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, Py4JJavaError)
+
+
+def is_gone(error: Exception) -> bool:
+    """Return whether an error says that a version, or a file of it, is gone."""
+    text = str(error)
+    return any(sign in text for sign in ("FileNotFound", "does not exist", "DELTA_VERSION", "NO_RECREATABLE"))
+
+
+@contextmanager
+def readable(entity: Entity, version: int) -> Iterator[None]:
+    """Raise errors about files that are gone as errors of the table."""
+    try:
+        yield
+    except spark_errors() as error:
+        if not is_gone(error):
+            raise
+        raise TargetError(
+            f"version {version} of {entity.name} can't be read: {first_line(error)}",
+            remedy="VACUUM removes files of old versions; `undo_window` of the entity keeps them longer.",
+        ) from error

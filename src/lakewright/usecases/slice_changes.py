@@ -1,0 +1,153 @@
+"""What one slice changed in its entity's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.slices.applied import slices_in
+from lakewright.slices.rewind.known_slices import name_of
+from lakewright.spec.models.entity import Strategy
+from lakewright.transform.sql import name_sql, text_sql
+from lakewright.usecases.past_table import PastTable, readable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["RowChange", "SliceChanges", "slice_changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What a slice did to one record.
+
+    Attributes:
+        key: The values of the business key.
+        change: `inserted`, `updated` or `deleted`.
+        before: The values before; of an update only those that changed. None for an insert.
+        after: The values after; None for a delete.
+    """
+
+    key: Mapping[str, Any]
+    change: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceChanges:
+    """What one slice changed in its entity's table.
+
+    Attributes:
+        version: The version of the table that its commit made.
+        run_id: The run that processed it; None if the commit doesn't say.
+        together: Other slices in the same commit: what they changed is among the changes.
+        counts: Number of records by change.
+        rows: Some of the records, by key.
+    """
+
+    entity: str
+    slice: str
+    item_id: str
+    version: int
+    run_id: str | None
+    together: tuple[str, ...]
+    counts: Mapping[str, int]
+    rows: tuple[RowChange, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `history diff` prints."""
+        return {
+            "entity": self.entity,
+            "slice": self.slice,
+            "item_id": self.item_id,
+            "version": self.version,
+            "run_id": self.run_id,
+            "together": list(self.together),
+            "counts": dict(self.counts),
+            "rows": [
+                {
+                    "key": dict(row.key),
+                    "change": row.change,
+                    "before": None if row.before is None else dict(row.before),
+                    "after": None if row.after is None else dict(row.after),
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) -> SliceChanges:
+    """Return what a slice changed: the records of the table before and after its commit, compared.
+
+    With history, the open versions are compared.
+
+    Raises:
+        SpecError: There is no such entity.
+        UsageError: The table's log has no commit of such a slice, or the entity has no business key.
+        TargetError: The files of these versions are gone.
+    """
+    table = PastTable.of(app, entity_name)
+    if not table.entity.business_keys:
+        raise UsageError(
+            f"{table.entity.name} has no business key, so its records can't be followed",
+            remedy="Compare two versions of the table with `lakewright sql --as-of`.",
+        )
+    commit, applied = table.commit_of(slice_name)
+    others = tuple(name_of(each) for each in slices_in(commit, table.app_id) if each != applied)
+    changed = _changed(table, commit.version)
+    with readable(table.entity, commit.version - 1):
+        counts = {
+            str(row["change"]): int(row["n"])
+            for row in changed.groupBy("change").count().toDF("change", "n").collect()
+        }
+        rows = changed.orderBy("key").limit(limit).collect()
+    return SliceChanges(
+        entity=table.entity.name,
+        slice=slice_name,
+        item_id=applied.item_id,
+        version=commit.version,
+        run_id=commit.content.get("run"),
+        together=others,
+        counts=counts,
+        rows=tuple(_change(row.asDict()) for row in rows),
+    )
+
+
+def _changed(table: PastTable, version: int) -> DataFrame:
+    """Return `change`, `key`, `before` and `after` of the records that a version changed."""
+    has_history = table.entity.strategy is Strategy.HISTORIC
+    live = table.system.current_sql(has_history=has_history)
+    key, digest = name_sql(table.system.key), name_sql(table.system.hash)
+
+    def side(number: int, name: str) -> DataFrame:
+        frame = table.read(max(number, 0)).where(live if number >= 0 else "false")
+        pairs = ", ".join(f"{text_sql(n)}, {name_sql(n)}" for n in table.keys)
+        return frame.selectExpr(
+            f"{key} AS {name}_pk",
+            f"{digest} AS {name}_hash",
+            f"{table.values(frame)} AS {name}",
+            f"to_json(named_struct({pairs})) AS {name}_key",
+        )
+
+    before, after = side(version - 1, "before"), side(version, "after")
+    joined = before.join(after, before["before_pk"] == after["after_pk"], "full_outer")
+    return joined.where("not (before_pk <=> after_pk and before_hash <=> after_hash)").selectExpr(
+        "CASE WHEN before_pk IS NULL THEN 'inserted' WHEN after_pk IS NULL THEN 'deleted' "
+        "ELSE 'updated' END AS change",
+        "coalesce(after_key, before_key) AS key",
+        "before",
+        "after",
+    )
+
+
+def _change(row: Mapping[str, Any]) -> RowChange:
+    key, before, after = (None if row[n] is None else json.loads(row[n]) for n in ("key", "before", "after"))
+    if before is not None and after is not None:
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        before, after = ({name: side.get(name) for name in names} for side in (before, after))
+    return RowChange(key or {}, row["change"], before, after)

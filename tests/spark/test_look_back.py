@@ -1,0 +1,129 @@
+"""Look back: issue 15, part 3: tables at a time, what a slice changed, the life of a record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.acceptance.lake import SmallLake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIRST, SECOND, THIRD = "2022-01-01", "2022-02-01", "2022-03-01"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> SmallLake:
+    """Two entities with three slices each, and the relations that read them."""
+    lake = SmallLake.make(tmp_path_factory.mktemp("past") / "small", spark)
+    model = lake.folder / "model" / "model.yml"
+    model.write_text(
+        model.read_text().replace(
+            "mappings:",
+            "  prices_then: {kind: entity, entity: prices, asOf: 2022-01-15}\n"
+            "  listed: {kind: values, columns: {id: int}, records: [[1]]}\n"
+            "  landed: {kind: file, format: parquet, location: '${project.basedir}/lake/bronze/customers'}\n"
+            "mappings:",
+            1,
+        )
+    )
+    slices = {
+        FIRST: [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}],
+        SECOND: [{"id": 1, "v": "A"}, {"id": 2, "v": "b"}],
+        THIRD: [{"id": 1, "v": "A"}, {"id": 2, "v": "B"}, {"id": 3, "v": "c"}],
+    }
+    for day, rows in slices.items():
+        for entity in ("customers", "prices"):
+            lake.slice(entity, day, [{**row, "name": row["v"]} for row in rows])
+            done = lake.run("process", entity, "--processing-time", day)
+            assert done.code == 0, done.all
+    return lake
+
+
+class TestAsOf:
+    def test_an_entity_with_history_is_read_as_it_was_valid(self, lake: SmallLake) -> None:
+        query = "SELECT id, v FROM prices ORDER BY id"
+        for at, values in (
+            ("2022-01-01", "ab"),
+            ("2022-01-31T23:59:59.999999", "ab"),
+            ("2022-02-01", "Ab"),
+            ("2999-01-01", "ABc"),
+        ):
+            assert "".join(row["v"] for row in lake.json("sql", query, "--as-of", at)) == values, at
+        assert lake.json("sql", query, "--as-of", "2021-12-31") == []
+
+    def test_an_entity_without_history_is_read_in_the_version_of_that_time(self, lake: SmallLake) -> None:
+        query = "SELECT count(*) AS n FROM silver.customers"
+        assert lake.json("sql", query, "--as-of", datetime.now(UTC).isoformat()) == [{"n": 3}]
+        done = lake.run("sql", query, "--as-of", "2022-06-01")
+        assert done.code == 1
+        assert "knows no version from 2022-06-01T00:00:00+00:00 or before; it begins at 20" in done.err
+
+    def test_a_relation_says_the_time_itself(self, lake: SmallLake) -> None:
+        rows = lake.json("sql", "SELECT v FROM prices_then ORDER BY id")
+        assert [row["v"] for row in rows] == ["a", "b"]
+
+    def test_what_keeps_no_past_is_named(self, lake: SmallLake) -> None:
+        query = "SELECT count(DISTINCT a.id) AS n FROM landed a, listed b, prices"
+        done = lake.run("sql", query, "--as-of", "2022-02-15")
+        assert "the relation landed keeps no past: its rows are those of today" in done.all
+        assert "listed" not in done.err
+        assert "landed" not in lake.run("sql", query).err
+
+    def test_a_text_that_is_no_time_is_refused(self, lake: SmallLake) -> None:
+        done = lake.run("sql", "SELECT 1", "--as-of", "yesterday")
+        assert done.code == 2
+        assert "'yesterday'" in done.err
+
+
+class TestSlice:
+    @pytest.mark.parametrize("entity", ["customers", "prices"])
+    def test_what_it_changed_is_shown_by_record(self, lake: SmallLake, entity: str) -> None:
+        found = lake.json("history", "diff", entity, f"{THIRD}.parquet")
+        assert found["counts"] == {"inserted": 1, "updated": 1}
+        assert found["run_id"]
+        by_key = {row["key"]["id"]: row for row in found["rows"]}
+        assert by_key[2]["before"] == {"v": "b", "name": "b"}
+        assert by_key[2]["after"] == {"v": "B", "name": "B"}
+        assert by_key[3]["after"]["v"] == "c"
+        shown = lake.run("history", "diff", entity, f"{THIRD}.parquet", "-n", "1").out
+        assert "updated id=2: v: b → B" in shown
+        assert "1 record more" in shown
+
+    def test_the_first_slice_inserted_all(self, lake: SmallLake) -> None:
+        assert lake.json("history", "diff", "prices", f"{FIRST}.parquet")["counts"] == {"inserted": 2}
+
+    def test_one_that_is_not_in_the_log_is_named_with_its_neighbour(self, lake: SmallLake) -> None:
+        done = lake.run("history", "diff", "prices", "2022-02-0.parquet")
+        assert done.code == 2
+        assert "no commit of a slice '2022-02-0.parquet'" in done.err
+        assert f"{SECOND}.parquet" in done.err
+
+
+class TestRecord:
+    def test_with_history_its_rows_tell_its_life(self, lake: SmallLake) -> None:
+        life = lake.json("history", "row", "prices", "1")
+        assert [(each["values"]["v"], each["since"][:10], each["until"]) for each in life["versions"]] == [
+            ("a", FIRST, f"{SECOND}T00:00:00.000000Z"),
+            ("A", SECOND, None),
+        ]
+        assert [each["slice"] for each in life["versions"]] == [f"{FIRST}.parquet", f"{SECOND}.parquet"]
+        assert all(each["run_id"] for each in life["versions"])
+
+    def test_without_history_the_versions_of_the_table_tell_it(self, lake: SmallLake) -> None:
+        life = lake.json("history", "row", "customers", "2")
+        assert [(each["values"]["v"], each["slice"]) for each in life["versions"]] == [
+            ("b", f"{FIRST}.parquet"),
+            ("B", f"{THIRD}.parquet"),
+        ]
+        assert life["versions"][0]["until"] == life["versions"][1]["since"]
+        shown = lake.run("history", "row", "customers", "2").out
+        assert "v=B" in shown
+
+    def test_a_key_of_another_shape_and_one_that_is_not_there_are_told(self, lake: SmallLake) -> None:
+        done = lake.run("history", "row", "customers", "1", "2")
+        assert done.code == 2
+        assert "lakewright history row customers ID" in done.err
+        assert "no such record" in lake.run("history", "row", "customers", "77").out
