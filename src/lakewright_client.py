@@ -10,7 +10,18 @@ import _socket
 import os
 import sys
 
-__all__ = ["WARM", "Refused", "ask", "begin", "current_umask", "find_socket", "peer", "result", "run"]
+__all__ = [
+    "WARM",
+    "Refused",
+    "ask",
+    "begin",
+    "current_umask",
+    "find_socket",
+    "peer",
+    "result",
+    "run",
+    "short_path",
+]
 
 PROTOCOL = "1"
 ACCEPTED, GO, REFUSED, ENDED = b"a", b"g", b"n", b"x"
@@ -48,10 +59,12 @@ WARM = {
     ),
     "plan": ALL,
     "process": ALL,
+    "rebuild": ALL,
     "show": ALL,
     "sql": ALL,
     "status": ALL,
     "test": ALL,
+    "undo": ALL,
     "validate": ALL,
     "watermark": ALL,
 }
@@ -187,16 +200,30 @@ def begin(path: str, message: bytes, streams: tuple[int, int, int]) -> _socket.s
     return connection
 
 
+class short_path:  # noqa: N801 - contextlib takes longer to import than the rest
+    """Gives a path of a socket that an operating system takes, in a `with` block."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.folder: int | None = None
+
+    def __enter__(self) -> str:
+        if len(os.fsencode(self.path)) <= LONGEST_PATH:
+            return self.path
+        self.folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
+        return f"/proc/self/fd/{self.folder}/{os.path.basename(self.path)}"
+
+    def __exit__(self, *_: object) -> None:
+        if self.folder is not None:
+            os.close(self.folder)
+
+
 def _connected(path: str) -> _socket.socket:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    folder = None
     try:
-        short = path
-        if len(os.fsencode(path)) > LONGEST_PATH:
-            folder = os.open(os.path.dirname(path), os.O_RDONLY)
-            short = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
         connection.settimeout(SECONDS_TO_ACCEPT)
-        connection.connect(short)
+        with short_path(path) as short:
+            connection.connect(short)
         if peer(connection, path) != os.geteuid():
             raise Refused("the server belongs to another user")
     except OSError as error:
@@ -205,9 +232,6 @@ def _connected(path: str) -> _socket.socket:
     except Refused:
         connection.close()
         raise
-    finally:
-        if folder is not None:
-            os.close(folder)
     return connection
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 from deltalake import DeltaTable, QueryBuilder
@@ -66,7 +66,7 @@ class SmallLake(InProcess):
     """A project in a folder, with its command, which runs in this process unless `process` is asked to."""
 
     @classmethod
-    def make(cls, folder: Path, session: SparkSession | None = None) -> SmallLake:
+    def make(cls, folder: Path, session: SparkSession | None = None) -> Self:
         """Return the project, written into a new folder, without any slice.
 
         Commands run on a session; without one, a command that needs Spark fails.

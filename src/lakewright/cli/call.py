@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from lakewright.cli.logs import logging_to
-from lakewright.cli.options import Settings
+from lakewright.cli.options import Settings, global_arguments
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
 from lakewright.cli.repeated_options import repeated_options, with_options
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Opener", "open_app"]
 
 log = logging.getLogger(__name__)
+
+SERVE = "lakewright.serve"
+"""The key of the configuration that tells whether commands leave a server behind."""
+NO_SERVE = "LAKEWRIGHT_NO_SERVE"
 
 
 class Opener(Protocol):
@@ -125,12 +129,32 @@ class Call:
     def close(self) -> None:
         """Close the project, if it was opened."""
         if self._app is not None:
+            is_server_wanted = self._is_server_wanted(self._app)
             self._app.close()
+            if is_server_wanted:
+                self._leave_server(self._app)
             self._app = None
 
     def _logged(self, value: Any) -> Any:
         """Return a text to be logged, with commands as they must be typed and without secrets."""
         return self.output.redacted(with_options(str(value), self.output.options))
+
+    def _is_server_wanted(self, app: App) -> bool:
+        """Return whether the next commands are to find a server: this one had to start Spark by itself."""
+        is_alone = self.settings.is_alone or bool(self.environ.get(NO_SERVE))
+        if app.project.config.get(SERVE) != "auto" or is_alone:
+            return False
+        from lakewright.spark.session import OwnSession
+
+        return isinstance(app.sessions, OwnSession) and app.lake.is_started
+
+    def _leave_server(self, app: App) -> None:
+        from lakewright.serve.background import start_on_demand
+        from lakewright.serve.server_files import ServerFiles
+
+        files = ServerFiles.of(app.project.basedir)
+        if start_on_demand(files, global_arguments(self.settings)):
+            log.info("a server is started for the next commands; it stops when it has had nothing to do")
 
     def _level(self) -> int:
         if self.settings.verbosity < 0:

@@ -9,20 +9,16 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
-from lakewright.cli.call import Call, open_app
+from lakewright.cli.call import Call, Opener, open_app
 from lakewright.cli.faults import FAILED, WRONG, exit_code, fault_branch, faults_of, file_fault, unexpected
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import is_json_wanted
 from lakewright.cli.output import Output
 from lakewright.errors import Fault, LakewrightError
-
-if TYPE_CHECKING:
-    from lakewright.spark.session import Sessions
 
 __all__ = ["answer", "main", "root"]
 
@@ -71,12 +67,12 @@ def root() -> None:
     """Build and keep a data lake that a project declares in YAML and JSON."""
 
 
-def main(argv: Sequence[str] | None = None, *, sessions: Sessions | None = None, why_cold: str = "") -> int:
+def main(argv: Sequence[str] | None = None, *, opener: Opener = open_app, why_cold: str = "") -> int:
     """Run the command line and return the process's exit code.
 
     Args:
         argv: The arguments; by default those of the process.
-        sessions: Starts Spark; by default in a JVM of this process.
+        opener: Opens the project; by default with a JVM of this process.
         why_cold: Why it does not run in the project's server, if there is one.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -86,7 +82,6 @@ def main(argv: Sequence[str] | None = None, *, sessions: Sessions | None = None,
             stream.reconfigure(errors="backslashreplace")
     with _reserved_stdout(is_json_wanted(arguments)) as out:
         output = Output(out, sys.stderr, os.environ)
-        opener = partial(open_app, sessions=sessions)
         call = Call(output, os.environ, sys.stdin, opener, why_cold=why_cold)
         try:
             return answer(arguments, call)

@@ -80,7 +80,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     Args:
         lazy: For each command its location, as in `"lakewright.cli.commands.job:job"`, and its line in the
-            list of commands, which is shown without importing any.
+            list of commands, which is shown without importing any. A command without a line is not listed.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return [*self._lazy, *super().list_commands(ctx)]
+        return [*(name for name, (_, text) in self._lazy.items() if text), *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name, or None."""
@@ -105,13 +105,15 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         """Write the name of each command with one line about it."""
         own = {name: found.get_short_help_str(LONGEST_SHORT_HELP) for name, found in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([*((name, text) for name, (_, text) in self._lazy.items()), *own.items()])
+            lazy = [(name, text) for name, (_, text) in self._lazy.items() if text]
+            formatter.write_dl([*lazy, *own.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the named command; the error for an unknown command suggests similar names."""
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+        known = {*self._lazy, *super().list_commands(ctx)}
+        if args and not args[0].startswith("-") and args[0] not in known:
             ours = command_for(args) if ctx.parent is None else None
             near = suggestion(args[0], self.list_commands(ctx), shown=40)
             near = near if ours is None else f"for Flowman's `{' '.join(args[:2])}`, use {ours}"

@@ -11,7 +11,7 @@ import click
 
 from lakewright.errors import UsageError
 
-__all__ = ["Settings", "global_options", "is_json_wanted", "settings_of"]
+__all__ = ["Settings", "global_arguments", "global_options", "is_json_wanted", "settings_of"]
 
 META = "lakewright.settings"
 
@@ -24,6 +24,7 @@ class Settings:
         project: Folder of the project; None means the nearest one from the current folder up.
         definitions: `-D`, values of the project's environment.
         conf: `--conf`, keys of its configuration.
+        is_alone: `--no-serve`: the command neither runs in a server nor leaves one behind.
         verbosity: The number of `-v`, or -1 for `-q`.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     output: str = "text"
     log_format: str = "text"
     verbosity: int = 0
+    is_alone: bool = False
 
     @property
     def is_json(self) -> bool:
@@ -74,8 +76,24 @@ def global_options() -> list[click.Option]:
         _option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines on stderr."),
         _option("-v", "--verbose", "verbosity", count=True, help="Log more; -vv logs everything."),
         _option("-q", "--quiet", is_flag=True, help="Print only errors and the last line."),
-        _option("--no-serve", is_flag=True, help="Run in this process, even if the project's server runs."),
+        _option(
+            "--no-serve",
+            "is_alone",
+            is_flag=True,
+            help="Run here, even if the project's server runs.",
+        ),
     ]
+
+
+def global_arguments(settings: Settings) -> tuple[str, ...]:
+    """Return the arguments that name the same project with the same values."""
+    given = [
+        *(("--project", str(settings.project.absolute())) if settings.project else ()),
+        *(argument for name in settings.profiles for argument in ("-P", name)),
+        *(argument for name, value in settings.definitions.items() for argument in ("-D", f"{name}={value}")),
+        *(argument for name, value in settings.conf.items() for argument in ("--conf", f"{name}={value}")),
+    ]
+    return tuple(given)
 
 
 def is_json_wanted(arguments: Sequence[str]) -> bool:
@@ -100,8 +118,6 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     if not value or parameter.name is None:
         return
     name = parameter.name
-    if name == "no_serve":  # the command has begun in this process: see lakewright_client
-        return
     if name == "quiet":
         name, value = "verbosity", -1
     elif name in ("definitions", "conf"):

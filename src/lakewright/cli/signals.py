@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -15,9 +14,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 HANG_UP = (signal.SIGHUP,)
-
-PAUSE = 0.2
-"""Seconds between two looks at whether a signal has come."""
 
 AT_ONCE = "Stopping at once: Spark is starting, and nothing has run."
 
@@ -41,12 +37,6 @@ class Stopper:
         self._is_starting = is_starting
         self._announce = announce
         self._message = message
-
-    def wait(self) -> None:
-        """Return when the first signal has come."""
-        # A lock that the handler releases could be held by the very code that it interrupts.
-        while self.signal is None:
-            time.sleep(PAUSE)
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
         """Handle a signal: remember the first one, stop immediately on the second or while Spark starts.

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lakewright.cli import entry
+from lakewright.cli.call import open_app
+from lakewright.cli.options import Settings
 from lakewright.spark.imports import import_engine
+from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:
-    from lakewright.spark.session import Sessions
+    from lakewright.app import App
+    from lakewright.spark.attached import AttachedSession
+    from lakewright.spec.project import Project
 
 __all__ = ["preload", "run"]
+
+log = logging.getLogger(__name__)
 
 MODULES = (
     "lakewright.app",
@@ -24,14 +35,45 @@ MODULES = (
 )
 """What commands import when they need it, besides their own modules and the engine."""
 
+_RELATIVE = re.compile(
+    r"(?:\.|\blocation\s+)\s*[`'\"](?!/|[a-z0-9]+:/)[^`'\"]*[./][^`'\"]*[`'\"]", re.IGNORECASE
+)
+"""A path in SQL that is relative: csv.`some/file.csv`, or LOCATION 'some/folder'."""
 
-def run(arguments: Sequence[str], sessions: Sessions) -> int:
+
+def run(arguments: Sequence[str], sessions: AttachedSession) -> int:
     """Run a command line on these sessions and return its exit code."""
-    return entry.main(arguments, sessions=sessions)
+    return entry.main(arguments, opener=partial(_open, arguments=arguments, attached=sessions))
+
+
+def _open(
+    settings: Settings,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    arguments: Sequence[str],
+    attached: AttachedSession,
+    **more: Any,
+) -> App:
+    """Open the project on attached sessions, unless the JVM's working folder would make a difference."""
+    app = open_app(settings, environ, say, sessions=attached, **more)
+    if Path.cwd() != attached.folder and _reads_relative_paths(app.project, arguments):
+        log.info(
+            "Spark starts in a JVM of its own, not in the server's: relative paths begin in %s", Path.cwd()
+        )
+        app.sessions = OwnSession()
+    return app
+
+
+def _reads_relative_paths(project: Project, arguments: Sequence[str]) -> bool:
+    """Return whether SQL of the user's, or code of the project, may give Spark a path without a folder."""
+    if any(raw.kind == "python" for raw in project.mappings.values()):
+        return True
+    return any(_RELATIVE.search(argument) for argument in arguments)
 
 
 def preload() -> None:
-    """Import what commands import, and start no thread."""
+    """Import what commands import, and start no thread that outlives it."""
     for path, _ in entry.COMMANDS.values():
         import_module(path.partition(":")[0])
     import_engine()

@@ -178,7 +178,9 @@ class Lake:
         if tag is None or self._thread.is_tagged or self._is_remote:
             return
         self._thread.pool = spark.sparkContext.getLocalProperty(_POOL)
-        spark.sparkContext.setLocalProperty(_POOL, threading.current_thread().name)
+        # In a JVM that others use too, this process has a pool of its own already: theirs must not meet.
+        names = filter(None, (self._thread.pool, threading.current_thread().name))
+        spark.sparkContext.setLocalProperty(_POOL, " ".join(names))
         spark.sparkContext.addJobTag(tag)
         self._tags.add(tag)
         self._thread.is_tagged = True

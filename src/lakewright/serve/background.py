@@ -14,7 +14,7 @@ from typing import Any
 from lakewright.errors import SparkUnavailable, UsageError
 from lakewright.serve.server_files import ServerFiles
 
-__all__ = ["start_in_background", "stop_server"]
+__all__ = ["start_in_background", "start_on_demand", "stop_server"]
 
 START_SECONDS = 60
 PAUSE = 0.05
@@ -34,15 +34,7 @@ def start_in_background(files: ServerFiles, arguments: Sequence[str]) -> dict[st
             f"a server runs for the project in {files.basedir} already",
             remedy="`lakewright serve status` shows it; `lakewright serve stop` stops it.",
         )
-    files.folder.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lakewright", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    process = _begun(files, arguments)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         state = files.read_state()
@@ -52,6 +44,29 @@ def start_in_background(files: ServerFiles, arguments: Sequence[str]) -> dict[st
     process.terminate()
     tail = "\n".join(files.log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:])
     raise SparkUnavailable(f"the server did not start\n{tail}", remedy=f"Its output is in {files.log}.")
+
+
+def start_on_demand(files: ServerFiles, arguments: Sequence[str]) -> bool:
+    """Start a server for the next commands, unless one runs; return whether it was started."""
+    if files.is_locked():
+        return False
+    process = _begun(files, [*arguments, "serve", "--on-demand"])
+    # The caller ends before the server does, and must not be told that it still runs.
+    process.returncode = 0
+    return True
+
+
+def _begun(files: ServerFiles, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    files.folder.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "lakewright", *arguments],
+            cwd=files.basedir,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 def stop_server(files: ServerFiles, timeout: float) -> bool:

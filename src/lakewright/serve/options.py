@@ -18,6 +18,8 @@ class ServeOptions:
         port: 0 takes a free port.
         allow_actions: Whether the page and the API may change something.
         allow_data: Whether the page shows rows of tables.
+        is_on_demand: Whether a command started the server by itself: it listens on no port, and stops when it
+            has had nothing to do for a while.
         behind_proxy: The header in which a proxy names the user; with it, any host is allowed.
     """
 
@@ -26,6 +28,7 @@ class ServeOptions:
     allow_actions: bool = False
     allow_data: bool = False
     behind_proxy: str | None = None
+    is_on_demand: bool = False
 
     def check(self) -> None:
         """Raise an error if the server would be reachable from other machines without a proxy.
@@ -47,6 +50,7 @@ class ServeOptions:
             *(("--allow-actions",) if self.allow_actions else ()),
             *(("--allow-data",) if self.allow_data else ()),
             *(("--behind-proxy", self.behind_proxy) if self.behind_proxy is not None else ()),
+            *(("--on-demand",) if self.is_on_demand else ()),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -26,8 +27,21 @@ SERVICES: tuple[str, ...] = (
 order and stop in the reverse one."""
 
 
-def serve(serving: Serving, wait: Callable[[], None]) -> None:
-    """Run the project's services until `wait` returns.
+PAUSE = 0.2
+"""Seconds between two looks at whether the server is to stop."""
+
+IDLE_SECONDS = 15 * 60.0
+"""Seconds after which a server that was started on demand stops if it has nothing to do."""
+
+
+def serve(
+    serving: Serving,
+    is_stopping: Callable[[], bool],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Run the project's services until they are to stop.
 
     Raises:
         UsageError: Another server runs for this project, or an option is wrong.
@@ -39,7 +53,13 @@ def serve(serving: Serving, wait: Callable[[], None]) -> None:
         with running(services):
             addresses = {each.name: each.url for each in services if isinstance(each, Addressed)}
             serving.files.write_state({**_state(serving), **addresses})
-            wait()
+            begun = clock()
+            while not is_stopping():
+                sleep(PAUSE)
+                begun = clock() if any(service.is_busy for service in services) else begun
+                if serving.options.is_on_demand and clock() - begun > IDLE_SECONDS:
+                    log.info("the server stops: it was started on demand, and had nothing to do")
+                    break
         log.info("the server has stopped")
 
 

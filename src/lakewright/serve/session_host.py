@@ -48,7 +48,7 @@ class SessionHost:
         self._jvm: ResidentJvm | None = None
         self._starting = threading.Lock()
         self._links: set[socket.socket] = set()
-        self._wake_up, self._woken = socket.socketpair()
+        self._wake_up, self._woken = self.sockets = socket.socketpair()
         self._is_ending = False
         self._is_worn = False
 
@@ -143,7 +143,11 @@ class SessionHost:
             log.warning("the server's JVM has ended, with code %s; the next request starts another", code)
         for link in tuple(self._links):
             _tell(link, {"state": "ended", "code": code})
-        self._wake_up.send(b".")
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(OSError):  # the host is ending
+            self._wake_up.send(b".")
 
     @property
     def _has_ended(self) -> bool:
@@ -158,7 +162,7 @@ class SessionHost:
                 log.debug("a place in the JVM could not be closed", exc_info=True)
         link.close()
         self._links.discard(link)
-        self._wake_up.send(b".")
+        self._wake()
 
     def _is_worn_out(self, jvm: ResidentJvm) -> bool:
         return (

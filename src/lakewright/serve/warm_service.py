@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import lakewright_client as client
 from lakewright.errors import SparkUnavailable
 from lakewright.serve.installation import CODE
+from lakewright.serve.requests import Request
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import Serving
-from lakewright.serve.worker_host import CHANGED, READY
+from lakewright.serve.worker_host import BEGUN, CHANGED, ENDED, READY
 
-__all__ = ["WarmService", "make"]
+__all__ = ["WARM_UP", "WarmService", "make"]
 
 log = logging.getLogger(__name__)
 
+WARM_UP = ("serve", "warm-up")
+"""The command that starts Spark before the first request needs it."""
+
 BACKLOG = 256
-START_SECONDS = 120
 QUICK = 10.0
 """Seconds within which a host that ends counts as one that can't run."""
 MOST_QUICK = 3
@@ -33,8 +38,16 @@ SECONDS_TO_END = 5
 
 
 def make(serving: Serving) -> WarmService:
-    """Return the service."""
-    return WarmService(serving.files, serving.runner)
+    """Return the service; unless a command waits for it, it starts Spark at once."""
+
+    def warm_up() -> Request:
+        return serving.requests.begin(
+            WARM_UP, serving.environ, serving.files.basedir, stderr=sys.stderr.fileno()
+        )
+
+    return WarmService(
+        serving.files, serving.runner, warm_up=None if serving.options.is_on_demand else warm_up
+    )
 
 
 class WarmService:
@@ -42,17 +55,35 @@ class WarmService:
 
     name = "the warm session"
 
-    def __init__(self, files: ServerFiles, runner: str, code: Sequence[Path] = CODE) -> None:
+    def __init__(
+        self,
+        files: ServerFiles,
+        runner: str,
+        code: Sequence[Path] = CODE,
+        *,
+        warm_up: Callable[[], Request] | None = None,
+    ) -> None:
+        """Make it.
+
+        Args:
+            files: The places of the server's files.
+            runner: The function that runs a command line, as `module:function`.
+            code: The folders whose changes need a new host.
+            warm_up: Begins the request that starts Spark.
+        """
         self._files = files
         self._command = [runner, *map(str, code)]
+        self._warm_up = warm_up
+        self._warming: Request | None = None
         self._listener: socket.socket | None = None
         self._host: _Host | None = None
         self._is_stopping = False
+        self._running = 0
 
     @property
     def is_busy(self) -> bool:
         """Whether a request runs."""
-        return False
+        return self._running > 0
 
     def start(self) -> None:
         """Listen, and start the first host.
@@ -68,11 +99,15 @@ class WarmService:
             raise
         arguments = (self._listener, self._host)
         threading.Thread(target=self._keep, args=arguments, name="warm session", daemon=True).start()
+        if self._warm_up is not None:
+            self._warming = self._warm_up()
 
     def stop(self) -> None:
         """Take no more requests; those that run go on, and the host ends with the last one."""
         self._is_stopping = True
         self._files.socket.unlink(missing_ok=True)
+        if self._warming is not None and self._warming.wait(0) is None:
+            self._warming.interrupt(signal.SIGTERM)
         if self._listener is not None:
             self._listener.close()
         if self._host is not None:
@@ -82,14 +117,12 @@ class WarmService:
         path = self._files.socket
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        folder = os.open(path.parent, os.O_RDONLY)
         before = os.umask(0o177)
         try:
-            is_short = len(os.fsencode(path)) < 100
-            listener.bind(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
+            with client.short_path(str(path)) as short:
+                listener.bind(short)
         finally:
             os.umask(before)
-            os.close(folder)
         listener.listen(BACKLOG)
         return listener
 
@@ -98,10 +131,10 @@ class WarmService:
         quick = 0
         while quick < MOST_QUICK:
             begun = time.monotonic()
-            told = host.told()
+            has_changed = self._follow(host)
             if self._is_stopping:
                 return
-            if told == CHANGED:
+            if has_changed:
                 log.info("the installation has changed; the next requests run with the new one")
             else:
                 log.warning("the process that runs requests has ended; another one is started")
@@ -113,6 +146,13 @@ class WarmService:
                 break
         log.error("the process that runs requests can't be kept; commands run without the server")
         self.stop()
+
+    def _follow(self, host: _Host) -> bool:
+        """Count the requests of a host until it takes no more; return whether the code has changed."""
+        while (told := host.told()) in (BEGUN, ENDED):
+            self._running += 1 if told == BEGUN else -1
+        self._running = 0
+        return told == CHANGED
 
 
 class _Host:
@@ -143,7 +183,7 @@ class _Host:
         """Return the next line that it tells; empty when it has ended."""
         output = self._process.stdout
         line = b"" if output is None or output.closed else output.readline()
-        if output is not None and line != READY:  # it tells no more
+        if output is not None and line in (b"", CHANGED):  # it tells no more
             output.close()
         return line
 

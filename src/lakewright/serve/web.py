@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 __all__ = ["make"]
 
 
-def make(serving: Serving) -> Service:
-    """Return the service for a server's project.
+def make(serving: Serving) -> Service | None:
+    """Return the service for a server's project; a server that was started on demand has none.
 
     Raises:
         NotInstalled: A package of the extra `serve` is missing.
     """
+    if serving.options.is_on_demand:
+        return None
     try:
         from lakewright.serve.http.service import make_service
         from lakewright.serve.page.routes import Pages

@@ -30,10 +30,11 @@ from lakewright.serve.session_host import RESTART, SessionHost
 from lakewright.serve.worker import run_request
 from lakewright.spark.attached import AttachedSession
 
-__all__ = ["CHANGED", "READY", "WorkerHost"]
+__all__ = ["BEGUN", "CHANGED", "ENDED", "READY", "WorkerHost"]
 
-READY, CHANGED = b"ready\n", b"changed\n"
-"""What the host tells the server: it takes requests; it no longer does, as the installation has changed."""
+READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
+"""What the host tells the server: it takes requests; it no longer does, as the installation has changed; a
+request has begun, or ended."""
 
 LIMIT = max(8, 4 * (os.cpu_count() or 1))
 """Requests that run at once; the others wait, but for those that a running one has started."""
@@ -89,16 +90,20 @@ class WorkerHost:
             (self._asked, self._start_session_host),
         ):
             self._selector.register(source, selectors.EVENT_READ, then)
-        os.write(1, READY)
+        self._tell(READY)
         while not self._is_draining or self._workers:
             for key, _ in self._selector.select():
                 key.data()
         self._end_session_host()
 
+    def _tell(self, what: bytes) -> None:
+        with suppress(BrokenPipeError):  # the server was killed
+            os.write(1, what)
+
     def _accept(self) -> None:
         if self._installation.has_changed():
             # The server starts another host, which takes the request that waits.
-            os.write(1, CHANGED)
+            self._tell(CHANGED)
             self._drain()
             return
         try:
@@ -112,6 +117,7 @@ class WorkerHost:
         pid = self._fork(lambda: self._work(connection, gate), keep=(connection, gate))
         gate.close()
         worker = self._workers[pid] = _Worker(connection, ours)
+        self._tell(BEGUN)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(worker))
 
     def _work(self, connection: socket.socket, gate: socket.socket) -> int:
@@ -180,6 +186,7 @@ class WorkerHost:
         worker = self._workers.pop(pid, None)
         if worker is None:
             return
+        self._tell(ENDED)
         if code < 0:  # a signal ended it, so that it couldn't say so
             with suppress(OSError):
                 worker.connection.send(client.ENDED + f"{128 - code}\n".encode())

@@ -126,20 +126,16 @@ class AttachedSession:
     """Takes sessions from a resident JVM; if it can't have one there, starts a JVM of this process.
 
     Attributes:
+        folder: The working folder of the JVM.
         is_shared: False: catalog, settings and jobs of an attached session are its own.
     """
 
     is_shared = False
 
     def __init__(self, connect: Callable[[], socket.socket | None], folder: Path) -> None:
-        """Make it.
-
-        Args:
-            connect: Returns a connection to the process that has the JVM, or None.
-            folder: The working folder of the JVM; what works in another one needs a JVM of its own.
-        """
+        """Make it; `connect` returns a connection to the process that has the JVM, or None."""
         self._connect = connect
-        self._folder = folder
+        self.folder = folder
         self._own = OwnSession()
         self._attached: _Attached | None = None
 

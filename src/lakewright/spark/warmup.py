@@ -22,7 +22,7 @@ from lakewright.spark.session import build_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["make_archive"]
+__all__ = ["do_usual_work", "make_archive"]
 
 DUMP_SECONDS = 300
 """Seconds that a JVM may take to write an archive."""
@@ -42,7 +42,7 @@ def make_archive(java: Java) -> bool:
         with tempfile.TemporaryDirectory() as folder:
             conf = {"spark.driver.extraJavaOptions": options}
             spark = build_session(SessionSettings(Path(folder), master="local[2]", conf=conf))
-            _work(spark, Path(folder))
+            do_usual_work(spark, Path(folder))
             _end(spark)
         for old in archive.parent.glob("classes-*.jsa"):
             old.unlink()
@@ -66,7 +66,7 @@ def _create_base_archive(java: Java) -> None:
         )
 
 
-def _work(spark: SparkSession, folder: Path) -> None:
+def do_usual_work(spark: SparkSession, folder: Path) -> None:
     """Do the work of a typical run: CSV, Delta writes, a MERGE, windows, hashes, the history of a table."""
     from delta.tables import DeltaTable
 

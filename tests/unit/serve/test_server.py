@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from lakewright.errors import UsageError
+from lakewright.serve import server
 from lakewright.serve.options import ServeOptions
-from lakewright.serve.server import running
+from lakewright.serve.requests import Requests
+from lakewright.serve.server import IDLE_SECONDS, running, serve
 from lakewright.serve.server_files import ServerFiles
+from lakewright.serve.service import Serving
 
 
 @dataclass
@@ -78,3 +81,44 @@ def test_options_are_arguments_of_the_command() -> None:
         *("--host", "127.0.0.1", "--port", "0"),
         *("--allow-data", "--behind-proxy", "X-User"),
     )
+
+
+@dataclass
+class Clock:
+    """Time that passes while the server sleeps."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(seconds, 1.0)
+
+
+def serving(folder: Path, *, is_on_demand: bool) -> Serving:
+    files = ServerFiles.of(folder)
+    options = ServeOptions(is_on_demand=is_on_demand)
+
+    def nothing(*_: object) -> None:
+        raise AssertionError
+
+    return Serving(options, files, {}, nothing, Requests(files.socket), "", print)  # type: ignore[arg-type]
+
+
+def test_a_server_on_demand_stops_when_it_has_had_nothing_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, part = Clock(), Part("a", is_busy=True)
+    monkeypatch.setattr(server, "make_services", lambda _: (part,))
+
+    def is_stopping() -> bool:
+        part.is_busy = clock.now < 1000
+        return clock.now > 10_000
+
+    serve(serving(tmp_path, is_on_demand=True), is_stopping, clock=clock, sleep=clock.sleep)
+    assert part.seen == ["start a", "stop a"]
+    assert 1000 + IDLE_SECONDS <= clock.now <= 1000 + IDLE_SECONDS + 10
+
+    serve(serving(tmp_path, is_on_demand=False), is_stopping, clock=clock, sleep=clock.sleep)
+    assert clock.now > 10_000

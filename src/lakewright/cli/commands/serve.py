@@ -10,7 +10,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import LazyGroup
-from lakewright.cli.options import Settings, settings_of
+from lakewright.cli.options import global_arguments, settings_of
 from lakewright.cli.page import Span, line
 from lakewright.cli.signals import listening
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakewright.serve.server_files import ServerFiles
     from lakewright.serve.service import OpenProject, Serving
 
-__all__ = ["global_arguments", "serve"]
+__all__ = ["serve", "server_files"]
 
 _HERE = "lakewright.cli.commands.serve_control"
 
@@ -32,6 +32,7 @@ STOPPING = "Stopping the server; a second signal stops at once."
     lazy={
         "status": (f"{_HERE}:status", "Show whether a server runs for the project."),
         "stop": (f"{_HERE}:stop", "Stop the project's server."),
+        "warm-up": (f"{_HERE}:warm_up", ""),  # the server runs it
     },
     invoke_without_command=True,
     examples=[
@@ -56,6 +57,7 @@ STOPPING = "Stopping the server; a second signal stops at once."
     metavar="HEADER",
     help="A proxy checks the users and names them in this header; needed for any --host but loopback.",
 )
+@click.option("--on-demand", "is_on_demand", is_flag=True, hidden=True)
 @click.option(
     "--detach", is_flag=True, help="Run in the background; the output goes to .lakewright/serve.log."
 )
@@ -80,7 +82,7 @@ def _serve(call: Call, options: ServeOptions) -> int:
     from lakewright.serve.server import serve as run
 
     with listening(call.output.note, message=STOPPING) as stopper:
-        run(_serving(call, options), stopper.wait)
+        run(_serving(call, options), lambda: stopper.signal is not None)
     return 0
 
 
@@ -100,17 +102,6 @@ def server_files(call: Call) -> ServerFiles:
     from lakewright.serve.server_files import ServerFiles
 
     return ServerFiles.of(call.app.project.basedir)
-
-
-def global_arguments(settings: Settings) -> tuple[str, ...]:
-    """Return the arguments that name the same project with the same values."""
-    given = [
-        *(("--project", str(settings.project.absolute())) if settings.project else ()),
-        *(argument for name in settings.profiles for argument in ("-P", name)),
-        *(argument for name, value in settings.definitions.items() for argument in ("-D", f"{name}={value}")),
-        *(argument for name, value in settings.conf.items() for argument in ("--conf", f"{name}={value}")),
-    ]
-    return tuple(given)
 
 
 def _serving(call: Call, options: ServeOptions) -> Serving:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ from lakewright.cli.commands.serve import server_files
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
 
-__all__ = ["status", "stop"]
+__all__ = ["status", "stop", "warm_up"]
 
 
 @command(examples=["lakewright serve status", "lakewright serve status -o json"])
@@ -56,3 +58,13 @@ def stop(call: Call, /, *, timeout: int) -> None:
     was_running = stop_server(server_files(call), timeout)
     text = "the server has stopped" if was_running else "no server runs for this project"
     call.output.result({"stopped": was_running}, [line(text)])
+
+
+@command(hidden=True)
+@click.pass_obj
+def warm_up(call: Call, /) -> None:
+    """Start Spark and do the usual work once, so that the first request finds it warm."""
+    from lakewright.spark.warmup import do_usual_work
+
+    with TemporaryDirectory(prefix="lakewright-warm-up-") as folder:
+        do_usual_work(call.app.lake.spark, Path(folder))

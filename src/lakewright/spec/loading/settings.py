@@ -201,6 +201,8 @@ SIMPLE, PARALLEL = "SimpleExecutor", "ParallelExecutor"
 PARALLEL_JOBS = "4"
 """How many targets Flowman's parallel executor runs at once by default."""
 
+SERVE, SERVE_CHOICES = "serve", ("never", "auto")
+
 SETTINGS = frozenset(
     (
         "bronze.settle",
@@ -218,6 +220,7 @@ SETTINGS = frozenset(
         "metrics.pushgateway",
         "openlineage.namespace",
         "openlineage.url",
+        SERVE,
         "spark.enableHive",
     )
 )
@@ -251,6 +254,9 @@ def read_config(
             faults.append(
                 Fault(f"unknown configuration {key!r}", location, _near(key.removeprefix(OWN), OWN))
             )
+        elif key == OWN + SERVE and value not in SERVE_CHOICES:
+            choices = " or ".join(SERVE_CHOICES)
+            faults.append(Fault(f"{key} is {value!r}; it is {choices}", location, f"Write {choices}."))
         elif key.startswith((OWN, SPARK)):
             found[key] = value
         else:

@@ -126,3 +126,9 @@ def test_a_namespace_is_left_out_in_words(tmp_path: Path) -> None:
     assert [str(fault.location) for fault in project.warnings] == [
         f"{folder}/default-namespace.yml" for folder in (tmp_path, conf)
     ]
+
+
+def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
+    assert read_config({"lakewright.serve": "auto"}, {})[0] == {"lakewright.serve": "auto"}
+    _, faults, _ = read_config({"lakewright.serve": "always"}, {})
+    assert [fault.message for fault in faults] == ["lakewright.serve is 'always'; it is never or auto"]
