@@ -198,6 +198,7 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
     assert (compared["difference"]["rows_equal"], compared["difference"]["rows_only_after"]) == (3, 0)
     assert shop.table("orders").version() == 2
     assert (shop.folder / "lake/silver/orders__rebuild").exists()
+    assert "orders__rebuild is left of a rebuild" in shop.run("doctor", "orders").out
 
     model = shop.folder / "model" / "model.yml"
     historic = MODEL.replace("processtype: merge", "processtype: historic")

@@ -13,7 +13,7 @@ from typing import Any
 from lakewright.lake.commit import Commit
 from lakewright.slices.reconcile import ROW_OPERATIONS, restored_version
 
-__all__ = ["AppliedSlice", "effective_commits", "foreign_since", "slices_in"]
+__all__ = ["AppliedSlice", "effective_commits", "foreign_since", "since_empty", "slices_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,28 @@ def _starts_over(commit: Commit, app: str) -> bool:
     """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
     if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo"):
         return False
+    if _empties(commit):
+        return True
     parameters: Mapping[str, Any] = commit.parameters
-    if commit.operation == "DELETE":
-        return parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
     is_overwritten = parameters.get("mode") == "Overwrite" and not parameters.get("predicate")
-    return is_overwritten or commit.operation in ("TRUNCATE", "CLONE") or "REPLACE TABLE" in commit.operation
+    return is_overwritten or commit.operation == "CLONE" or "REPLACE TABLE" in commit.operation
+
+
+def _empties(commit: Commit) -> bool:
+    """Return whether a commit removed all rows and wrote none."""
+    if commit.operation == "DELETE":
+        return commit.parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
+    return commit.operation == "TRUNCATE"
+
+
+def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits after the last one that emptied a table, or that built it again from its slices."""
+    start = -1
+    for commit in log:
+        rewind = commit.content.get("rewind")
+        if _empties(commit) or (rewind is not None and rewind.get("base") is None):
+            start = commit.version
+    return tuple(commit for commit in log if commit.version > start)
 
 
 def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:

@@ -24,6 +24,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
+from lakewright.slices.rewind.side_table import side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
 from lakewright.spark.java import find_java
@@ -159,6 +160,22 @@ def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
     yield _guarded("bronze", lambda: _bronze(app, entity))
     yield from _held_slices(app, entity)
     yield _guarded("silver", lambda: _silver(app, entity))
+    yield from _beside(app, entity)
+
+
+def _beside(app: App, entity: Entity) -> Iterator[Check]:
+    """Say that a rebuild or an undo has left a table beside the entity's own."""
+    try:
+        side = side_address(entity.places(app.project.lake).silver)
+        is_left = observe_table(app.lake, side).exists
+    except LakewrightError:
+        return
+    if is_left:
+        name = shlex.quote(entity.name)
+        said = f"{side} is left of a rebuild or an undo that was not swapped in"
+        yield Check(
+            "beside", None, said, f"`lakewright rebuild {name}` or the undo, typed again, continues it."
+        )
 
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:

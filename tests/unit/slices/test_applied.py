@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakewright.lake.commit import Commit
-from lakewright.slices.applied import effective_commits, foreign_since, slices_in
+from lakewright.slices.applied import effective_commits, foreign_since, since_empty, slices_in
 
 APP = "lakewright/shop/orders:orders"
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -64,3 +64,11 @@ def test_repairs_and_commits_of_others_are_foreign_to_slices() -> None:
         undone(4, 0),
     )
     assert [each.version for each in foreign_since(log, APP)] == [1, 2]
+
+
+def test_what_was_lost_before_a_rebuild_or_a_truncate_is_not_lost_again() -> None:
+    by_hand, rebuilt = commit(1, "UPDATE", app=None), commit(2, "REPLACE", number=2, rewind={"base": None})
+    log = (of(0, 1), by_hand, rebuilt, commit(3, "UPDATE", app=None))
+    assert [each.version for each in foreign_since(since_empty(log), APP)] == [3]
+    emptied = Commit(1, START, "DELETE", {"predicate": "[]"}, {})
+    assert since_empty((of(0, 1), emptied, of(2, 2))) == (of(2, 2),)

@@ -14,7 +14,7 @@ from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import parse_instant
-from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, slices_in
+from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, since_empty, slices_in
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
 from lakewright.slices.rewind.plan_undo import check_bronze, unlogged_slices, version_before
@@ -124,7 +124,8 @@ def plan_rebuild(
     chosen = applied[first:]
     check_bronze(context, entity, chosen)
     kept = tuple(applied[:first])
-    lost = foreign_since(log if is_whole else [c for c in chain if base is None or c.version > base], app)
+    since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
+    lost = foreign_since(since, app)
     if lost and not is_over_foreign:
         raise _foreign_error(entity, lost)
     slices = known_slices(chosen, before=kept, strategy=entity.strategy)

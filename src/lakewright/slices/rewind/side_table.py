@@ -18,6 +18,7 @@ from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.replay_slices import KnownSlice
-    from lakewright.spec.models.places import Address
 
-__all__ = ["begin_beside", "plan_digest", "remove_beside", "side_of", "swap_write"]
+__all__ = ["begin_beside", "plan_digest", "remove_beside", "side_address", "side_of", "swap_write"]
 
 SUFFIX = "__rebuild"
 """End of the name of the table beside an entity's own."""
@@ -48,6 +48,13 @@ def side_of(entity: Entity, lake: Lake) -> Entity:
     side = entity.model_copy(update={"settings": entity.settings.model_copy(update=changed)})
     side._scope = entity._scope
     return side
+
+
+def side_address(address: Address) -> Address:
+    """Return the place of the table beside the one at an address."""
+    if address.location is not None:
+        return Address(location=f"{address.location.rstrip('/')}{SUFFIX}")
+    return Address(name=f"{address.name}{SUFFIX}")
 
 
 def plan_digest(plan: Mapping[str, Any]) -> str:
