@@ -53,7 +53,16 @@ def test_it_ends_as_its_slices_do(answer: ProcessResult, status: str, code: int)
     answered = call_with(app(answer), "process", "regions", "-o", "json")
     assert answered.code == code
     document = checked(json.loads(answered.out))
-    assert list(document) == ["entity", "status", "slices", "waits_for", "notes", "error", "warning"]
+    assert list(document) == [
+        "entity",
+        "status",
+        "slices",
+        "waits_for",
+        "notes",
+        "error",
+        "warning",
+        "run_id",
+    ]
     assert (document["entity"], document["status"]) == ("regions", status)
     assert (document["error"] is None) == (code == 0)
 

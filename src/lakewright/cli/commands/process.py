@@ -73,7 +73,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             wait=options["wait"],
             interruption=stopper,
         )
-    call.output.result(_document(entity, result), _page(entity, result))
+    call.output.result({**_document(entity, result), "run_id": call.app.run_id}, _page(entity, result))
     call.output.note(*(fault_branch(error.as_fault()) for error in result.errors))
     if result.warning is not None:
         call.output.note(fault_branch(result.warning, is_warning=True))
