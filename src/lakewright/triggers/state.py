@@ -107,6 +107,7 @@ class TriggerState:
         waits: Why it waits for an operator, or empty.
         last: How the last attempt ended.
         is_paused: Whether an operator has paused it.
+        is_asked: Whether an operator has asked for a run, which then starts even if there is nothing to do.
     """
 
     schedule: str = ""
@@ -119,6 +120,7 @@ class TriggerState:
     waits: str = ""
     last: Ending | None = None
     is_paused: bool = False
+    is_asked: bool = False
 
     def look(self, trigger: Trigger, now: datetime) -> TriggerState:
         """Return the state after a look at the clock: times of the schedule that have passed are pending."""
@@ -143,18 +145,19 @@ class TriggerState:
         """
         if self.mark is None and is_baseline:
             return replace(self, mark=mark)
-        if not mark and self.mark == "" and not self.pending:
+        if not mark and (self.is_asked or (self.mark == "" and not self.pending)):
             return self
         if not mark:
             # What comes back later, such as a slice that an operator has resolved, is work again.
-            return replace(self, mark="", pending=() if self.running is None else self.pending)
+            return replace(self, mark="", pending=(), failures=0, retry_at=None, waits="")
         if mark == self.mark:
             return self
         return replace(self, pending=self.pending or (now,))
 
     def ask(self, now: datetime) -> TriggerState:
         """Return the state after an operator has asked for a run now."""
-        return replace(self, pending=self.pending or (now,), retry_at=None, waits="")
+        pending = self.pending or (now,)
+        return replace(self, pending=pending, retry_at=None, waits="", is_asked=True)
 
     def paused(self, is_paused: bool) -> TriggerState:
         """Return the state as an operator has paused or resumed it."""
@@ -177,6 +180,7 @@ class TriggerState:
             running=attempt,
             pending=self.pending[1:],
             retry_at=None,
+            is_asked=False,
             mark=self.mark if mark is None else mark,
         )
 
@@ -221,6 +225,7 @@ class TriggerState:
             "waits": self.waits,
             "last": _fields(self.last),
             "is_paused": self.is_paused,
+            "is_asked": self.is_asked,
         }
 
     @classmethod

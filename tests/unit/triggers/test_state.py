@@ -144,6 +144,20 @@ def test_work_that_is_gone_before_its_run_starts_starts_none() -> None:
     assert state.due(NOW) is None
 
 
+def test_a_run_that_an_operator_asks_for_starts_although_there_is_nothing_to_do() -> None:
+    state = TriggerState().observe("", NOW).ask(NOW).observe("", NOW)
+    assert state.due(NOW) == NOW
+    assert not state.start(NOW, "").is_asked
+
+
+def test_a_retry_ends_when_others_have_done_the_work() -> None:
+    one = trigger(on="arrival", of="e")
+    state = TriggerState().observe("slice 1", NOW).start(NOW, "slice 1")
+    state = state.finish(one, ended(state, Result.RETRY, NOW)).observe("", NOW)
+    assert (state.failures, state.retry_at, state.pending) == (0, None, ())
+    assert state.observe("slice 2", NOW + MINUTE).due(NOW + MINUTE) == NOW + MINUTE
+
+
 def test_what_was_processed_before_the_first_look_counts_as_done() -> None:
     state = TriggerState().observe("7 slices", NOW, is_baseline=True)
     assert state.due(NOW) is None
