@@ -1,0 +1,113 @@
+"""`lakewright triggers`, and what validate, plan, status and history tell of triggers; without Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.commands import InProcess
+
+from lakewright.app import App
+from lakewright.manifest.lease import Leases
+from lakewright.spec.models.trigger import Trigger
+from lakewright.triggers.records import Lane, TriggerRecords
+from lakewright.triggers.state import Ending, Result, TriggerState
+
+MODULE = """
+connections: {shop: {}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+jobs: {gold: {targets: nothing}}
+targets: {nothing: {kind: empty}}
+triggers:
+  arrivals: {entities: orders, on: arrival}
+  nightly: {job: gold, phase: build, cron: "15 3 * * *", timezone: Europe/Amsterdam, description: each night}
+  later: {job: gold, phase: build, cron: "@daily", enabled: false}
+"""
+DUE = datetime(2026, 5, 1, 1, 15, tzinfo=UTC)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> InProcess:
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [module.yml]\nlake: {root_folder: lake}\n")
+    (tmp_path / "module.yml").write_text(MODULE)
+    return InProcess(tmp_path)
+
+
+def failed(shell: InProcess, result: Result) -> None:
+    """Let the nightly trigger have failed."""
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    trigger: Trigger = app.project.trigger("nightly")
+
+    def fail(state: TriggerState) -> TriggerState:
+        ending = Ending(DUE, DUE, DUE, result, "the disk is full", "run-7")
+        return state.ask(DUE).start(DUE).finish(trigger, ending)
+
+    TriggerRecords(app.store, "shop").change(Lane("nightly"), fail)
+    app.close()
+
+
+def test_the_list_says_what_runs_when_and_writes_nothing(shell: InProcess) -> None:
+    arrivals, nightly, later = shell.json("triggers")
+    assert (arrivals["runs"], arrivals["when"]) == ("process orders", "arrival of slices of orders")
+    assert (nightly["runs"], nightly["when"]) == ("job gold build", "15 3 * * * Europe/Amsterdam")
+    assert nightly["next"] > datetime.now(UTC).isoformat()
+    assert (nightly["state"], later["state"], nightly["held_by"]) == ("waiting", "disabled", None)
+    assert "each night" in nightly["description"]
+    assert not (shell.folder / ".lakewright").exists()
+    assert "3 triggers" in shell.run("validate").all
+
+
+@pytest.mark.parametrize(
+    ("result", "word"), [(Result.FAILED, "failed"), (Result.RETRY, "retrying")], ids=["failed", "retrying"]
+)
+def test_status_tells_a_trigger_that_failed_with_what_to_type(
+    shell: InProcess, result: Result, word: str
+) -> None:
+    failed(shell, result)
+    told = shell.run("status").out
+    assert f"{word} nightly: job gold build" in told
+    assert "the disk is full" in told
+    assert ("lakewright triggers run nightly" in told) == (result is Result.FAILED)
+    assert "Nothing is running" not in told
+    found = {each["trigger"]: each for each in shell.json("status")["triggers"]}
+    assert found["nightly"]["last"]["run_id"] == "run-7"
+
+
+def test_a_run_that_is_asked_for_is_due_and_says_that_no_server_runs(shell: InProcess) -> None:
+    failed(shell, Result.FAILED)
+    done = shell.run("triggers", "run", "nightly", "-o", "json")
+    assert (done.code, '"state": "due"' in done.out) == (0, True)
+    assert "lakewright serve" in done.err
+    assert shell.run("triggers", "run", "later").code == 2
+    wrong = shell.run("triggers", "run", "nihgtly")
+    assert wrong.code == 2
+    assert "nightly" in wrong.err
+
+
+def test_a_paused_trigger_is_told_until_it_is_resumed(shell: InProcess) -> None:
+    (paused,) = shell.json("triggers", "pause", "arrivals")
+    assert paused["state"] == "paused"
+    assert "lakewright triggers resume arrivals" in shell.run("status").out
+    (resumed,) = shell.json("triggers", "resume", "arrivals")
+    assert resumed["state"] == "waiting"
+
+
+def test_the_list_names_the_server_that_runs_a_trigger(shell: InProcess) -> None:
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    leases: Leases = app.leases()
+    leases.acquire("trigger shop/nightly")
+    app.close()
+    _, nightly, _ = shell.json("triggers")
+    assert f"process {leases.holder.pid}" in nightly["held_by"]
+
+
+def test_the_history_names_the_trigger_and_plan_tells_when_the_job_runs_by_itself(shell: InProcess) -> None:
+    assert "Next nightly: job gold build" in shell.run("plan", "gold", "build").err
+    assert shell.run("job", "gold", "build", LAKEWRIGHT_TRIGGER="nightly").code == 0
+    (run,) = shell.json("history")
+    assert run["trigger"] == "nightly"
+    assert "begun by the trigger nightly" in shell.run("history", "show", run["run_id"]).out
