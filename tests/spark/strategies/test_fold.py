@@ -19,6 +19,7 @@ from tests.spark.strategies.test_crash import dying
 from lakewright.errors import DuplicateBusinesskeyException, LeaseLost
 from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.result import ProcessResult
+from lakewright.slices.rewind.plan_undo import plan_undo
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -243,7 +244,10 @@ def test_a_fold_commits_nothing_once_one_of_its_locks_is_lost(
 
 
 def test_a_replay_of_many_slices_is_one_commit_equal_to_the_table(lake: SmallLake) -> None:
-    """`rewind.md`, "Rebuild": a rebuild takes the fold, too; an attempt that came so far is not repeated."""
+    """`rewind.md`, "Rebuild" and "Undo": a rebuild folds, and an undo applies slices of a fold again.
+
+    An attempt that came so far is not repeated.
+    """
     shared = {"bronze_path": "shared"}
     things, again = (entity("historic", name=name, settings=shared) for name in ("once", "again"))
     put_days(lake, things, ROWS)
@@ -270,6 +274,9 @@ def test_a_replay_of_many_slices_is_one_commit_equal_to_the_table(lake: SmallLak
     assert lake.version(again) == 0
     columns = [name for name in lake.table(things).columns if not name.startswith("PK_")]
     assert lake.rows(again, *columns) == lake.rows(things, *columns)
+    plan = plan_undo(lake.bench(things), things, "2024-01-03").as_json()
+    assert plan["replayed"] == ["2024-01-01", "2024-01-02", "2024-01-04", "2024-01-05"]
+    assert plan["back_to"] is None
 
 
 def test_bad_rows_of_a_fold_are_put_aside_for_each_slice(lake: SmallLake) -> None:
