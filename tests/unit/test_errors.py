@@ -16,8 +16,8 @@ from lakewright.errors import Fault, LakewrightError, Location, SpecError
 PACKAGE = Path(lakewright.__file__).parent
 LINE = re.compile(r"^(?P<indent>[│├└─ ]*)(?P<name>[A-Z]\w+)(?P<when> +\S.*)?$")
 
-INTERNAL = {"Collision", "Overtaken", "Refused"}
-"""Exceptions of the stores that are caught within the module's own package and never reach a caller."""
+INTERNAL = {"Collision", "HttpFault", "Overtaken", "Refused"}
+"""Exceptions that are caught within the module's own package and never reach a caller."""
 
 BUILT_IN = {"BaseException", "Exception", "KeyError", "OSError", "RuntimeError", "TypeError", "ValueError"}
 
