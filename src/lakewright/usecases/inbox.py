@@ -5,6 +5,7 @@ It reads what is wrong and counts the rest, so that what it costs does not grow 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,6 +22,7 @@ from lakewright.manifest.store import Query
 from lakewright.slices.discover import slice_name
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.status import is_requeued, resume_command, undone_runs, warned_targets
+from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
 __all__ = ["Concern", "Inbox", "read_inbox"]
 
@@ -36,7 +38,7 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `failed`, `damaged`, `stale`, `run` or `warning`.
+        kind: `failed`, `damaged`, `stale`, `run`, `trigger` or `warning`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
@@ -96,6 +98,7 @@ class Inbox:
         locked: Items that are being processed.
         standings: How the entities stand.
         last_runs: The latest runs.
+        triggers: The triggers with their states.
     """
 
     concerns: tuple[Concern, ...]
@@ -106,6 +109,7 @@ class Inbox:
     last_runs: tuple[Run, ...]
     now: datetime
     waiting: tuple[EntityStanding, ...] = field(default=())
+    triggers: tuple[TriggerStatus, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the inbox as the API shows it."""
@@ -115,6 +119,7 @@ class Inbox:
             "running": [run.run_id for run in self.running],
             "locked": [lock.as_json() for lock in self.locked],
             "waiting": {each.name: each.standing.count(Verdict.READY) for each in self.waiting},
+            "triggers": [each.as_json() for each in self.triggers],
         }
 
 
@@ -144,8 +149,10 @@ def read_inbox(app: App) -> Inbox:
         for each in islice(warned_targets(app.journal, runs), MOST)
         if not is_requeued(app, each)
     ]
+    triggers = list_triggers(app)
+    stuck = [_stuck(each) for each in triggers if each.word in ("failed", "retrying")]
     return Inbox(
-        concerns=(*failed, *stale, *undone, *warned),
+        concerns=(*failed, *stale, *undone, *stuck, *warned),
         hidden=_hidden(app, len(failed)),
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(lock for lock, _ in locks if not lock.is_stale),
@@ -153,6 +160,7 @@ def read_inbox(app: App) -> Inbox:
         last_runs=runs[:LAST_RUNS],
         now=now,
         waiting=tuple(each for each in standings.entities if each.standing.count(Verdict.READY)),
+        triggers=triggers,
     )
 
 
@@ -254,6 +262,20 @@ def _undone(app: App, run: Run) -> Concern:
         command=resume_command(run),
         action="resume",
         run_id=run.run_id,
+    )
+
+
+def _stuck(each: TriggerStatus) -> Concern:
+    name = f"{each.lane.trigger} {each.lane.entity}".strip()
+    waits = each.word == "failed"
+    return Concern(
+        kind="trigger",
+        subject=f"trigger {name}",
+        why=_first(each.message),
+        more=_rest(each.message),
+        since=None,
+        advice="It runs again when the cause is mended." if waits else "It is tried again by itself.",
+        command=f"lakewright triggers run {shlex.quote(each.lane.trigger)}",
     )
 
 

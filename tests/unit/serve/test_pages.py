@@ -80,6 +80,17 @@ def test_the_inbox_says_what_is_wrong_why_what_waits_and_what_to_type(shop: Serv
     assert document["waiting"] == {"orders": 2}
 
 
+def test_the_inbox_lists_triggers_with_what_they_run(tmp_path: Path) -> None:
+    trigger = "triggers:\n  nightly: {job: daily, phase: build, cron: '15 3 * * *'}\n"
+    write_project(tmp_path, MODEL + trigger)
+    with served(tmp_path) as shop:
+        text = read(shop, "/")
+        assert "nightly job daily build, 15 3 * * * UTC; next" in text
+        (listed,) = shop.get("/triggers")
+        assert (listed["trigger"], listed["state"]) == ("nightly", "waiting")
+        assert shop.get("/inbox")["triggers"] == [listed]
+
+
 def test_a_calm_project_says_so_even_when_it_is_empty(tmp_path: Path) -> None:
     write_project(tmp_path, "jobs: {}\n")
     with served(tmp_path) as shop:

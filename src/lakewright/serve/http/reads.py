@@ -17,6 +17,7 @@ from lakewright.usecases.history import compare_runs, list_runs, run_as_json, ru
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
 from lakewright.usecases.status import project_status
+from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
 from lakewright.usecases.watermarks import list_watermark_changes, list_watermarks
 
@@ -209,6 +210,12 @@ READS = (
         "state",
         lambda call: read_inbox(call.app).as_json(),
         form="lakewright/inbox/1",
+    ),
+    _get(
+        "/triggers",
+        "The triggers, with their states and next times.",
+        "state",
+        lambda call: [each.as_json() for each in list_triggers(call.app)],
     ),
     _get(
         "/standings/{entity}",

@@ -59,6 +59,7 @@ NAMES = {
     "damaged": "damaged",
     "stale": "stale lock",
     "run": "run failed",
+    "trigger": "trigger",
     "warning": "warning",
 }
 LABELS = {
