@@ -83,6 +83,7 @@ class Observer:
     _folders: dict[str, str] = field(default_factory=dict, init=False)
     _counts: Mapping[tuple[Application, Verdict], int] = field(default_factory=dict, init=False)
     _count_at: float = field(default=0.0, init=False)
+    _since: dict[str, tuple[str | None, float]] = field(default_factory=dict, init=False)
     _processed_marks: dict[str, str | None] = field(default_factory=dict, init=False)
 
     def mark(self, trigger: Trigger) -> str | None:
@@ -101,7 +102,17 @@ class Observer:
             if entity not in self._processed_marks:
                 self._processed_marks[entity] = self._processed(entity)
         found = [self._processed_marks[entity] for entity in trigger.sources]
-        return None if any(each is None for each in found) else " ".join(each or "" for each in found)
+        mark = None if any(each is None for each in found) else " ".join(each or "" for each in found)
+        return self._quiet(trigger, mark)
+
+    def _quiet(self, trigger: Trigger, mark: str | None) -> str | None:
+        """Return a mark that has not changed for `settle`: between two slices of a run no lock is held."""
+        now = self.clock()
+        before, since = self._since.get(trigger.name, (None, now))
+        if mark != before or mark is None:
+            since = now
+        self._since[trigger.name] = (mark, since)
+        return mark if now - since >= trigger.settle.total_seconds() else None
 
     def begin(self) -> None:
         """Read the manifest's counts, if they were not read a moment ago."""

@@ -115,7 +115,7 @@ def test_a_look_between_two_listings_reads_only_the_time_of_the_folder(
 
 def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: World) -> None:
     gold = Trigger.model_validate(
-        {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders"}
+        {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders", "settle": "0s"}
     )
     world.observer.begin()
     assert world.observer.mark(gold) == "0/0"
@@ -136,3 +136,14 @@ def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: W
     world.passed += 1
     world.observer.begin()
     assert world.observer.mark(gold) == "1/0"
+
+
+def test_processed_slices_count_once_no_further_one_follows(world: World) -> None:
+    keys = {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders", "settle": "2s"}
+    gold = Trigger.model_validate(keys)
+    found = []
+    for _ in range(4):
+        world.passed += 1
+        world.observer.begin()
+        found.append(world.observer.mark(gold))
+    assert found == [None, None, "0/0", "0/0"]

@@ -94,7 +94,8 @@ class Trigger(Named):
     settle: Length = Field(
         default=timedelta(seconds=2),
         le=LONGEST,
-        description="How long a slice without `_SUCCESS` must stay unchanged to count as complete.",
+        description="How long a slice without `_SUCCESS` must stay unchanged to count as complete; with "
+        "`on: processed`, how long no further slice must have been processed.",
     )
     every: Length = Field(
         default=timedelta(seconds=10),
