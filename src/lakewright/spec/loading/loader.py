@@ -23,6 +23,7 @@ from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
 from lakewright.spec.loading.inheritance import inherit
+from lakewright.spec.loading.namespace_file import namespace_warnings
 from lakewright.spec.loading.references import check_references
 from lakewright.spec.loading.settings import (
     Check,
@@ -273,9 +274,7 @@ class _Loader:
         for file in (folder / name for folder in folders for name in NAMESPACE_FILES):
             self.options.on_read(file)
             if file.is_file():
-                why = f"{file.name} is not read: connections, hooks, metric sinks and plugins have no effect"
-                remedy = "Put what you need of it into the project; `config` says where metrics go."
-                self.sections.warnings.append(Fault(why, Location(str(file)), remedy))
+                self.sections.warnings += namespace_warnings(read_document(file, self.basedir)[0])
 
     def read_overrides(self) -> Profile:
         folder = self.options.overrides

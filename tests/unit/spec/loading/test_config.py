@@ -117,15 +117,27 @@ def test_a_namespace_is_left_out_in_words(tmp_path: Path) -> None:
     (tmp_path / "project.yml").write_text("name: tests\nmodules: [.]\n")
     conf = tmp_path / "conf"
     conf.mkdir()
-    for folder in (tmp_path, conf):
-        (folder / "default-namespace.yml").write_text("plugins: [flowman-delta]\nmetrics: {kind: console}\n")
+    (tmp_path / "default-namespace.yml").write_text(
+        "name: default\nplugins: [flowman-delta]\nhooks:\n  - {kind: web}\n"
+        "metrics:\n  - kind: console\n  - kind: jdbc\n  - kind: prometheus\n  - kind: own\n"
+    )
+    (conf / "default-namespace.yml").write_text("metrics: {kind: console}\n")
+    (conf / "namespace.yml").write_text("name: [\n")
     project = load_project(tmp_path, kinds=KINDS, environ={"FLOWMAN_CONF_DIR": str(conf)})
-    assert ["metric sinks and plugins have no effect" in fault.message for fault in project.warnings] == [
-        True
-    ] * 2
-    assert [str(fault.location) for fault in project.warnings] == [
-        f"{folder}/default-namespace.yml" for folder in (tmp_path, conf)
+    shown = [(fault.message, str(fault.location), fault.remedy or "") for fault in project.warnings]
+    about = "default-namespace.yml is not read"
+    assert [(message.removeprefix(about), where) for message, where, _ in shown] == [
+        (": its 'plugins' has no effect", "default-namespace.yml:2"),
+        (": its 'hooks' has no effect", "default-namespace.yml:3"),
+        (": the metric sink 'console' has no effect", "default-namespace.yml:6"),
+        (": the metric sink 'jdbc' has no effect", "default-namespace.yml:7"),
+        (": the metric sink 'prometheus' has no effect", "default-namespace.yml:8"),
+        (": the metric sink 'own' has no effect", "default-namespace.yml:9"),
+        (": the metric sink 'console' has no effect", "conf/default-namespace.yml:1"),
+        ("namespace.yml is not read", "conf/namespace.yml:1"),
     ]
+    used = ("spark.jars", "`hooks` of each job", "lakewright history show", "kind `jdbc`", "pushgateway")
+    assert all(word in remedy for word, (_, _, remedy) in zip(used, shown, strict=False))
 
 
 def test_whether_commands_leave_a_server_behind_is_one_of_two_words() -> None:
