@@ -160,7 +160,7 @@ def test_an_operator_sees_a_failure_resolves_it_and_watches_the_run_go_through(
         driver.find_element(By.TAG_NAME, "body").send_keys("/")
         driver.switch_to.active_element.send_keys("customers", Keys.ENTER)
         shows(driver, "for “customers”")
-        driver.find_element(By.LINK_TEXT, "customers").click()
+        driver.find_element(By.CSS_SELECTOR, "main a[href='/entities/customers']").click()
         shows(driver, "The last 2 slices", "Sample rows", "Ann", "Bob")
 
         driver.find_element(By.LINK_TEXT, "Inbox").click()

@@ -5,15 +5,21 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from tests.unit.serve.sites import MODEL, Served, browser, csrf_of, served, write_project
+from deltalake import write_deltalake
+from starlette.testclient import TestClient
+from tests.unit.serve.sites import BASE, MODEL, Served, browser, csrf_of, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
 
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
+from lakewright.serve.http.application import make_application
+from lakewright.serve.page.routes import Pages
 
 
 @pytest.fixture
@@ -221,3 +227,21 @@ def test_times_are_in_utc_until_the_viewers_zone_is_known(shop: Served) -> None:
     assert found is not None
     assert found[1].startswith(found[2].replace(" ", "T"))
     assert found[2] == found[3]
+
+
+def test_rows_of_a_table_are_shown_only_where_the_server_allows_it(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as shop:
+        silver = shop.app.project.entity("orders").places(shop.app.project.lake).silver.location
+        rows = pa.table({"id": [1, 2], "amount": ["<b>3.20</b>", None]})
+        write_deltalake(str(silver), rows)
+        assert "3.20" not in read(shop, "/entities/orders")
+        open_site = replace(shop.site, allows_data=True)
+        client = TestClient(
+            make_application(open_site, Pages), base_url=BASE, headers=dict(shop.client.headers)
+        )
+        page = client.get("/entities/orders").text
+        assert "&lt;b&gt;3.20&lt;/b&gt;" in page
+        assert '<span class="null">null</span>' in page
+        assert "version 0" in words(page)
+        assert "the table can't be read here" in words(client.get("/entities/people").text)

@@ -363,7 +363,7 @@ def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
         "entity": lambda name: link(f"/entities/{name}"),
         "job": lambda name: link("/runs", job=name),
     }
-    for category, section in SECTIONS.items():
+    for category, section in sorted(SECTIONS.items(), key=lambda each: each[0] != "entity"):
         for name in getattr(app.project, section):
             if wanted in name.lower() and category != "connection":
                 made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
