@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-SLICES, LATER, UNDONE = 10, 5, 3
+SLICES, LATER, UNDONE = 8, 4, 3
 """Slices of each table, those after the older one that is undone, and newest ones undone one by one."""
 
 NAMES = ("warm", "warm_by_hand", "undone", "by_hand", "older")

@@ -155,6 +155,9 @@ def test_an_older_slice_is_undone_beside_the_table(spark: SparkSession, tmp_path
     for entity in ("orders", "prices"):
         shop.load(entity, *SLICES)
         other.load(entity, first, third)
+        if entity == "orders":
+            planned = shop.json("undo", entity, second, "--dry-run")
+            assert (planned["replayed"], planned["difference"]["rows_only_before"]) == ([third], 3)
         done = shop.run("undo", entity, second, "--yes", "--reason", "broken")
         assert done.code == 0, done.all
         assert f"back to version 0, then {third} again" in done.out

@@ -13,6 +13,7 @@ from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import undo
+from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
 
@@ -78,13 +79,18 @@ def preview_undo(
 
 
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
-    """Return the rows that an undo changes, if a version of the table has them already."""
-    if plan.replayed or plan.undone is None:
+    """Return the rows that an undo changes, if versions of the table have them already.
+
+    If later slices are applied again, these are the rows that the slice changed by itself.
+    """
+    if plan.undone is None or (plan.replayed and plan.version is None):
         return None
-    silver, session = entity.places(context.lake.settings).silver, strict_session(context.lake)
-    before = read_table(session, silver, plan.state.version)
+    lake = context.lake
+    silver, session = entity.places(lake.settings).silver, strict_session(lake)
+    before = read_table(session, silver, plan.version if plan.replayed else plan.state.version)
     after = before.limit(0) if plan.base is None else read_table(session, silver, plan.base)
-    return compare_rows(before, after)
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    return compare_rows(before, after, without=(system.key, system.hash))
 
 
 def undo_slice(

@@ -44,6 +44,7 @@ def test_the_table_goes_back_to_the_version_before_the_slice(tmp_path: Path) -> 
     place = place_of(tmp_path, "s1", "s2", "s3")
     found = [(undo_of(place, name).base, replayed(undo_of(place, name))) for name in ("s1", "s2", "s3")]
     assert found == [(None, ["s2", "s3"]), (0, ["s3"]), (1, [])]
+    assert undo_of(place, "s2").version == 1
     again = undo_of(place, "s2", is_requeued=True)
     assert (again.base, replayed(again), [name_of(each) for each in again.later]) == (0, [], ["s3"])
 

@@ -98,6 +98,8 @@ def _page(undone: Undone) -> Iterator[Block]:
             line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation}) of another writer")
         )
     if undone.difference is not None:
+        if plan.replayed:
+            yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))
         yield from difference_blocks(undone.difference, "goes", "comes back")
     if undone.version is not None:
         yield line(Span(f"Done. The table is at version {undone.version}.", "bold"))

@@ -47,6 +47,7 @@ class UndoPlan:
         is_requeued: Whether the slice, and those after it, are to be processed again by the next run.
         foreign: Commits of other writers that are lost with it.
         kept: The slices that the table still holds in that version, in order.
+        version: The version that the slice made by itself; None if it has no commit of its own.
     """
 
     item: Item
@@ -57,6 +58,7 @@ class UndoPlan:
     is_requeued: bool = False
     foreign: tuple[Commit, ...] = ()
     kept: tuple[AppliedSlice, ...] = ()
+    version: int | None = None
 
     @property
     def slice(self) -> str:
@@ -139,6 +141,7 @@ def plan_undo(
         is_requeued=is_requeued,
         foreign=foreign_since(since, app),
         kept=held.before,
+        version=held.own_version(app),
     )
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
@@ -187,6 +190,12 @@ class _Held:
             if each.item_id != item.item_id:
                 (later if each.number > start and each.is_unwritten else before).append(each)
         return cls(undone, bool(own), first, tuple(before), tuple(sorted(later, key=lambda s: s.number)))
+
+    def own_version(self, app: str) -> int | None:
+        """Return the version that the slice made by itself, if it was applied once and not with others."""
+        if self.first is None or not self.is_written or len(slices_in(self.first, app)) > 1:
+            return None
+        return self.first.version
 
 
 def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, is_requeued: bool) -> None:
