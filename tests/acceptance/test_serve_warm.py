@@ -82,7 +82,9 @@ def lake(tmp_path: Path, session: SparkSession) -> Iterator[Served]:
     started = lake.process.run("serve", "--detach", "--port", "0")
     assert started.code == 0, started.all
     yield lake
+    jvms = lake.jvms
     lake.process.run("serve", "stop")
+    _until(lambda: not any(jvm.is_running() for jvm in jvms))
 
 
 def test_commands_run_warm_as_they_run_cold(lake: Served) -> None:

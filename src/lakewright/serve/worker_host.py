@@ -201,6 +201,7 @@ class WorkerHost:
 
         def host() -> int:
             os.dup2(2, 1)
+            os.close(write)  # it would keep its own lifeline open, and outlive the server with its JVM
             return SessionHost(self._asked, read).run()
 
         pid = self._fork(host, keep=(self._asked, read))
