@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import bus, demo, fold, lifecycle, manifest, rewind, spending, startup, strategies
+from benchmarks import bus, demo, fold, lifecycle, manifest, rewind, serve, spending, startup, strategies
 from benchmarks.report import print_rows, write_page
 
 SUITES = {
@@ -23,6 +23,7 @@ SUITES = {
     "Strategies": strategies.run,
     "Fold": fold.run,
     "Rewind": rewind.run,
+    "Server": serve.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 MAPPINGS = """
 mappings:
-  traces: {kind: python, file: traces.py, function: leave}
+  nothing: {kind: values, records: [[1]], columns: {one: int}}
+  traces: {kind: python, file: traces.py, function: leave, inputs: [nothing]}
   slow: {kind: sql, sql: "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.id + b.id < 0"}
 """
 TRACES = '''
 """Leaves settings, views and a cached table, and returns what it found of them."""
 import os
-from pyspark.sql import SparkSession
 
-def leave():
-    spark = SparkSession.getActiveSession()
+def leave(frame):
+    spark = frame.sparkSession
     found = [
         spark.conf.get("my.setting", "none"),
         str(len(spark.catalog.listTables())),

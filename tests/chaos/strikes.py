@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
+from tests.chaos.served import Server, victim_of
 
 __all__ = ["FAILPOINTS", "KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
 
@@ -68,6 +69,7 @@ class Strike:
             "failpoint": f" at {self.place}",
             "file": f" as file {self.count} appears",
             "refused": f" by {self.place} {self.count}",
+            "served": f" at {self.moment:.3f} of its time, {victim_of(self.count)}",
             "syscall": f" at {self.place} {self.count}",
         }.get(self.kind, f" at {self.moment:.3f} of its time")
         return f"{self.kind}{about}, of {self.targets}"
@@ -141,8 +143,8 @@ def strike(lake: ChaosLake, how: Strike, horizon: float) -> list[Done]:
         return [job(lake, how.targets, before=killed_at(how.place, how.count)).ended()]
     if how.kind == "refused":
         return [job(lake, how.targets, before=refused_at(how.place, how.count)).ended()]
-    if how.kind == "file":
-        return [_at_file(lake, how)]
+    if how.kind in _WHOLE:
+        return [_WHOLE[how.kind](lake, how, horizon)]
     run = job(lake, how.targets)
     if not run.wait_until(run.passed(how.moment * horizon)):
         return [run.ended()]
@@ -185,7 +187,22 @@ def _stop(lake: ChaosLake, how: Strike, run: _Run) -> Iterator[Done]:
     yield other
 
 
-def _at_file(lake: ChaosLake, how: Strike) -> Done:
+def _served(lake: ChaosLake, how: Strike, horizon: float) -> Done:
+    """It works in a server, one of whose processes is killed; all of them end by themselves afterwards."""
+    server = Server.start(lake.folder)
+    run = job(lake, how.targets)
+    is_running = run.wait_until(run.passed(how.moment * horizon))
+    # Before the strike: nobody finds the children of a process that is gone.
+    processes = server.processes()
+    if is_running:
+        server.kill(victim_of(how.count), run.process.pid)
+    try:
+        return run.ended()
+    finally:
+        server.end(processes)
+
+
+def _at_file(lake: ChaosLake, how: Strike, _horizon: float) -> Done:
     """Kill it as soon as the silver tables have some more files: data, logs, and those in between."""
     silver = lake.folder / "lake" / "silver"
     seen = set(_names(silver))
@@ -245,5 +262,12 @@ _AT_MOMENTS: Mapping[str, Callable[[ChaosLake, Strike, _Run], Iterator[Done]]] =
     "stop": _stop,
 }
 
-KINDS = [*_AT_MOMENTS, "failpoint", "file", *(["syscall", "refused"] if shutil.which("strace") else [])]
+_WHOLE: Mapping[str, Callable[[ChaosLake, Strike, float], Done]] = {"file": _at_file, "served": _served}
+
+KINDS = [
+    *_AT_MOMENTS,
+    *_WHOLE,
+    "failpoint",
+    *(["syscall", "refused"] if shutil.which("strace") else []),
+]
 """Kinds of strikes that this machine allows."""

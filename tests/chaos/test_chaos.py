@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.lake import ENTITIES
+from tests.chaos.served import VICTIMS
 from tests.chaos.session import Session
 from tests.chaos.stores import manifests
 from tests.chaos.strikes import FAILPOINTS, SYSCALLS, Strike, killed_at, refused_at
@@ -82,6 +83,16 @@ def test_a_run_that_is_killed_at_any_point_is_made_good_by_the_next(tmp_path: Pa
     session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
     session.run([Strike("failpoint", place=point, targets=entity) for point in FAILPOINTS])
     assert session.struck == len(FAILPOINTS)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_whatever_process_of_a_server_is_killed_the_next_run_makes_it_good(tmp_path: Path) -> None:
+    session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
+    moments = (0.3, 0.6, 0.9)
+    session.run(Strike("served", moments[number % 3], count=number) for number, _ in enumerate(VICTIMS))
+    assert session.struck > len(VICTIMS) / 2
 
 
 @pytest.mark.spark

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 __all__ = ["preload", "run"]
 
@@ -21,10 +22,17 @@ def preload() -> None:
 
 def run(arguments: Sequence[str], sessions: object) -> int:
     """Do what the first argument names."""
-    del sessions
     name, *rest = arguments
+    if name == "connect":
+        return _connect(sessions)
     found = {"tell": _tell, "sleep": _sleep, "stop": _stop, "die": _die, "fail": _fail, "touch": _touch}
     return int(found[name](*rest))  # type: ignore[operator]
+
+
+def _connect(sessions: Any) -> int:
+    """Have the host start the process for Spark, and ask it for nothing."""
+    sessions._connect().close()
+    return 0
 
 
 def _tell() -> int:

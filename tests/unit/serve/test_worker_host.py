@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import lakewright_client as client
@@ -275,10 +276,28 @@ def test_a_host_whose_code_has_changed_is_replaced_and_what_runs_goes_on(host: H
     assert (tmp_path / "file.ended").exists()
 
 
+def test_nothing_outlives_a_server_without_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", PATHS)
+    others = set(psutil.Process().children(recursive=True))
+    files = ServerFiles.of(tmp_path)
+    files.folder.mkdir()
+    service = WarmService(files, RUNNER, [tmp_path])
+    service.start()
+    assert run(Host(service, files, tmp_path), "connect").code == 0
+
+    def processes() -> set[psutil.Process]:
+        return set(psutil.Process().children(recursive=True)) - others
+
+    # The host of workers, and the one for Spark.
+    assert eventually(lambda: len(processes()) == 2)
+    begun = processes()
+    service.stop()
+    _, alive = psutil.wait_procs(begun, 30)
+    assert not alive
+
+
 def _hosts() -> set[int]:
     """Return the hosts that this process has started."""
-    import psutil
-
     found = set()
     for each in psutil.Process().children():
         with suppress(psutil.Error):
@@ -288,6 +307,4 @@ def _hosts() -> set[int]:
 
 
 def _children(host: Host) -> set[int]:
-    import psutil
-
     return {each.pid for number in _hosts() for each in psutil.Process(number).children()}

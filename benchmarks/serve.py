@@ -1,0 +1,203 @@
+"""Commands on a server's warm session, compared with those that start Spark; a server at rest and for long.
+
+Processor time is that of all processes: the client, the worker, the hosts and the JVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from benchmarks.report import Row
+from benchmarks.timing import lakewright, time_command
+
+__all__ = ["run"]
+
+ENTITIES, SLICES, ROWS = 20, 500, 20
+REST_SECONDS = 60.0
+PR_SET_CHILD_SUBREAPER = 36
+
+PROJECT = """
+name: served
+lake: {root_folder: "${project.basedir}/lake"}
+modules: [model]
+"""
+HEAD = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+"""
+ENTITY = """
+  e{number}:
+    id: "e{number}"
+    connection: shop
+    processtype: merge
+    columns: [{{name: id, fieldroles: [businesskey]}}]
+"""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one command took, in seconds."""
+
+    elapsed: float
+    processor: float
+
+
+def run(folder: Path, rounds: int) -> list[Row]:
+    """Return the measurements of a project with 20 entities, which is written below `folder`."""
+    lake = _Lake(folder)
+    lake.write()
+    _adopt_orphans()
+    cold = [lake.cold("process", lake.arrived(0)) for _ in range(rounds)]
+    asked = ["sql", "SELECT count(*) FROM e0"]
+    cold_sql = [lake.cold(*asked) for _ in range(rounds)]
+    with _Server(lake) as server:
+        first = server.taken("process", lake.arrived(0))
+        warm = [server.taken("process", lake.arrived(number % ENTITIES)) for number in range(SLICES)]
+        memory = server.memory
+        warm_sql = [server.taken(*asked) for _ in range(max(rounds, 10))]
+        rest = server.at_rest()
+    late = warm[-SLICES // 10 :]
+    return [
+        Row(
+            "`process` of a 20-row Merge slice, cold: processor time, elapsed",
+            f"{_processor(cold):.1f} s, {_elapsed(cold):.1f} s",
+        ),
+        Row("the same, the first one on a server", f"{first.processor:.1f} s, {first.elapsed:.1f} s"),
+        Row(
+            "the same, warm (the last 50 of 500)",
+            f"{_processor(late):.2f} s, {_elapsed(late):.2f} s; "
+            f"{_processor(late) / _processor(cold):.2f} x the processor time",
+            "≤ 0.3 x, ≤ 2.5 s on a calm machine",
+        ),
+        Row(
+            "`sql` of a small question, cold and warm: elapsed",
+            f"{_elapsed(cold_sql):.1f} s, {_elapsed(warm_sql):.2f} s",
+            "warm ≤ 1 s",
+        ),
+        Row(
+            "500 slices over 20 entities: resident memory of all processes, first tenth and last tenth",
+            f"{median(memory[: SLICES // 10]):.0f} and {median(memory[-SLICES // 10 :]):.0f} MiB",
+            "flat",
+        ),
+        Row("a server at rest: share of a core", f"{rest:.2%}", "< 0.5 %"),
+    ]
+
+
+def _processor(taken: Sequence[Taken]) -> float:
+    return median(each.processor for each in taken)
+
+
+def _elapsed(taken: Sequence[Taken]) -> float:
+    return median(each.elapsed for each in taken)
+
+
+class _Lake:
+    """A project whose entities get small slices."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._chance = random.Random(1)
+        self._slices = 0
+
+    def write(self) -> None:
+        (self.folder / "model").mkdir()
+        (self.folder / "project.yml").write_text(PROJECT)
+        entities = "".join(ENTITY.format(number=number) for number in range(ENTITIES))
+        (self.folder / "model" / "model.yml").write_text(HEAD + entities)
+
+    def arrived(self, entity: int) -> str:
+        """Write a slice of an entity, and return the entity's name."""
+        self._slices += 1
+        folder = self.folder / "lake" / "bronze" / f"e{entity}"
+        folder.mkdir(parents=True, exist_ok=True)
+        keys = self._chance.sample(range(1000), ROWS)
+        lines = ["id,name,city,amount", *(f"{key},name {key},city {key % 7},{self._slices}" for key in keys)]
+        (folder / f"{self._slices:06}.csv").write_text("\n".join(lines) + "\n")
+        return f"e{entity}"
+
+    def command(self, *arguments: str) -> list[str]:
+        return lakewright(*arguments, "-q", "--project", str(self.folder))
+
+    def cold(self, *arguments: str) -> Taken:
+        before, begun = _of_children(), time.monotonic()
+        time_command(self.command(*arguments, "--no-serve"))
+        elapsed = time.monotonic() - begun
+        # Its JVM ends after it, and becomes a child of this process.
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+        return Taken(elapsed, _of_children() - before)
+
+
+class _Server:
+    """A server of the lake, while the `with` block runs."""
+
+    def __init__(self, lake: _Lake) -> None:
+        self._lake = lake
+        self.memory: list[float] = []
+
+    def __enter__(self) -> _Server:
+        subprocess.run(self._lake.command("serve", "--detach", "--port", "0"), check=True)
+        state = json.loads((self._lake.folder / ".lakewright" / "serve.json").read_text())
+        self._process = psutil.Process(state["pid"])
+        before = -1.0
+        while before < self._used() - 0.05:  # it is warming up
+            before = self._used()
+            time.sleep(2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(self._lake.command("serve", "stop"), check=True)
+
+    def taken(self, *arguments: str) -> Taken:
+        """Run a command on the server, and note the memory of its processes afterwards."""
+        before, begun = self._used() + _of_children(), time.monotonic()
+        time_command(self._lake.command(*arguments))
+        elapsed = time.monotonic() - begun
+        used = self._used() + _of_children() - before
+        self.memory.append(sum(each.memory_info().rss for each in self._family()) / 2**20)
+        return Taken(elapsed, used)
+
+    def at_rest(self) -> float:
+        """Return the share of a core that it uses with nothing to do."""
+        time.sleep(5)
+        before, begun = self._used(), time.monotonic()
+        time.sleep(REST_SECONDS)
+        return (self._used() - before) / (time.monotonic() - begun)
+
+    def _family(self) -> Iterator[psutil.Process]:
+        yield self._process
+        yield from self._process.children(recursive=True)
+
+    def _used(self) -> float:
+        """Return the processor time of its processes, with those that have ended."""
+        used = 0.0
+        for each in self._family():
+            with suppress(psutil.Error):
+                times = each.cpu_times()
+                used += times.user + times.system + times.children_user + times.children_system
+        return used
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of processes whose parents have ended, so that their processor time counts."""
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("this system does not let a process adopt orphans")
+
+
+def _of_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
