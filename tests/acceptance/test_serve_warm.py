@@ -73,6 +73,9 @@ class Served(SmallLake):
         return [each for each in below if each.name() == "java"]
 
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
+
 @pytest.fixture
 def lake(tmp_path: Path, session: SparkSession) -> Iterator[Served]:
     lake = Served.make(tmp_path / "lake", session)

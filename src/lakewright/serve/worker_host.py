@@ -200,9 +200,8 @@ class WorkerHost:
         read, write = os.pipe()
 
         def host() -> int:
-            os.close(write)
-            os.dup2(2, 1)
             os.close(write)  # it would keep its own lifeline open, and outlive the server with its JVM
+            os.dup2(2, 1)
             return SessionHost(self._asked, read).run()
 
         pid = self._fork(host, keep=(self._asked, read))

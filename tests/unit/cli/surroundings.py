@@ -141,6 +141,7 @@ class FakeApp:
         self.project = self.project or SimpleNamespace(
             name="shop",
             basedir=Path("/lake"),
+            config={},
             manifest={},
             lake=str(self.bronze),
             entities={"orders": entity},

@@ -28,6 +28,8 @@ from lakewright.serve.requests import Requests
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 ROOT = Path(__file__).parents[3]
 RUNNER = "tests.unit.serve.fake_commands:run"
 PATHS = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
