@@ -131,7 +131,16 @@ def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
         return 128 + _signal_of(error), [Fault("interrupted", code="interrupted")]
     if isinstance(error, OSError) and (found := file_fault(error)) is not None:
         return WRONG, [found]
-    return FAILED, [unexpected(error)]
+    return FAILED, _faults_of_jvm(error) or [unexpected(error)]
+
+
+def _faults_of_jvm(error: BaseException) -> Sequence[Fault]:
+    """Return the fault of a JVM that has ended; none if it is not to blame."""
+    if "pyspark" not in sys.modules:
+        return ()
+    from lakewright.spark.jvm import is_jvm_failure, jvm_failure
+
+    return faults_of(jvm_failure("the command", error)) if is_jvm_failure(error) else ()
 
 
 def _usage_fault(error: click.UsageError) -> Fault:

@@ -92,6 +92,10 @@ class Wanted:
         return cls(SessionSettings(**raw), document["environ"], document["java"])
 
 
+_SECONDS_TO_TELL = 10
+"""Seconds in which the host of a JVM tells that it has ended, on a machine with much to do."""
+
+
 class _ResidentJvm:
     """The JVM of another process, with the part of `Popen` that tells whether it has ended."""
 
@@ -105,12 +109,12 @@ class _ResidentJvm:
         return self._told(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code.
+        """Return its exit code; a caller that waits at all waits long enough for a busy host to tell it.
 
         Raises:
             TimeoutExpired: It still runs.
         """
-        code = self._told(timeout)
+        code = self._told(max(timeout, _SECONDS_TO_TELL) if timeout else timeout)
         if code is None:
             raise subprocess.TimeoutExpired("java", timeout or 0)
         return code
