@@ -20,7 +20,7 @@ from uuid import uuid4
 from lakewright.errors import Fault
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.lake import Lake
-from lakewright.lake.object_storage import is_s3
+from lakewright.lake.paths import is_s3
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger

@@ -6,7 +6,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from lakewright.errors import SpecError
-from lakewright.lake.object_storage import ObjectStorage, split_url
+from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.paths import split_url
 
 __all__ = ["check_conditional_writes"]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import TargetError
-from lakewright.lake.object_storage import ObjectStorage, split_url
+from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
+from lakewright.lake.paths import split_url
 from lakewright.lake.storage_errors import reading
 from lakewright.lake.table_state import TableState, columns_of_schema
 

@@ -18,8 +18,7 @@ from uuid import uuid4
 from lakewright.lake.file_entry import FileEntry, is_hidden
 from lakewright.lake.file_systems import file_system
 from lakewright.lake.object_files import ObjectFiles
-from lakewright.lake.object_storage import is_s3
-from lakewright.lake.paths import join, local_path, parent
+from lakewright.lake.paths import is_s3, join, local_path, parent
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from lakewright.lake.file_entry import FileEntry, is_hidden
-from lakewright.lake.object_storage import Bucket, ObjectStorage, split_url
+from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.lake.paths import split_url
 
 __all__ = ["ObjectFiles"]
 

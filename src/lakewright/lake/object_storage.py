@@ -22,35 +22,12 @@ from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettin
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject", "is_s3", "split_url"]
+__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject"]
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
 
-_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
-
 _PREFIX = "spark.hadoop.fs.s3a."
-
-
-def is_s3(location: str) -> bool:
-    """Return whether a location is in S3.
-
-    Example:
-        >>> is_s3("s3a://lake/silver"), is_s3("/lake/silver")
-        (True, False)
-    """
-    return _S3.match(location) is not None
-
-
-def split_url(location: str) -> tuple[str, str]:
-    """Return the bucket and the key of a location in S3; the key has no slash at its ends.
-
-    Example:
-        >>> split_url("s3a://lake/silver/orders/")
-        ('lake', 'silver/orders')
-    """
-    bucket, _, key = _S3.sub("", location, count=1).partition("/")
-    return bucket, "/".join(part for part in key.split("/") if part)
 
 
 @dataclass(frozen=True, slots=True)

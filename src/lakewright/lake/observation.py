@@ -23,8 +23,7 @@ from lakewright.lake.delta_log import (
     read_log,
     state_of,
 )
-from lakewright.lake.object_storage import is_s3
-from lakewright.lake.paths import local_path
+from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-__all__ = ["join", "local_path", "parent"]
+__all__ = ["is_s3", "join", "local_path", "parent", "split_url"]
+
+_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
 
 def local_path(path: str) -> Path | None:
@@ -40,3 +42,24 @@ def parent(path: str) -> tuple[str, str]:
     """
     folder, _, name = path.rstrip("/").rpartition("/")
     return folder or "/", name
+
+
+def is_s3(location: str) -> bool:
+    """Return whether a location is in S3.
+
+    Example:
+        >>> is_s3("s3a://lake/silver"), is_s3("/lake/silver")
+        (True, False)
+    """
+    return _S3.match(location) is not None
+
+
+def split_url(location: str) -> tuple[str, str]:
+    """Return the bucket and the key of a location in S3; the key has no slash at its ends.
+
+    Example:
+        >>> split_url("s3a://lake/silver/orders/")
+        ('lake', 'silver/orders')
+    """
+    bucket, _, key = _S3.sub("", location, count=1).partition("/")
+    return bucket, "/".join(part for part in key.split("/") if part)

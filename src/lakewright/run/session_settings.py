@@ -8,7 +8,8 @@ from pathlib import Path
 
 from lakewright.connections.jdbc import driver_jars
 from lakewright.lake.catalog import needs_catalog
-from lakewright.lake.object_storage import ObjectStorage, is_s3
+from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.paths import is_s3
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.project import Project

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from lakewright.errors import SliceError, StorageUnavailable
-from lakewright.lake.object_storage import is_s3
-from lakewright.lake.paths import local_path
+from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
@@ -29,7 +28,6 @@ from lakewright.slices.bronze import (
     unreadable_folder,
 )
 from lakewright.slices.list_hadoop import list_hadoop
-from lakewright.slices.list_objects import list_objects
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -93,6 +91,8 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     path = local_path(bronze)
     unreadable: dict[str, str] = {}
     if is_s3(bronze):
+        from lakewright.slices.list_objects import list_objects
+
         exists, slices = list_objects(bronze, lake.storage)
     elif path is None:
         exists, slices = list_hadoop(bronze, lake)
@@ -114,6 +114,8 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
     """
     path = local_path(bronze)
     if is_s3(bronze):
+        from lakewright.slices.list_objects import list_objects
+
         _, there = list_objects(bronze, lake.storage, name)
         return next((s for s in there if s.name == name and s.files and TEMPORARY not in s.marks), None)
     if path is None:

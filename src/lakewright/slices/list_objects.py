@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from lakewright.lake.object_storage import Bucket, ObjectStorage, StoredObject, split_url
-from lakewright.lake.paths import join
+from lakewright.lake.object_storage import Bucket, ObjectStorage, StoredObject
+from lakewright.lake.paths import join, split_url
 from lakewright.slices.bronze import File, Slice, is_partition, is_visible
 
 __all__ = ["list_objects"]

@@ -65,8 +65,8 @@ def resolve_settings(
     kind = _kind(settings)
     known = {**settings, "kind": kind}
     is_in_s3 = str(settings.get("location")).startswith(("s3://", "s3a://"))
-    if kind == "delta" and is_in_s3 and "storage_options" not in settings:
-        known["storage_options"] = dict(storage_options())
+    if kind == "delta" and is_in_s3 and "storage_options" not in settings and (found := storage_options()):
+        known["storage_options"] = dict(found)
     return kind_class(kind).resolve(known, folder)
 
 

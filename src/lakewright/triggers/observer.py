@@ -18,8 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lakewright.app import App
-from lakewright.lake.object_storage import is_s3
-from lakewright.lake.paths import local_path
+from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import Application

@@ -55,7 +55,7 @@ class TestedApp(FakeApp):
         own = {"targets": ["orders"]}
         tests = {name: SimpleNamespace(raw=own) for name in RESULTS}
         tests["only_a_part"] = SimpleNamespace(raw={"overrideMappings": {}})
-        self.project = SimpleNamespace(name="shop", tests=tests)
+        self.project = SimpleNamespace(name="shop", tests=tests, config={})
 
     @contextmanager
     def rehearsing(self, interruption: Any = None, *, keep_going: bool = False) -> Iterator[Any]:

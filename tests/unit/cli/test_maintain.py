@@ -30,7 +30,7 @@ def app() -> Maintaining:
     made = Maintaining()
     names = ("new", "fine", "many")
     entities = {name: SimpleNamespace(name=name) for name in names}
-    project: Any = SimpleNamespace(entities=entities, entity=lambda name: entities[name])
+    project: Any = SimpleNamespace(config={}, entities=entities, entity=lambda name: entities[name])
     made.project = project
     return made
 
