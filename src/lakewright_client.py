@@ -267,7 +267,8 @@ def _forwarding(connection: _socket.socket) -> int:
     """Wait for the exit code; signals of this process are sent to the one that runs the command."""
     for name in FORWARDED:
         number = getattr(_signal, name)
-        if _signal.getsignal(number) != _signal.SIG_IGN:
+        # A command by itself answers to these two even if its caller ignores them.
+        if name in ("SIGINT", "SIGTERM") or _signal.getsignal(number) != _signal.SIG_IGN:
             _signal.signal(number, lambda number, _: _send(connection, number))
     code = result(connection)
     if code is None:

@@ -81,6 +81,7 @@ class Call:
     Attributes:
         ask: The stream that answers to questions are read from.
         opener: Opens the project; tests pass their own.
+        leaves_server: Whether it may start a server for the next commands.
         why_cold: Why the command does not run in the project's server, if there is one.
     """
 
@@ -89,6 +90,7 @@ class Call:
     ask: TextIO
     opener: Opener = open_app
     clock: Callable[[], datetime] = _now
+    leaves_server: bool = False
     why_cold: str = ""
     settings: Settings = field(default_factory=Settings)
     _app: App | None = None
@@ -129,7 +131,7 @@ class Call:
     def close(self) -> None:
         """Close the project, if it was opened."""
         if self._app is not None:
-            is_server_wanted = self._is_server_wanted(self._app)
+            is_server_wanted = self.leaves_server and self._is_server_wanted(self._app)
             self._app.close()
             if is_server_wanted:
                 self._leave_server(self._app)

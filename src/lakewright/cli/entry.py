@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None, *, opener: Opener = open_app, why_co
             stream.reconfigure(errors="backslashreplace")
     with _reserved_stdout(is_json_wanted(arguments)) as out:
         output = Output(out, sys.stderr, os.environ)
-        call = Call(output, os.environ, sys.stdin, opener, why_cold=why_cold)
+        call = Call(output, os.environ, sys.stdin, opener, leaves_server=True, why_cold=why_cold)
         try:
             return answer(arguments, call)
         except BrokenPipeError:

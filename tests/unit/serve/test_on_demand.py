@@ -44,7 +44,9 @@ def close(folder: Path, *, asked: str, is_started: bool = True, **change: Any) -
     environ: dict[str, str] = change.pop("environ", {})
     sessions = change.pop("sessions", OwnSession())
     settings = Settings(project=basedir, **change)
-    call = Call(Output(io.StringIO(), io.StringIO()), environ, io.StringIO(), settings=settings)
+    call = Call(
+        Output(io.StringIO(), io.StringIO()), environ, io.StringIO(), settings=settings, leaves_server=True
+    )
     app = App.open(basedir, environ=environ, sessions=sessions)
     app.__dict__["lake"] = SimpleNamespace(is_started=is_started, stop=lambda: None)
     call._app = app

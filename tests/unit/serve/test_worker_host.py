@@ -93,6 +93,8 @@ def run(host: Host, *arguments: str, folder: Path | None = None, stdin: bytes = 
 def process(host: Host, *arguments: str, **environ: str) -> subprocess.Popen[str]:
     """Start a client in a process of its own, as the command `lakewright` does."""
     code = (
+        # As some shells do for what runs in the background; the command answers to Ctrl-C nevertheless.
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "import sys, lakewright_client as client; client._is_warm = lambda _: True\n"
         "try: sys.exit(client.run(sys.argv[1:]))\n"
         "except client.Refused as refused: sys.exit(f'refused: {refused}')"
