@@ -18,6 +18,15 @@ from lakewright.spec.models.storage import StorageSettings
 
 __all__ = ["Store", "running_store"]
 
+SERVER = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+"""
+"""One request at a time: moto looks for an object and writes it in two steps, which its threads mix."""
+
 
 class Store:
     """A running store.
@@ -73,7 +82,7 @@ def running_store() -> Iterator[Store]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-c", SERVER, str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             _wait_for(port, server)
