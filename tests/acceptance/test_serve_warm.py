@@ -82,7 +82,7 @@ def lake(tmp_path: Path, session: SparkSession) -> Iterator[Served]:
     model = QUICK_JVM + MODEL.replace("\nmappings:", MAPPINGS.rstrip())
     (lake.folder / "model" / "model.yml").write_text(model)
     (lake.folder / "traces.py").write_text(TRACES)
-    started = lake.process.run("serve", "--detach", "--port", "0")
+    started = lake.process.run("serve", "--detach", "--on-demand")
     assert started.code == 0, started.all
     yield lake
     jvms = lake.jvms
