@@ -16,6 +16,7 @@ from pathlib import Path
 from lakewright.spark.jars import Jar
 
 __all__ = [
+    "LATE_COMPILER",
     "SessionSettings",
     "driver_memory_gib",
     "local_cores",
@@ -42,6 +43,18 @@ HADOOP = "spark.hadoop."
 
 # Lists that the user's values are appended to: the jar of a JDBC driver must not displace Delta's.
 LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
+
+
+# A resident JVM has both compilers, the second one for what runs ten times as often as Java's default asks.
+# Processor time, in one run each, of 24 small Merge slices from a new JVM on, and of two historic slices of
+# 200,000 rows after them: 155 and 62 s with the first compiler alone, 190 and 43 s with the second one at
+# Java's defaults, 153 and 48 s with it at these numbers.
+LATE_COMPILER = [
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +192,7 @@ def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = Fals
         # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
         # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). Users
         # enable it with -XX:TieredStopAtLevel=4.
-        # A resident JVM has both compilers: its time pays the second one off.
-        options += ["-XX:TieredStopAtLevel=1"] if not is_resident else []
+        options += LATE_COMPILER if is_resident else ["-XX:TieredStopAtLevel=1"]
         # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
         # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
         options += ["-XX:ReservedCodeCacheSize=240m"]

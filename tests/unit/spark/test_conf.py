@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.spark.conf import GIB, SessionSettings, driver_memory_gib, local_cores, session_conf
+from lakewright.spark.conf import (
+    GIB,
+    LATE_COMPILER,
+    SessionSettings,
+    driver_memory_gib,
+    local_cores,
+    session_conf,
+)
 
 STATE = Path("/var/lib/a lake")
 JARS = [Path("/jars/delta.jar"), Path("/jars/storage.jar")]
@@ -106,3 +113,14 @@ def test_cores_of_a_master(master: str, cores: int | None) -> None:
 @pytest.mark.parametrize(("machine", "heap"), [(GIB, 1), (3 * GIB, 1), (8 * GIB, 2), (64 * GIB - 1, 15)])
 def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> None:
     assert driver_memory_gib(machine) == heap
+
+
+def test_a_resident_jvm_has_both_compilers_and_ends_when_it_is_out_of_memory() -> None:
+    conf = session_conf(SessionSettings(STATE), jars=[], is_resident=True)
+    options = shlex.split(conf["spark.driver.defaultJavaOptions"])
+    assert "-XX:TieredStopAtLevel=1" not in options
+    assert {*LATE_COMPILER, "-XX:+ExitOnOutOfMemoryError"} <= set(options)
+    assert conf["spark.sql.ui.retainedExecutions"] == "20"
+    alone = session_conf(SessionSettings(STATE), jars=[])
+    assert "ExitOnOutOfMemoryError" not in alone["spark.driver.defaultJavaOptions"]
+    assert "spark.sql.ui.retainedExecutions" not in alone
