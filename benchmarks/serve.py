@@ -1,15 +1,22 @@
 """Commands on a server's warm session, compared with those that start Spark; a server at rest and for long.
 
 Processor time is that of all processes: the client, the worker, the hosts and the JVM.
+
+    python -m benchmarks.serve [--slices 500] [--rest 60] [--arrivals 10] [--rounds 3]
+
+prints a run of another size, which is not written to the page.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 import os
 import random
+import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,13 +26,15 @@ from statistics import median
 
 import psutil
 
-from benchmarks.report import Row
+from benchmarks.report import Row, print_rows
 from benchmarks.timing import lakewright, time_command
+from lakewright.spark.java import find_java
 
-__all__ = ["run"]
+__all__ = ["Size", "measure", "run"]
 
-ENTITIES, SLICES, ROWS = 20, 500, 20
-REST_SECONDS = 60.0
+ENTITIES, ROWS = 20, 20
+SETTLE = 1.0
+PATIENCE = 120.0
 PR_SET_CHILD_SUBREAPER = 36
 
 PROJECT = """
@@ -35,7 +44,7 @@ modules: [model]
 """
 HEAD = """
 connections:
-  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: csv}}
 entities:
 """
 ENTITY = """
@@ -47,6 +56,9 @@ ENTITY = """
 """
 
 
+TRIGGER = f"triggers: {{arrivals: {{entities: [e0], on: arrival, settle: {SETTLE:g}s}}}}\n"
+
+
 @dataclass(frozen=True)
 class Taken:
     """What one command took, in seconds."""
@@ -55,21 +67,48 @@ class Taken:
     processor: float
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much is measured.
+
+    Attributes:
+        slices: Slices that go through one server.
+        rest: Seconds for which a server does nothing.
+        arrivals: Files that arrive in bronze while a trigger waits for them.
+    """
+
+    slices: int = 500
+    rest: float = 60.0
+    arrivals: int = 10
+
+
 def run(folder: Path, rounds: int) -> list[Row]:
     """Return the measurements of a project with 20 entities, which is written below `folder`."""
+    return measure(folder, rounds, Size())
+
+
+def measure(folder: Path, rounds: int, size: Size) -> list[Row]:
+    """Return the measurements in this size."""
     lake = _Lake(folder)
     lake.write()
     _adopt_orphans()
     cold = [lake.cold("process", lake.arrived(0)) for _ in range(rounds)]
     asked = ["sql", "SELECT count(*) FROM e0"]
     cold_sql = [lake.cold(*asked) for _ in range(rounds)]
+    tenth = max(size.slices // 10, 1)
     with _Server(lake) as server:
         first = server.taken("process", lake.arrived(0))
-        warm = [server.taken("process", lake.arrived(number % ENTITIES)) for number in range(SLICES)]
-        memory = server.memory
+        warm = [server.taken("process", lake.arrived(number % ENTITIES)) for number in range(tenth)]
+        heap = [server.heap()]
+        warm += [
+            server.taken("process", lake.arrived(number % ENTITIES)) for number in range(tenth, size.slices)
+        ]
+        heap.append(server.heap())
+        memory = server.memory[1:]
         warm_sql = [server.taken(*asked) for _ in range(max(rounds, 10))]
-        rest = server.at_rest()
-    late = warm[-SLICES // 10 :]
+        rest = server.at_rest(size.rest)
+    late = warm[-tenth:]
+    waited = _arrivals(lake, size.arrivals)
     return [
         Row(
             "`process` of a 20-row Merge slice, cold: processor time, elapsed",
@@ -77,7 +116,7 @@ def run(folder: Path, rounds: int) -> list[Row]:
         ),
         Row("the same, the first one on a server", f"{first.processor:.1f} s, {first.elapsed:.1f} s"),
         Row(
-            "the same, warm (the last 50 of 500)",
+            f"the same, warm (the last {len(late)} of {size.slices})",
             f"{_processor(late):.2f} s, {_elapsed(late):.2f} s; "
             f"{_processor(late) / _processor(cold):.2f} x the processor time",
             "≤ 0.3 x, ≤ 2.5 s on a calm machine",
@@ -88,12 +127,30 @@ def run(folder: Path, rounds: int) -> list[Row]:
             "warm ≤ 1 s",
         ),
         Row(
-            "500 slices over 20 entities: resident memory of all processes, first tenth and last tenth",
-            f"{median(memory[: SLICES // 10]):.0f} and {median(memory[-SLICES // 10 :]):.0f} MiB",
+            f"{size.slices} slices over 20 entities: resident memory of all processes, first and last tenth",
+            f"{median(memory[:tenth]):.0f} and {median(memory[-tenth:]):.0f} MiB",
+            "flat",
+        ),
+        Row(
+            "the same: heap in use after a collection",
+            " and ".join("unknown" if each is None else f"{each:.0f} MiB" for each in heap),
             "flat",
         ),
         Row("a server at rest: share of a core", f"{rest:.2%}", "< 0.5 %"),
+        Row(
+            f"from a file's arrival to its commit, beyond `settle` ({len(waited)} files): median, longest",
+            f"{median(waited):.1f} s, {max(waited):.1f} s",
+            "≤ 3 s",
+        ),
     ]
+
+
+def _arrivals(lake: _Lake, count: int) -> list[float]:
+    """Return the seconds from each file's arrival to the commit of its slice, without those of `settle`."""
+    (lake.folder / "model" / "triggers.yml").write_text(TRIGGER)
+    with _Server(lake) as server:
+        # The first one compiles what the others need.
+        return [server.committed() for _ in range(count + 1)][1:]
 
 
 def _processor(taken: Sequence[Taken]) -> float:
@@ -171,12 +228,38 @@ class _Server:
         self.memory.append(sum(each.memory_info().rss for each in self._family()) / 2**20)
         return Taken(elapsed, used)
 
-    def at_rest(self) -> float:
+    def at_rest(self, seconds: float) -> float:
         """Return the share of a core that it uses with nothing to do."""
         time.sleep(5)
         before, begun = self._used(), time.monotonic()
-        time.sleep(REST_SECONDS)
+        time.sleep(seconds)
         return (self._used() - before) / (time.monotonic() - begun)
+
+    def committed(self) -> float:
+        """Let a slice arrive; return the seconds until its commit, without those for which it must settle."""
+        log = self._lake.folder / "lake" / "silver" / "e0" / "_delta_log"
+        before = {each.name for each in log.glob("*.json")}
+        self._lake.arrived(0)
+        arrived = time.time()
+        while not (new := [each for each in log.glob("*.json") if each.name not in before]):
+            if time.time() - arrived > PATIENCE:
+                raise RuntimeError("the slice that arrived was not processed")
+            time.sleep(0.02)
+        taken = min(each.stat().st_mtime for each in new) - arrived - SETTLE
+        time.sleep(SETTLE)  # its run ends
+        return taken
+
+    def heap(self) -> float | None:
+        """Return the MiB of heap in use after a collection; None if this Java has no tool that tells it."""
+        jcmd = find_java(os.environ).home / "bin" / "jcmd"
+        jvm = next((each for each in self._family() if each.name() == "java"), None)
+        if jvm is None or not jcmd.exists():
+            return None
+        asked = [str(jcmd), str(jvm.pid)]
+        subprocess.run([*asked, "GC.run"], check=True, capture_output=True)
+        told = subprocess.run([*asked, "GC.heap_info"], check=True, capture_output=True, text=True).stdout
+        used = re.findall(r"(?:Gen|heap)\s+total \d+K, used (\d+)K", told)
+        return sum(map(int, used)) / 1024 if used else None
 
     def _family(self) -> Iterator[psutil.Process]:
         yield self._process
@@ -201,3 +284,20 @@ def _adopt_orphans() -> None:
 def _of_children() -> float:
     times = os.times()
     return times.children_user + times.children_system
+
+
+def main() -> None:
+    """Print the measurements of a run in the size that the arguments tell."""
+    parser = argparse.ArgumentParser(description="Measure a server; nothing is written.")
+    parser.add_argument("--slices", type=int, default=Size.slices, help="slices through one server")
+    parser.add_argument("--rest", type=float, default=Size.rest, help="seconds for which it does nothing")
+    parser.add_argument("--arrivals", type=int, default=Size.arrivals, help="files that arrive")
+    parser.add_argument("--rounds", type=int, default=3, help="commands that start Spark")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lakewright-bench-") as folder:
+        size = Size(chosen.slices, chosen.rest, chosen.arrivals)
+        print_rows("Server", measure(Path(folder), chosen.rounds, size))
+
+
+if __name__ == "__main__":
+    main()
