@@ -49,6 +49,9 @@ __all__ = ["App"]
 
 T = TypeVar("T")
 
+TRIGGER = "LAKEWRIGHT_TRIGGER"
+"""The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
+
 
 _utc_now = partial(datetime.now, UTC)
 
@@ -178,7 +181,9 @@ class App:
         """Return the items and locks in a store, written in the name of an operator or of this tool."""
         tool = Author(Agent("lakewright", version("lakewright")))
         named = tool if author is None else Author.named(author)
-        return Ledger(store, named, ids=self.ids, is_dead=is_dead, redactor=self.redactor)
+        return Ledger(
+            store, named, ids=self.ids, is_dead=is_dead, redactor=self.redactor, trigger=self.trigger
+        )
 
     @cached_property
     def journal(self) -> Journal:
@@ -188,6 +193,11 @@ class App:
     def journal_of(self, store: Store) -> Journal:
         """Return the history of runs in a store."""
         return Journal(store, redactor=self.redactor, is_dead=is_dead)
+
+    @property
+    def trigger(self) -> str | None:
+        """What started this run: a trigger, or the name that another scheduler or the page gave."""
+        return self.environ.get(TRIGGER) or None
 
     @property
     def holder(self) -> Holder:

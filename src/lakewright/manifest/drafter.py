@@ -21,11 +21,13 @@ class RecordDrafter:
     Attributes:
         ids: Returns an id that no record has yet.
         redactor: Removes secrets from payloads.
+        trigger: What started the run whose records are drafted, without a person at its command line.
     """
 
     author: Author
     ids: Callable[[], str]
     redactor: Redactor = field(default_factory=Redactor)
+    trigger: str | None = None
 
     def draft(
         self,
@@ -38,7 +40,12 @@ class RecordDrafter:
         previous: str | None = None,
         record_id: str | None = None,
     ) -> Draft:
-        """Return the draft of a record; secrets are removed from its content, and its size is bounded."""
+        """Return the draft of a record; secrets are removed from its content, and its size is bounded.
+
+        A record of a run names the trigger that started the run, if one did.
+        """
+        if run_id is not None and self.trigger is not None:
+            content = {**content, "trigger": self.trigger}
         own = payload(state, {name: self._redacted(name, value) for name, value in content.items()})
         return self._draft(item_id, state, application, own, (run_id, previous, record_id))
 

@@ -316,15 +316,15 @@ def _step_new(_item: Item, record: Record) -> dict[str, Any]:
 def _step_processing(item: Item, record: Record) -> dict[str, Any]:
     token = record.content.get("token")
     tokens = {**item.tokens, record.application.key: token} if isinstance(token, int) else item.tokens
-    return {"processing": Mark.of(record, "token"), "resolved": None, "tokens": tokens}
+    return {"processing": Mark.of(record, "token", "trigger"), "resolved": None, "tokens": tokens}
 
 
 def _step_processed(item: Item, record: Record) -> dict[str, Any]:
-    return {"processing": None, "processed": (*item.processed, Mark.of(record, "quarantined"))}
+    return {"processing": None, "processed": (*item.processed, Mark.of(record, "quarantined", "trigger"))}
 
 
 def _step_failed(_item: Item, record: Record) -> dict[str, Any]:
-    return {"processing": None, "failed": Mark.of(record, "error", "holds_back")}
+    return {"processing": None, "failed": Mark.of(record, "error", "holds_back", "trigger")}
 
 
 def _step_resolved(item: Item, record: Record) -> dict[str, Any]:

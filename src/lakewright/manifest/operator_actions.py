@@ -35,6 +35,7 @@ class OperatorActions:
         ids: Returns an unused id.
         is_dead: Returns whether a holder is a process of this host that has ended.
         redactor: Removes secrets from what is recorded.
+        trigger: What started this run, if it was not a person at the command line.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class OperatorActions:
         ids: Callable[[], str],
         is_dead: IsDead = assume_alive,
         redactor: Redactor | None = None,
+        trigger: str | None = None,
     ) -> None:
         self.store = store
         self.watermarks = Watermarks(store)
         self._ids = ids
         self._is_dead = is_dead
-        self._drafter = RecordDrafter(author, ids, redactor or Redactor())
+        self._drafter = RecordDrafter(author, ids, redactor or Redactor(), trigger)
 
     def item(self, item_id: str) -> Item:
         """Return the item in its current state; an unknown one has no records."""

@@ -1,9 +1,10 @@
-"""The dependency graph of a job's targets: as a run would see it, or as it is declared."""
+"""The dependency graph of a job's targets, and what starts them: as a run would see it, or as declared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, NotInstalled
@@ -13,6 +14,7 @@ from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.run.planning import node_of
 from lakewright.run.request import JobRequest
+from lakewright.slices.other_runs import entity_name
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
@@ -24,12 +26,15 @@ from lakewright.workspace.workspace import Workspace
 
 __all__ = [
     "DrawnTarget",
+    "DrawnTrigger",
     "declared_graph",
     "declared_nodes",
+    "graph_as_json",
     "offline_lake",
     "phase_graph",
     "sample_scope",
     "sample_workspace",
+    "starting_triggers",
 ]
 
 _PHASES = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
@@ -48,6 +53,75 @@ class DrawnTarget:
     kind: str
     sources: frozenset[str]
     node: Node | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the target as `graph -o json` prints it."""
+        document = {"name": self.name, "kind": self.kind, "sources": sorted(self.sources)}
+        if self.node is None:
+            return document
+        requires, provides = sorted(map(str, self.node.requires)), sorted(map(str, self.node.provides))
+        return {**document, "requires": requires, "provides": provides}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTrigger:
+    """A trigger that starts targets of a graph without a person.
+
+    Attributes:
+        runs: What it runs, as one would type it.
+        when: When it runs.
+        starts: The targets that it starts with: those of the job that wait for no other, or those of the
+            entity that it processes.
+    """
+
+    name: str
+    runs: str
+    when: str
+    enabled: bool
+    starts: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the trigger as `graph -o json` prints it."""
+        return {
+            "name": self.name,
+            "runs": self.runs,
+            "when": self.when,
+            "enabled": self.enabled,
+            "starts": list(self.starts),
+        }
+
+
+def graph_as_json(
+    job: str, phase: Phase | None, targets: Sequence[DrawnTarget], triggers: Sequence[DrawnTrigger]
+) -> dict[str, Any]:
+    """Return the document that `graph -o json` prints."""
+    return {
+        "job": job,
+        "phase": None if phase is None else phase.value.lower(),
+        "targets": [each.as_json() for each in targets],
+        "triggers": [each.as_json() for each in triggers],
+    }
+
+
+def starting_triggers(app: App, job: str, drawn: Sequence[DrawnTarget]) -> tuple[DrawnTrigger, ...]:
+    """Return the triggers that run a job, and those that process entities of its targets without it."""
+    first = tuple(each.name for each in drawn if not each.sources)
+    writers: dict[str, list[str]] = {}
+    for each in drawn:
+        definition = app.project.targets.get(each.name) if each.kind == "entity" else None
+        if definition is not None and (entity := entity_name(app.project, definition.raw)) is not None:
+            writers.setdefault(entity, []).append(each.name)
+    found = []
+    for name in app.project.triggers:
+        trigger = app.project.trigger(name)
+        if trigger.job == job:
+            runs = f"job {job} {str(trigger.phase).lower()}"
+            found.append(DrawnTrigger(name, runs, trigger.when(), trigger.enabled, first))
+        for entity in trigger.entities:
+            if entity in writers:
+                when, starts = trigger.when(entity), tuple(writers[entity])
+                found.append(DrawnTrigger(name, f"process {entity}", when, trigger.enabled, starts))
+    return tuple(found)
 
 
 def phase_graph(app: App, request: JobRequest, *, with_resources: bool) -> tuple[DrawnTarget, ...]:

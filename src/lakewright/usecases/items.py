@@ -74,6 +74,12 @@ class Row:
         return self.mark.since if self.mark is not None else self.item.since
 
     @property
+    def trigger(self) -> str | None:
+        """The trigger that started the run that gave the item this verdict, if one did."""
+        named = self.mark.note.get("trigger") if self.mark is not None else None
+        return None if named is None else str(named)
+
+    @property
     def slice(self) -> str:
         """The slice's name."""
         return slice_name(self.item)
@@ -119,6 +125,7 @@ class Row:
             "verdict": self.verdict.value,
             "state": self.item.state.value if self.item.state else None,
             "run_id": self.mark.run_id if self.mark is not None else None,
+            "trigger": self.trigger,
             "since": format_instant(self.since) if self.since else None,
             "holder": self.lock.holder if self.lock is not None else None,
             "stale": self.is_stale,

@@ -18,9 +18,6 @@ __all__ = ["run_job"]
 
 log = logging.getLogger(__name__)
 
-TRIGGER = "LAKEWRIGHT_TRIGGER"
-"""The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
-
 
 def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: Interruption) -> RunResult:
     """Run a job and return the result; the history records the run from its start.
@@ -42,7 +39,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         interruption=interruption,
         facts={
             "versions": {name: _version(name) for name in ("lakewright", "pyspark", "delta-spark")},
-            **({"trigger": trigger} if (trigger := app.environ.get(TRIGGER)) else {}),
+            **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
     if since is not None:

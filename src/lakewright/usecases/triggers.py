@@ -46,11 +46,7 @@ class TriggerStatus:
     @property
     def when(self) -> str:
         """When it runs."""
-        if self.trigger.cron is not None:
-            return f"{self.trigger.cron} {self.trigger.timezone}"
-        what = "arrival of slices of" if self.trigger.on == "arrival" else "processed slices of"
-        sources = self.trigger.of or ((self.lane.entity,) if self.lane.entity else self.trigger.sources)
-        return f"{what} {', '.join(sources)}"
+        return self.trigger.when(self.lane.entity or "")
 
     @property
     def word(self) -> str:

@@ -106,6 +106,7 @@ def test_a_row_has_the_keys_that_are_documented() -> None:
         "verdict": "locked",
         "state": "PROCESSING",
         "run_id": "run-1",
+        "trigger": None,
         "since": "2022-03-01T03:00:00.000000Z",
         "holder": "ada@elsewhere (process 7, run run-1)",
         "stale": False,

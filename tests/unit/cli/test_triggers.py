@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands import InProcess
+from tests.unit.serve.slices import discover, fail, process
 
 from lakewright.app import App
 from lakewright.manifest.lease import Leases
@@ -111,3 +112,48 @@ def test_the_history_names_the_trigger_and_plan_tells_when_the_job_runs_by_itsel
     (run,) = shell.json("history")
     assert run["trigger"] == "nightly"
     assert "begun by the trigger nightly" in shell.run("history", "show", run["run_id"]).out
+
+
+def test_the_graph_shows_which_targets_a_trigger_starts_with(shell: InProcess) -> None:
+    module = shell.folder / "module.yml"
+    text = module.read_text().replace("targets: nothing}}", "targets: [nothing, load]}}")
+    module.write_text(text.replace("kind: empty}}", "kind: empty}, load: {kind: entity, entity: orders}}"))
+    arrivals, nightly, later = shell.json("graph", "gold")["triggers"]
+    assert (arrivals["name"], arrivals["runs"], arrivals["starts"]) == (
+        "arrivals",
+        "process orders",
+        ["load"],
+    )
+    assert arrivals["when"] == "arrival of slices of orders"
+    assert (nightly["runs"], set(nightly["starts"])) == ("job gold build", {"nothing", "load"})
+    assert (nightly["enabled"], later["enabled"]) == (True, False)
+    shown = shell.run("graph", "gold").out
+    assert "trigger nightly (15 3 * * * Europe/Amsterdam) runs `lakewright job gold build`" in shown
+    assert "trigger later (@daily UTC, disabled)" in shown
+    assert (
+        'g1>"nightly: 15 3 * * * Europe/Amsterdam"]' in shell.run("graph", "gold", "--format", "mermaid").out
+    )
+    dot = shell.run("graph", "gold", "build", "--format", "dot").out
+    assert 'trigger0 -> "load" [style=dashed];' in dot
+
+
+def test_records_of_a_slice_name_the_trigger_that_started_the_run(shell: InProcess) -> None:
+    app = App.open(shell.folder, environ={"LAKEWRIGHT_TRIGGER": "arrivals"})
+    done, broken, _ = discover(app, "orders", ["1", "2", "3"])
+    process(app, done)
+    fail(app, broken)
+    app.close()
+    listed = {row["slice"]: row["trigger"] for row in shell.json("manifest", "ls")}
+    assert listed == {"1": "arrivals", "2": "arrivals", "3": None}
+    assert "begun by arrivals" in shell.run("manifest", "ls", "--state", "processed").out
+    shown = shell.run("manifest", "show", "orders/1").out.splitlines()
+    assert [", begun by arrivals" in each for each in shown if " for lakewright/" in each][1:] == [
+        False,
+        True,
+        True,
+    ]
+    states = {
+        each["state"]: each["payload"]["data"].get("trigger")
+        for each in shell.json("manifest", "show", "orders/2")["records"]
+    }
+    assert states == {"NEW": None, "PROCESSING": "arrivals", "FAILED": "arrivals"}

@@ -1,4 +1,4 @@
-"""`lakewright graph`: show the dependencies between the targets of a job."""
+"""`lakewright graph`: show the dependencies between the targets of a job, and what starts them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from lakewright.cli.page import Line, Span, line, whole
 if TYPE_CHECKING:
     from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
-    from lakewright.usecases.draw_graph import DrawnTarget
+    from lakewright.usecases.draw_graph import DrawnTarget, DrawnTrigger
 
 __all__ = ["graph"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Targets in order, with the resources they require and provide if requested."""
+    """Targets in order, with the resources they require and provide if requested, and what starts them."""
 
     drawn: Sequence[DrawnTarget]
+    triggers: Sequence[DrawnTrigger]
 
     @property
     def nodes(self) -> dict[str, Node]:
@@ -82,9 +83,15 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
     """Show which targets of a job depend on which: a failure blocks those after it.
 
     Without PHASE, all targets of the job are shown with what connects them in any phase, and parameters
-    without a value get one of their type. With PHASE, the targets are those that a run would take.
+    without a value get one of their type. With PHASE, the targets are those that a run would take. Triggers
+    that run the job, or process entities of its targets, are shown with the targets that they start with.
     """
-    from lakewright.usecases.draw_graph import declared_graph, phase_graph
+    from lakewright.usecases.draw_graph import (
+        declared_graph,
+        graph_as_json,
+        phase_graph,
+        starting_triggers,
+    )
 
     has_phase = bool(words) and "=" not in words[0]
     phase = phase_named(words[0]) if has_phase else None
@@ -93,30 +100,10 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
     else:
         request = job_request(name, phase, words[1:], no_lifecycle=True)
         drawn = phase_graph(call.app, request, with_resources=resources)
-    drawing = _Drawing(drawn)
-    document = {
-        "job": name,
-        "phase": None if phase is None else phase.value.lower(),
-        "targets": list(_documents(drawing)),
-    }
+    drawing = _Drawing(drawn, starting_triggers(call.app, name, drawn))
+    document = graph_as_json(name, phase, drawn, drawing.triggers)
     lines = {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawing)
     call.output.result(document, lines if form == "text" else (whole(str(each)) for each in lines))
-
-
-def _documents(drawing: _Drawing) -> Iterator[dict[str, object]]:
-    for each in drawing.drawn:
-        document: dict[str, object] = {
-            "name": each.name,
-            "kind": each.kind,
-            "sources": sorted(each.sources),
-        }
-        node = each.node
-        if node is not None:
-            document |= {
-                "requires": sorted(map(str, node.requires)),
-                "provides": sorted(map(str, node.provides)),
-            }
-        yield document
 
 
 def _text(drawing: _Drawing) -> Iterator[Line]:
@@ -129,6 +116,17 @@ def _text(drawing: _Drawing) -> Iterator[Line]:
             requires, provides = sorted(each.node.requires, key=str), sorted(each.node.provides, key=str)
             yield from (line(Span("  needs ", "dim"), str(resource)) for resource in requires)
             yield from (line(Span("  gives ", "dim"), str(resource)) for resource in provides)
+    for trigger in drawing.triggers:
+        yield line(Span("trigger ", "dim"), Span(trigger.name, "bold"), f" {_words(trigger)}")
+
+
+def _words(trigger: DrawnTrigger) -> str:
+    off, starts = "" if trigger.enabled else ", disabled", ", ".join(trigger.starts) or "nothing"
+    return f"({trigger.when}{off}) runs `lakewright {trigger.runs}`, from {starts}"
+
+
+def _label(trigger: DrawnTrigger) -> str:
+    return f"{trigger.name}: {trigger.when}{'' if trigger.enabled else ' (disabled)'}"
 
 
 def _mermaid(drawing: _Drawing) -> Iterator[Line]:
@@ -143,6 +141,10 @@ def _mermaid(drawing: _Drawing) -> Iterator[Line]:
         yield line(f"  {ids[source]} --> {ids[target]}")
     for one, other in (*drawing.needs(), *drawing.gives()):
         yield line(f"  {ids[one]} --> {ids[other]}")
+    for index, trigger in enumerate(drawing.triggers):
+        yield line(f'  g{index}>"{_quoted(_label(trigger))}"]')
+        for target in trigger.starts:
+            yield line(f"  g{index} -.-> {ids[target]}")
 
 
 def _quoted(text: str) -> str:
@@ -160,4 +162,8 @@ def _dot(drawing: _Drawing) -> Iterator[Line]:
         yield line(f"  {json.dumps(source)} -> {json.dumps(target)};")
     for one, other in (*drawing.needs(), *drawing.gives()):
         yield line(f"  {json.dumps(str(one))} -> {json.dumps(str(other))};")
+    for index, trigger in enumerate(drawing.triggers):
+        yield line(f"  trigger{index} [label={json.dumps(_label(trigger))}, shape=note];")
+        for target in trigger.starts:
+            yield line(f"  trigger{index} -> {json.dumps(target)} [style=dashed];")
     yield line("}")

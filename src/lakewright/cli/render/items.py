@@ -63,7 +63,9 @@ def _note(row: Row) -> str:
         return row.item.problem
     if row.item.failed is not None:
         return failure_message(row.item)
-    return f"waits for {row.waits_for}" if row.waits_for else ""
+    if row.waits_for:
+        return f"waits for {row.waits_for}"
+    return f"begun by {row.trigger}" if row.trigger else ""
 
 
 def failure_message(item: Item) -> str:
@@ -88,7 +90,7 @@ def item_page(found: ItemHistory) -> Iterator[Block]:
 
 def _record(record: Record) -> Line:
     run = f" run {record.run_id}" if record.run_id else ""
-    by = _by(record)
+    by = _by(record) + _begun_by(record)
     at = format_instant(record.timestamp)
     whom = f" for {record.application}"
     return line(f"{record.sequence} ", status(record.state.value), f" {at}{whom}{run}", Span(by, "dim"))
@@ -98,6 +100,12 @@ def _by(record: Record) -> str:
     """Return who wrote a record; nothing if that is the run that it names."""
     is_of_run = record.run_id is not None and record.author.agent.name == "lakewright"
     return "" if is_of_run else f" by {record.author.agent.name}"
+
+
+def _begun_by(record: Record) -> str:
+    """Return which trigger started the run of a record; nothing if none did."""
+    trigger = None if record.is_foreign else record.content.get("trigger")
+    return f", begun by {trigger}" if trigger else ""
 
 
 def _content(record: Record) -> Iterator[Branch]:
@@ -128,7 +136,7 @@ def record_line(record: Record) -> Line:
         Span(f"{format_instant(record.timestamp)} ", "dim"),
         status(record.state.value),
         f" {record.item_id} for {record.application}",
-        Span(f"{_by(record)}{run}", "dim"),
+        Span(f"{_by(record)}{run}{_begun_by(record)}", "dim"),
         f": {first}" if first else "",
     )
 

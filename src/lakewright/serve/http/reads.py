@@ -10,7 +10,7 @@ from lakewright.errors import LakewrightError
 from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, text, whole_number
 from lakewright.serve.http.faults import HttpFault
 from lakewright.usecases.declarations import SECTIONS, list_section, show_definition
-from lakewright.usecases.draw_graph import declared_graph
+from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starting_triggers
 from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
@@ -153,13 +153,7 @@ def _graph(call: ApiCall) -> dict[str, Any]:
     job = call.path["job"]
     found(call, "job", job)
     targets = declared_graph(call.app, job, with_resources=False)
-    return {
-        "job": job,
-        "phase": None,
-        "targets": [
-            {"name": each.name, "kind": each.kind, "sources": sorted(each.sources)} for each in targets
-        ],
-    }
+    return graph_as_json(job, None, targets, starting_triggers(call.app, job, targets))
 
 
 _LIMIT = whole_number("limit", "The largest number of rows; 100 by default.")
@@ -302,7 +296,7 @@ READS = (
     ),
     _get(
         "/graphs/{job}",
-        "The targets of a job, and what connects them.",
+        "The targets of a job, what connects them, and the triggers that start them.",
         "project",
         _graph,
         form="lakewright/graph/1",

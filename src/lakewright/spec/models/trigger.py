@@ -137,6 +137,13 @@ class Trigger(Named):
         """The entities whose slices it waits for; none for a trigger with `cron`."""
         return () if self.on is None else self.of or self.entities
 
+    def when(self, entity: str = "") -> str:
+        """Return when it runs, in words; `entity` is the one of its entities that is meant."""
+        if self.cron is not None:
+            return f"{self.cron} {self.timezone}"
+        what = "arrival of slices of" if self.on is TriggerEvent.ARRIVAL else "processed slices of"
+        return f"{what} {', '.join(self.of or ((entity,) if entity else self.sources))}"
+
     def references(self) -> Iterable[Reference]:
         """Return its job and entities."""
         if self.job is not None:
