@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 __all__ = ["CONTESTANTS", "STRATEGIES", "Case", "every_case"]
 
-CONTESTANTS = ("tool", "naive", "hand")
+CONTESTANTS = ("tool", "naive", "hand", "duckdb", "warm")
+"""All who take turns; which of them a case has, `Case.contestants` tells."""
+
 STRATEGIES = ("merge", "merge_column", "historic")
 """Merge with `last_seen: on_change`, Merge with defaults, and Historic."""
 
-SHARES = (0.01, 0.0, 1.0, 0.001, 0.1)
+TYPICAL = 0.01
+SHARES = (TYPICAL, 0.0, 1.0, 0.001, 0.1)
 """Cases with targets come first, because a run may end before all cases are measured."""
 
 
@@ -39,6 +42,12 @@ class Case:
     def base(self) -> str:
         """The name of the table that the slice is applied to."""
         return f"{self.strategy}_{self.rows}x{self.columns}"
+
+    @property
+    def contestants(self) -> tuple[str, ...]:
+        """Who takes a turn: the JVM of a server only where there is a target for it."""
+        is_wanted = self.is_whole and self.share == TYPICAL and self.columns == 20
+        return CONTESTANTS if is_wanted and self.strategy != "merge_column" else CONTESTANTS[:-1]
 
     @property
     def what(self) -> str:

@@ -23,20 +23,24 @@ _TITLES = {
     "historic": "Historic",
 }
 _TEXT = f"""\
-There are three contestants. Each is a process that runs all cases: Lakewright (*tool*); a *naive* script,
+There are four contestants. Each is a process that runs all cases: Lakewright (*tool*); a *naive* script,
 which follows the rules of the strategies literally on Spark's and Delta's default settings, with as much
-memory as the others; and an optimised script written *by hand*, which selects changed rows first, uses
-deletion vectors, a single MERGE and the tuned session of Lakewright, but has no checks and no manifest.
-They take turns on the same slices, with twenty columns unless stated otherwise, and their tables are
-compared after each turn. One uncounted turn of each strategy's first case loads classes and compiles
-methods. All have a quarter of the machine's memory as heap. Lakewright and the script by hand use only
-Java's quick compiler, the parallel collector, two partitions per core and one for Delta's snapshots; the
-naive script uses the defaults of Java, Spark and Delta.
+memory as the others; an optimised script written *by hand*, which selects changed rows first, uses deletion
+vectors, a single MERGE and the tuned session of Lakewright, but has no checks and no manifest; and a script
+without Spark, *duckdb*, which finds changed rows with DuckDB and merges them with deltalake. It has no checks
+and no manifest either, and rewrites whole files where the others mark rows in them. Where 1 % changes,
+Lakewright takes part a second time, in a JVM like that of `lakewright serve` (*warm*).
+
+They take turns on the same slices, with twenty columns unless stated otherwise, and their tables are compared
+after each turn. One uncounted turn of each strategy's first case loads classes and compiles methods. A JVM
+has a quarter of the machine's memory as heap. Lakewright and the script by hand use only Java's quick
+compiler, *warm* uses both; all three use the parallel collector, two partitions per core and one for Delta's
+snapshots; the naive script uses the defaults of Java, Spark and Delta.
 
 The first figure is elapsed seconds, the second is CPU seconds of the JVM and Python, which depend less on
-other load. Bytes are those of new data files and deletion vectors.
+other load; `-` was not measured. Bytes are those of new data files and deletion vectors.
 
-![CPU seconds of the three contestants]({PICTURE})
+![CPU seconds of the contestants]({PICTURE})
 """
 
 
@@ -55,8 +59,8 @@ def _tables(measured: Measured, cases: Sequence[Case]) -> Iterator[str]:
         if chosen:
             lines = [
                 f"### {title}\n",
-                "| slice applied to a table of | tool | naive | by hand | MB written | Spark jobs |",
-                "|---|---|---|---|---|---|",
+                f"| slice applied to a table of | {' | '.join(CONTESTANTS)} | MB written | Spark jobs |",
+                "|---" * (len(CONTESTANTS) + 3) + "|",
                 *(_line(measured, case) for case in chosen),
                 "",
             ]
@@ -92,7 +96,7 @@ def _memory(measured: Measured) -> Iterator[str]:
     }
     if any(tops.values()):
         listed = ", ".join(f"{name} {top:,} MiB" for name, top in tops.items())
-        yield f"Peak resident memory of each JVM over all cases: {listed}.\
+        yield f"Peak resident memory of each JVM, or of Python without one, over all cases: {listed}.\
 "
     loads = [
         each["load"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["Bar", "draw"]
 
-COLOURS = {"tool": "#1f6f8b", "naive": "#c9cdd2", "hand": "#e0a458"}
+COLOURS = {"tool": "#1f6f8b", "naive": "#c9cdd2", "hand": "#e0a458", "duckdb": "#7a9e5f", "warm": "#4f3b78"}
 LABELS, WIDTH, THICK, GAP = 430, 900, 9, 10
 
 

@@ -1,4 +1,4 @@
-"""Two scripts that do the same as the strategies, without Lakewright.
+"""Two scripts in Spark that do the same as the strategies, without Lakewright.
 
 Both use Lakewright's column names for their tables; their hashes are of texts joined by a bar.
 """

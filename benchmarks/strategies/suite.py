@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -122,9 +122,15 @@ class Results:
         self.measured.setdefault(case, {}).setdefault(contestant, []).append(dict(measure))
         self.write()
 
-    def rounds(self, case: str) -> int:
-        done = self.measured.get(case, {})
-        return min((len(done.get(name, ())) for name in CONTESTANTS), default=0)
+    def rounds(self, case: Case) -> int:
+        """Return how often all contestants of a case have been measured."""
+        done = self.measured.get(case.name, {})
+        return min(len(done.get(name, ())) for name in case.contestants)
+
+    def begin(self, case: Case) -> None:
+        """Discard measurements that lack a contestant: only those of one run can be compared."""
+        if not self.rounds(case):
+            self.measured.pop(case.name, None)
 
     def write(self) -> None:
         self.machine = machine()
@@ -143,14 +149,16 @@ def measure(folder: Path, plan: Plan, results: Results) -> None:
         (turn, case)
         for turn in range(plan.rounds)
         for case in every_case(plan.sizes)
-        if plan.only in case.name and results.rounds(case.name) <= turn
+        if plan.only in case.name and results.rounds(case) <= turn
     ]
     is_history_wanted = plan.history and plan.only in HISTORY and not results.history
     if not left and not is_history_wanted:
         return
-    _write_project(folder / "tool", [f"{case.name}_{turn}" for turn, case in left], [c for _, c in left])
+    for name in ("tool", "warm"):
+        _write_project(folder / name, [f"{case.name}_{turn}" for turn, case in left], [c for _, c in left])
     with ExitStack() as stack:
-        names = CONTESTANTS if left else CONTESTANTS[:1]
+        wanted = {name for _, case in left for name in case.contestants}
+        names = [name for name in CONTESTANTS if name in wanted] or CONTESTANTS[:1]
         contestants = [stack.enter_context(Contestant(name, folder / name)) for name in names]
         warm: set[str] = set()
         for turn, case in left:
@@ -160,7 +168,9 @@ def measure(folder: Path, plan: Plan, results: Results) -> None:
                 # An uncounted turn loads classes and compiles methods.
                 _measure_case(folder, contestants, case, turn, None)
                 warm.add(case.strategy)
-            _measure_case(folder, contestants[turn % 3 :] + contestants[: turn % 3], case, turn, results)
+            results.begin(case)
+            first = turn % len(contestants)
+            _measure_case(folder, contestants[first:] + contestants[:first], case, turn, results)
         if is_history_wanted and time.monotonic() < end:
             _measure_history(folder, contestants[0], plan.history, results)
 
@@ -172,7 +182,7 @@ def _apply(contestant: Contestant, table: str, file: Path, strategy: str, hour: 
 
 
 def _measure_case(
-    folder: Path, contestants: Iterable[Contestant], case: Case, turn: int, results: Results | None
+    folder: Path, contestants: Sequence[Contestant], case: Case, turn: int, results: Results | None
 ) -> None:
     """Let each contestant take its turn; without results, the turn is not counted.
 
@@ -191,13 +201,15 @@ def _measure_case(
         columns=case.columns,
     )
     sums = {}
-    for contestant in contestants:
+    reader = next(each for each in contestants if each.name == "tool")
+    for contestant in (each for each in contestants if each.name in case.contestants):
         table = f"{case.name}_{turn}" if results is not None else f"{case.strategy}_warm"
         if not contestant.place(case.base).exists():
             _apply(contestant, case.base, first, case.strategy, 0)
         shutil.copytree(contestant.place(case.base), contestant.place(table))
         taken = _apply(contestant, table, second, case.strategy, 1)
-        sums[contestant.name] = contestant.ask(do="sum", table=table, is_seen=case.strategy != "merge")
+        place = str(contestant.place(table))
+        sums[contestant.name] = reader.ask(do="sum", place=place, is_seen=case.strategy != "merge")
         taken["load"] = round(os.getloadavg()[0], 1)
         taken["table_bytes"] = _size(contestant.place(case.base))
         shutil.rmtree(contestant.place(table))

@@ -14,6 +14,8 @@ __all__ = ["Measured", "middle", "rows_wanted", "sizes_of"]
 Measured = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 
 ROUNDING = 0.005
+LARGE = 2_000_000
+"""Rows from which a script without Spark is a target: below, starting a JVM's queries decides."""
 
 
 def middle(measured: Measured, name: str, contestant: str, what: str = "cpu_seconds") -> float | None:
@@ -49,21 +51,29 @@ def _of_size(measured: Measured, size: int) -> Iterator[Row]:
         yield from _overhead(measured, some, name)
         yield from _bytes(measured, some, name)
         yield from _ratio(measured, all_, f"{name}, everything changed", "hand", 1.05)
+        if size >= LARGE:
+            yield from _ratio(measured, some, f"{name}, 1 % changed, warm", "duckdb", 3.0, own="warm")
     column = Case("merge_column", size, 0.01)
     yield from _ratio(measured, column, "Merge, `last_seen: column`, 1 % changed", "naive", 0.8)
 
 
 _NAMES = {"merge": "Merge, `last_seen: on_change`", "historic": "Historic"}
-_WORDS = {"naive": "the naive script", "hand": "the script by hand"}
+_WORDS = {
+    "naive": "the naive script",
+    "hand": "the script by hand",
+    "duckdb": "the script with DuckDB and deltalake",
+}
 
 
-def _ratio(measured: Measured, case: Case, what: str, other: str, most: float) -> Iterator[Row]:
+def _ratio(
+    measured: Measured, case: Case, what: str, other: str, most: float, *, own: str = "tool"
+) -> Iterator[Row]:
     """Both ratios: of CPU time, which hardly depends on other load, and of elapsed time."""
-    own, theirs = (middle(measured, case.name, name) for name in ("tool", other))
-    if own is None or theirs is None:
+    ours, theirs = (middle(measured, case.name, name) for name in (own, other))
+    if ours is None or theirs is None:
         return
-    clock = (middle(measured, case.name, name, "seconds") or 0.0 for name in ("tool", other))
-    ratio, by_clock = own / theirs, next(clock) / next(clock)
+    clock = (middle(measured, case.name, name, "seconds") or 0.0 for name in (own, other))
+    ratio, by_clock = ours / theirs, next(clock) / next(clock)
     verdict = "" if ratio <= most + ROUNDING else ": not reached"
     yield Row(
         f"{what}, {case.rows:,} rows: CPU time compared with {_WORDS[other]} (elapsed time)",

@@ -1,6 +1,6 @@
 """A contestant in its own process: reads requests as lines of JSON, answers with measurements.
 
-Usage: python -m benchmarks.strategies.worker tool|naive|hand FOLDER
+Usage: python -m benchmarks.strategies.worker tool|warm|naive|hand|duckdb FOLDER
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,23 +35,37 @@ class Worker:
     """One contestant with its session and its tables, below a folder.
 
     Args:
-        contestant: `tool`, `naive` or `hand`.
+        contestant: `tool`; `warm`, which is the same in a JVM like that of a server; `naive`, `hand` or
+            `duckdb`.
         folder: Location of its tables and, for the tool, of its project.
     """
 
     def __init__(self, contestant: str, folder: Path) -> None:
         self.folder = folder
         self.project: Project | None = None
-        if contestant == "tool":
+        self._spark: SparkSession | None = None
+        if contestant in ("hand", "warm"):
+            self._spark = build_session(SessionSettings(folder / "state"), is_resident=contestant == "warm")
+        elif contestant == "naive":
+            self._spark = _default_session(folder / "state")
+        if contestant in ("tool", "warm"):
             from lakewright.api import Project
 
             self.project = Project.load(folder)
-            self.spark: SparkSession = self.project.app.lake.spark
-        elif contestant == "hand":
-            self.spark = build_session(SessionSettings(folder / "state"))
-        else:
-            self.spark = _default_session(folder / "state")
+            self._spark = self._spark or self.project.app.lake.spark
         self._script = contestant
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of a contestant that has one."""
+        if self._spark is None:
+            raise RuntimeError(f"{self._script} uses no Spark")
+        return self._spark
+
+    def stop(self) -> None:
+        """End the session, if there is one."""
+        if self._spark is not None:
+            self._spark.stop()
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to one request."""
@@ -77,20 +92,29 @@ class Worker:
         }
 
     def _apply(self, table: str, file: str, strategy: str, at: datetime) -> None:
-        from benchmarks.strategies import scripts
-
         if self.project is not None:
             from lakewright.api import Processing
 
             entity = self.project.entity(table)
             Processing(entity, Path(file).name, {"processing.time": at.isoformat()}).process()
-            return
-        script = scripts.apply_naively if self._script == "naive" else scripts.apply_by_hand
-        script(self.spark.newSession(), str(self.place(table)), file, strategy, at)
+        elif self._script == "duckdb":
+            from benchmarks.strategies.duck import apply_with_duckdb
 
-    def sum(self, table: str, is_seen: bool) -> dict[str, Any]:
-        """Return a checksum over all rows of the columns in which contestants must agree."""
-        frame = self.spark.newSession().read.format("delta").load(str(self.place(table)))
+            apply_with_duckdb(str(self.place(table)), file, strategy, at)
+        else:
+            from benchmarks.strategies import scripts
+
+            script = scripts.apply_naively if self._script == "naive" else scripts.apply_by_hand
+            script(self.spark.newSession(), str(self.place(table)), file, strategy, at)
+
+    def sum(self, place: str, is_seen: bool) -> dict[str, Any]:
+        """Return a checksum over all rows of the columns in which contestants must agree.
+
+        Args:
+            place: A table, of this contestant or of another one.
+            is_seen: Whether the times at which rows were seen are part of it.
+        """
+        frame = self.spark.newSession().read.format("delta").load(place)
         left_out = {*LEFT_OUT, *(() if is_seen else ("dlf_lastSeen",))}
         names = sorted(name for name in frame.columns if name not in left_out)
         row = frame.selectExpr(f"xxhash64({', '.join(names)}) as h").selectExpr(
@@ -104,22 +128,28 @@ class Worker:
         return self.folder / "lake" / "silver" / table
 
     def _jobs(self) -> int:
-        context: Any = self.spark.sparkContext
+        if self._spark is None:
+            return 0
+        context: Any = self._spark.sparkContext
         return int(context._jsc.sc().dagScheduler().nextJobId())
 
     def _peak_memory(self) -> int:
-        """Return the peak resident size of the JVM in MiB."""
-        status = Path(f"/proc/{self._jvm}/status").read_text()
+        """Return the peak resident size of the JVM in MiB; without one, that of this process."""
+        status = Path(f"/proc/{self._jvm or 'self'}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
     def _cpu_seconds(self) -> float:
         """Return the CPU time of this process and the JVM, which hardly depends on other load."""
+        if self._jvm is None:
+            return time.process_time()
         fields = Path(f"/proc/{self._jvm}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
-    @property
-    def _jvm(self) -> int:
-        gateway: Any = self.spark.sparkContext._gateway
+    @cached_property
+    def _jvm(self) -> int | None:
+        if self._spark is None:
+            return None
+        gateway: Any = self._spark.sparkContext._gateway
         return int(gateway.jvm.java.lang.ProcessHandle.current().pid())
 
 
@@ -161,7 +191,7 @@ def main() -> None:
     print(json.dumps({"ready": True}), file=out)
     for line in sys.stdin:
         print(json.dumps(worker.answer(json.loads(line))), file=out)
-    worker.spark.stop()
+    worker.stop()
 
 
 if __name__ == "__main__":
