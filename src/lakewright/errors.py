@@ -24,6 +24,7 @@ LakewrightError
 │   ├── VerificationError             a check of the target's output failed
 │   ├── CommandFailed                 the command of `manifest run` failed
 │   ├── TargetTimeout                 the target ran longer than its `timeout`
+│   ├── JvmEnded                      Spark's JVM was killed, or ran out of memory
 │   └── MetricError                   the counts of a slice do not add up
 ├── RetryableError                    nobody: a retry may succeed
 │   ├── CommitConflict                another writer committed first
@@ -64,6 +65,7 @@ __all__ = [
     "ItemFailed",
     "ItemLocked",
     "ItemWaits",
+    "JvmEnded",
     "LakeMoved",
     "LakewrightError",
     "LateSliceError",
@@ -364,6 +366,15 @@ class TargetTimeout(TargetError):
 
     code = "timeout"
     default_remedy = "Find out what the target waits for, or give it a longer `timeout`."
+
+
+class JvmEnded(TargetError):
+    """Spark's JVM ended during the work. The same process has no other; the next run starts one.
+
+    Triggers of `lakewright serve` repeat the run after a pause.
+    """
+
+    code = "jvm_ended"
 
 
 class MetricError(TargetError):

@@ -5,32 +5,63 @@ from __future__ import annotations
 import json
 import os
 import signal
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from tests.acceptance.command import Lakewright
-from tests.chaos.lake import CANARY
+from tests.chaos.lake import CANARY, ENTITIES
 
-__all__ = ["VICTIMS", "Server", "victim_of"]
+__all__ = ["VICTIMS", "Server", "arrivals", "victim_of", "wait_until_all_is_processed"]
 
 VICTIMS = ("server", "worker host", "session host", "jvm", "worker", "client")
 """What may be killed: each process that takes part in a request."""
 
 PATIENCE = 120.0
 
+TRIGGERS = (
+    f"triggers: {{arrivals: {{entities: [{', '.join(ENTITIES)}], on: arrival, settle: 0s, every: 1s}}}}\n"
+)
+"""Lets a server process slices by itself."""
+
+
+@contextmanager
+def arrivals(folder: Path) -> Iterator[None]:
+    """Let servers of the lake process what arrives, in the `with` block."""
+    declared = folder / "model" / "triggers.yml"
+    declared.write_text(TRIGGERS)
+    try:
+        yield
+    finally:
+        declared.unlink()
+
+
+def wait_until_all_is_processed(folder: Path) -> None:
+    """Wait until the lake's slices are processed by its server; one that failed waits for an operator."""
+    wanted = len(list((folder / "lake" / "bronze").glob("*/*.parquet")))
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        told = Lakewright(folder).run("manifest", "stats", "-o", "json", CHAOS_PASSWORD=CANARY)
+        counts = json.loads(told.out).values() if told.code == 0 else ()
+        if sum(each.get("processed", 0) + each.get("failed", 0) for each in counts) >= wanted:
+            return
+        assert time.monotonic() < deadline, f"slices wait for a server that was started again: {told.all}"
+        time.sleep(1)
+
 
 @dataclass(frozen=True)
 class Server:
-    """A server of a lake, without a port and without work of its own."""
+    """A server of a lake."""
 
     folder: Path
     pid: int
 
     @classmethod
     def start(cls, folder: Path) -> Server:
-        """Return a server that takes requests."""
+        """Return a server that takes requests, without a port; without triggers it has no work of its own."""
         command = Lakewright(folder)
         done = command.run("serve", "--detach", "--on-demand", CHAOS_PASSWORD=CANARY)
         assert done.code == 0, done.all

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from tests.acceptance.command import BIN, PATH, Done
 from tests.chaos.lake import CANARY, LEASE, ChaosLake
-from tests.chaos.served import Server, victim_of
+from tests.chaos.served import Server, arrivals, victim_of, wait_until_all_is_processed
 
 __all__ = ["FAILPOINTS", "KINDS", "SYSCALLS", "Strike", "job", "killed_at", "refused_at", "strike"]
 
@@ -66,6 +68,7 @@ class Strike:
 
     def __str__(self) -> str:
         about = {
+            "arriving": f" at {self.moment:.3f} of its time, {('the server', 'all')[self.count % 2]}",
             "failpoint": f" at {self.place}",
             "file": f" as file {self.count} appears",
             "refused": f" by {self.place} {self.count}",
@@ -202,6 +205,23 @@ def _served(lake: ChaosLake, how: Strike, horizon: float) -> Done:
         server.end(processes)
 
 
+def _arriving(lake: ChaosLake, how: Strike, horizon: float) -> Done:
+    """A server processes what arrives; it is killed, alone or with all its processes, and another goes on."""
+    begun = time.monotonic()
+    with arrivals(lake.folder):
+        server = Server.start(lake.folder)
+        time.sleep(how.moment * horizon)
+        processes = server.processes()
+        for each in processes if how.count % 2 else processes[:1]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        # What outlives the server goes on to its end beside the next one.
+        again = Server.start(lake.folder)
+        wait_until_all_is_processed(lake.folder)
+        again.end([*processes, *again.processes()])
+    return Done(-signal.SIGKILL, "", "", time.monotonic() - begun)
+
+
 def _at_file(lake: ChaosLake, how: Strike, _horizon: float) -> Done:
     """Kill it as soon as the silver tables have some more files: data, logs, and those in between."""
     silver = lake.folder / "lake" / "silver"
@@ -262,7 +282,11 @@ _AT_MOMENTS: Mapping[str, Callable[[ChaosLake, Strike, _Run], Iterator[Done]]] =
     "stop": _stop,
 }
 
-_WHOLE: Mapping[str, Callable[[ChaosLake, Strike, float], Done]] = {"file": _at_file, "served": _served}
+_WHOLE: Mapping[str, Callable[[ChaosLake, Strike, float], Done]] = {
+    "arriving": _arriving,
+    "file": _at_file,
+    "served": _served,
+}
 
 KINDS = [
     *_AT_MOMENTS,

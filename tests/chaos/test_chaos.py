@@ -98,6 +98,16 @@ def test_whatever_process_of_a_server_is_killed_the_next_run_makes_it_good(tmp_p
 @pytest.mark.spark
 @pytest.mark.nightly
 @pytest.mark.timeout(1200)
+def test_a_server_that_is_killed_while_slices_arrive_goes_on_after_its_restart(tmp_path: Path) -> None:
+    session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
+    moments = (0.2, 0.5, 0.8, 1.1)
+    session.run(Strike("arriving", moment, count=number) for number, moment in enumerate(moments))
+    assert session.struck == len(moments)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_whatever_kills_a_run_the_next_one_makes_it_good(tmp_path: Path, store: str) -> None:
     try:

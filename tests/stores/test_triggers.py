@@ -9,10 +9,13 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from tests.stores.relay import Relay
 
+from lakewright.errors import StoreUnavailable
 from lakewright.manifest.lease import IsDead, Leases, assume_alive
 from lakewright.manifest.store import Store
 from lakewright.spec.models.trigger import Trigger
@@ -103,3 +106,36 @@ def test_another_server_takes_over_within_a_lease_and_repeats_the_run(postgres: 
     other.release()
     assert TriggerRecords(store, "shop").all()[Lane("gold")].state.failures == 0
     store.close()
+
+
+def test_a_manifest_that_is_gone_for_longer_than_a_lease_loses_no_end_of_a_run_and_repeats_none(
+    postgres: dict[str, Any],
+) -> None:
+    url = urlsplit(postgres["url"])
+    assert url.port is not None
+    relay = Relay(url.port)
+    near = {**postgres, "url": url._replace(netloc=f"postgres@127.0.0.1:{relay.port}").geturl()}
+    store, started = open_store(near), list[Attempt]()
+    scheduler = scheduler_at(store, started)
+    scheduler.round(TRIGGERS, Looks("1"))  # what was there before the first look counts as done
+    scheduler.round(TRIGGERS, Looks("2"))
+    (attempt,) = started
+
+    relay.cut()
+    now = datetime.now(UTC)
+    scheduler.ended(Lane("gold"), Ending(attempt.due, attempt.started, now, Result.SUCCEEDED))
+    time.sleep(LEASE.total_seconds() + 0.5)
+    with pytest.raises(StoreUnavailable):
+        scheduler.round(TRIGGERS, Looks("3"))
+
+    relay.mend()
+    for _ in range(3):
+        scheduler.round(TRIGGERS, Looks("3"))
+    # The end of the first run is recorded; what came meanwhile has a run of its own, once.
+    assert [each.number for each in started] == [1, 1]
+    state = TriggerRecords(store, "shop").all()[Lane("gold")].state
+    assert state.last is not None
+    assert (state.last.result, state.last.started) == (Result.SUCCEEDED, attempt.started)
+    scheduler.release()
+    store.close()
+    relay.cut()

@@ -86,6 +86,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "ItemFailed": "item_failed",
         "ItemLocked": "item_locked",
         "ItemWaits": "item_waits",
+        "JvmEnded": "jvm_ended",
         "LakeMoved": "lake_moved",
         "LakewrightError": "error",
         "LateSliceError": "late_slice",

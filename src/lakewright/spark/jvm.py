@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from lakewright.errors import TargetError
+from lakewright.errors import JvmEnded
 
 __all__ = ["full_text", "is_jvm_failure", "jvm_failure"]
 
@@ -56,17 +56,17 @@ def is_jvm_failure(error: BaseException) -> bool:
     return _has_ended(patience) or is_out_of_memory
 
 
-def jvm_failure(what: str, error: BaseException) -> TargetError:
+def jvm_failure(what: str, error: BaseException) -> JvmEnded:
     """Return Lakewright's error for work that failed with `error`, a failure of the JVM."""
     again = "Run again: the next run does what was not committed."
     process = _process()
     code = None if process is None else process.poll()
     if code in _EXIT_CODES_OUT_OF_MEMORY or _is_out_of_memory(error):
-        return TargetError(
+        return JvmEnded(
             f"{what}: Spark's JVM ran out of memory",
             remedy=f"Give it more memory, for example `config: {{spark.driver.memory: 8g}}`. {again}",
         )
-    return TargetError(
+    return JvmEnded(
         f"{what}: Spark's JVM {'was killed' if code == -signal.SIGKILL else 'has ended'}",
         remedy="Check whether somebody killed it, or the machine ran out of memory (see `dmesg`); config: "
         f"spark.driver.memory sets how much it uses. {again}",

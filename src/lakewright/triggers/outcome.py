@@ -7,14 +7,23 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from lakewright.errors import ItemLocked, LeaseHeld
+from lakewright.errors import DatabaseUnavailable, ItemLocked, JvmEnded, LeaseHeld
 from lakewright.run.step_runner import TEMPORARY
 from lakewright.triggers.state import Attempt, Ending, Result
 
 __all__ = ["RETRYABLE", "ending_of"]
 
-RETRYABLE = TEMPORARY | {ItemLocked.code, LeaseHeld.code, "database_unavailable", "interrupted"}
-"""Codes of errors that may pass by themselves: what another run holds, and what does not answer."""
+RETRYABLE = TEMPORARY | {
+    ItemLocked.code,
+    LeaseHeld.code,
+    DatabaseUnavailable.code,
+    JvmEnded.code,
+    "interrupted",
+}
+"""Codes of errors that may pass by themselves: what another run holds, and what does not answer.
+
+The JVM of a server may have been killed, or have run out of memory, because of another request.
+"""
 
 _SIGNALLED = 128
 """Exit codes above this are those of commands that a signal has ended."""

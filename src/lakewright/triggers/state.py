@@ -58,7 +58,8 @@ class Result(StrEnum):
     """How a run of a trigger ended.
 
     RETRY is a failure that may pass by itself: a lock of another run, storage or a database that does not
-    answer, an interrupted process. FAILED waits for an operator, or for the next time that is due.
+    answer, an interrupted process, a JVM that ended. FAILED waits for an operator, or for the next time that
+    is due.
     """
 
     SUCCEEDED = "succeeded"

@@ -12,6 +12,7 @@ from threading import Event
 from typing import IO, Any, cast
 
 import pytest
+from tests.disks import full_but_for, mounted
 from tests.sessions import no_session
 
 from lakewright.app import App
@@ -212,3 +213,29 @@ def test_a_broken_project_starts_nothing_and_is_told_once_until_it_is_mended(
         service.stop()
     assert caplog.text.count("start nothing at present") == 1
     assert world.requests.asked == []
+
+
+def test_while_the_disk_of_the_manifest_is_full_nothing_starts_and_afterwards_all_that_waits_does(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = world.folder / ".lakewright"
+    with mounted(state):
+        service = world.service()
+        service.start()
+        try:
+            world.land("a.json")
+            wait_for(lambda: has_ended(world))
+            with full_but_for(state, pages=0):
+                world.land("b.json")
+                wait_for(lambda: "start nothing at present" in caplog.text)
+                assert "the disk is full" in caplog.text
+                time.sleep(2)
+                assert len(world.requests.asked) == 1
+            wait_for(lambda: len(world.requests.asked) == 2)
+            wait_for(lambda: service._runs._begun == {})
+        finally:
+            service.stop()
+        found = world.state(ORDERS)
+        assert found is not None
+        assert (found.running, found.failures) == (None, 0)
+    assert caplog.text.count("start nothing at present") == 1

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ import lakewright_client as client
 from lakewright.serve.requests import Requests
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
+
+NOBODY = 65534
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
@@ -242,6 +245,61 @@ def test_a_server_of_another_user_is_not_believed(host: Host, monkeypatch: pytes
 
 def test_the_socket_is_the_users_alone(host: Host) -> None:
     assert host.files.socket.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_of_the_machine_can_neither_send_requests_nor_read_the_servers_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", PATHS)
+    # Not below `tmp_path`, whose folder keeps other users out.
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        files = ServerFiles.of(Path(place))
+        files.folder.mkdir(mode=0o755)
+        service = WarmService(files, RUNNER, [Path(place)])
+        service.start()
+        try:
+            files.write(files.token, "secret")
+            files.write_state({"pid": os.getpid()})
+            told = as_another_user(lambda: files_that_open(files))
+        finally:
+            service.stop()
+    refused = "no server answers: [Errno 13] Permission denied"
+    assert told == {"files": [], "listed": True, "socket": refused}
+
+
+def files_that_open(files: ServerFiles) -> dict[str, Any]:
+    """Return what of a server's files this process can use."""
+    opened = []
+    for path in (files.token, files.state):
+        with suppress(PermissionError):
+            opened.append(path.read_text())
+    try:
+        client.begin(str(files.socket), b"", (0, 1, 2))
+        refused = ""
+    except client.Refused as error:
+        refused = str(error)
+    return {"files": opened, "listed": files.token.exists(), "socket": refused}
+
+
+def as_another_user(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a process of the user `nobody`."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            os.write(write, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        told = answer.read()
+    os.waitpid(pid, 0)
+    return json.loads(told)
 
 
 def test_a_socket_that_nobody_answers_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""How a trigger's run ended: rules of the server, "Triggers" (a retryable failure is retried)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from lakewright.errors import JvmEnded, LakewrightError, SliceError, StorageUnavailable, StoreUnavailable
+from lakewright.spark.jvm import jvm_failure
+from lakewright.triggers.outcome import ending_of
+from lakewright.triggers.state import Attempt, Ending, Result
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def ended(code: int, printed: str) -> Ending:
+    return ending_of(Attempt(NOW, NOW, 1), code, printed, NOW)
+
+
+def printed(*errors: LakewrightError) -> str:
+    return json.dumps({"errors": [{"code": error.code, "message": error.message} for error in errors]})
+
+
+@pytest.mark.parametrize(
+    ("errors", "result"),
+    [
+        ([jvm_failure("000001.csv", RuntimeError("java.lang.OutOfMemoryError: Java heap space"))], "retry"),
+        ([JvmEnded("Spark's JVM was killed")], "retry"),
+        ([StorageUnavailable("No space left on device")], "retry"),
+        ([StoreUnavailable("the manifest does not answer")], "retry"),
+        ([SliceError("it is no CSV")], "failed"),
+        ([JvmEnded("Spark's JVM was killed"), SliceError("it is no CSV")], "failed"),
+    ],
+)
+def test_a_run_is_repeated_unless_one_of_its_errors_needs_a_person(
+    errors: list[LakewrightError], result: str
+) -> None:
+    ending = ended(1, printed(*errors))
+    assert (ending.result, ending.message) == (Result(result), errors[0].message)
+
+
+def test_a_run_that_a_signal_ends_before_it_says_anything_is_repeated() -> None:
+    assert ended(137, "") == Ending(NOW, NOW, NOW, Result.RETRY, "signal 9 ended it")
+    assert ended(137, '{"errors": [').result is Result.RETRY
+    assert ended(1, "").result is Result.FAILED
