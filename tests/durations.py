@@ -30,10 +30,9 @@ UNKNOWN = inf
 BUDGET = 25.0
 """Seconds that a file may take in `make test`; the summary lists those that take longer."""
 REASONS: Mapping[str, str] = {
-    "tests/acceptance/test_catalog.py": "two processes, each with a metastore of Hive",
     "tests/acceptance/test_demo.py": "two months of the demo, as a user runs it",
     "tests/spark/strategies/test_cases.py": "a table for each of many short cases",
-    "tests/spark/strategies/test_crash.py": "each point at which a run may die, and a process that is killed",
+    "tests/spark/strategies/test_crash.py": "each point at which a run may die",
     "tests/spark/strategies/test_defects.py": "a table for each of 22 defects",
     "tests/spark/targets/test_doctor.py": "each rule of a table is broken, found and repaired",
 }

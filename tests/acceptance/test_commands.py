@@ -40,6 +40,7 @@ def deliver(people: InProcess, name: str, *rows: str) -> Path:
     return file
 
 
+@pytest.mark.nightly
 def test_from_init_to_destroy(people: InProcess) -> None:
     """The first command, which `init` names, has a process of its own; the others share a session."""
     named = InProcess(people.folder.parent).run("init", "a lake").out.partition("lakewright ")[2]

@@ -103,9 +103,12 @@ def sql_settings(request: pytest.FixtureRequest) -> Settings:
     return found
 
 
-@pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("dynamodb", marks=pytest.mark.nightly)])
 def shared_settings(request: pytest.FixtureRequest) -> Settings:
-    """Settings of an empty manifest that many processes write to at once, of each such kind in turn."""
+    """Settings of an empty manifest that many processes write to at once, of each such kind in turn.
+
+    DynamoDB Local takes each race twice as long as both others; the contract holds it to the same rules.
+    """
     found: Settings = request.getfixturevalue(request.param)
     return found
 

@@ -31,7 +31,7 @@ OFF = pytest.mark.parametrize(
     ("served", "seconds"),
     [
         pytest.param("postgres", HOUR, id="postgres-fast"),
-        pytest.param("dynamodb", -HOUR, id="dynamodb-slow"),
+        pytest.param("dynamodb", -HOUR, id="dynamodb-slow", marks=pytest.mark.nightly),
         pytest.param("postgres", -HOUR, id="postgres-slow", marks=pytest.mark.nightly),
         pytest.param("dynamodb", HOUR, id="dynamodb-fast", marks=pytest.mark.nightly),
     ],

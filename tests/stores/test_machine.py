@@ -288,6 +288,7 @@ def test_postgres_is_like_the_memory(postgres_server: str, examples: int) -> Non
     check(partial(postgres_places, postgres_server), examples)
 
 
+@pytest.mark.nightly
 @histories(2, 10)
 def test_dynamodb_is_like_the_memory(dynamodb_server: str, examples: int) -> None:
     check(partial(dynamodb_places, dynamodb_server), examples, 15)

@@ -60,6 +60,7 @@ def test_cost_follows_change(lake: SmallLake, strategy: str, most_unchanged: int
     assert jobs(lake) - before <= most_changed
 
 
+@pytest.mark.nightly
 def test_a_slice_of_changes_alone_costs_no_more(lake: SmallLake) -> None:
     """ "Historic Strategy": keys that are new are appended, without a look at files that can't hold them."""
     things = entity("historic")

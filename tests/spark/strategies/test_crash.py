@@ -529,6 +529,7 @@ lake.load(entity("historic"), "s2", [{"id": 1, "v": "b"}], processing_time=hours
 """
 
 
+@pytest.mark.nightly
 def test_a_process_that_is_killed_after_its_commit_is_made_good(spark: SparkSession, tmp_path: Path) -> None:
     """kill -9 after the commit; the manifest was never told, so the next run takes it from the table."""
     lake = SmallLake.shared(spark, tmp_path)

@@ -120,6 +120,7 @@ def test_rows_that_the_sequence_cannot_order_fail_the_slice(lake: SmallLake) -> 
     assert "has the type struct<x:bigint>, whose values have no order" in error.message
 
 
+@pytest.mark.nightly
 @pytest.mark.nightly  # test_a_merge_keeps_what_is_later_in_the_sequence deletes a record once
 @pytest.mark.parametrize("last_seen", ["column", "on_change"])
 def test_a_second_delete_moves_the_record_on_in_the_sequence(lake: SmallLake, last_seen: str) -> None:

@@ -159,6 +159,7 @@ def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_a_table_that_another_run_writes_is_left_alone(lake: SmallLake) -> None:
     things = entity(settings=OFTEN)
     lake.load(things, "s1", rows(0, 5, "a"))

@@ -145,6 +145,7 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     assert "lakewright manifest requeue" in lost.remedy
 
 
+@pytest.mark.nightly
 def test_a_repair_writes_only_what_it_showed(tmp_path: Path, spark: SparkSession) -> None:
     lake = Lake(tmp_path, spark, "merge")
     whole = lake.rows()

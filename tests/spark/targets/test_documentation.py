@@ -142,6 +142,7 @@ EXPECTED: Mapping[str, Any] = {
 }
 
 
+@pytest.mark.nightly
 def test_checks_count_rows_and_keys(told: Document) -> None:
     checks = {check.label: check for check in item(told, "relation", "prices").all_checks()}
     assert {label: counted(check) for label, check in checks.items()} == EXPECTED
