@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from lakewright.cli import entry
@@ -27,13 +28,23 @@ __all__ = ["preload", "run"]
 log = logging.getLogger(__name__)
 
 MODULES = (
-    "lakewright.app",
-    "lakewright.run.execute",
+    "encodings.ascii",
+    "encodings.utf_8_sig",
     "pandas",
+    "psutil",
     "pyspark.testing",
     "rich.live",
+    "sqlalchemy.dialects.sqlite",
 )
-"""What commands import when they need it, besides their own modules and the engine."""
+"""What commands import when they need it, besides Lakewright's own modules and the engine."""
+
+NOT_IMPORTED = (
+    "lakewright.serve",
+    "lakewright.stores.delta",
+    "lakewright.stores.dynamodb",
+    "lakewright.stores.postgres",
+)
+"""Packages that most commands don't need, or that import large ones."""
 
 _RELATIVE = re.compile(
     r"(?:\.|\blocation\s+)\s*[`'\"](?!/|[a-z0-9]+:/)[^`'\"]*[./][^`'\"]*[`'\"]", re.IGNORECASE
@@ -73,10 +84,23 @@ def _reads_relative_paths(project: Project, arguments: Sequence[str]) -> bool:
 
 
 def preload() -> None:
-    """Import what commands import, and start no thread that outlives it."""
-    for path, _ in entry.COMMANDS.values():
-        import_module(path.partition(":")[0])
+    """Import what commands import, and start no thread that outlives it.
+
+    A worker that imports nothing saves a quarter of a second of processor time.
+    """
     import_engine()
     for name in MODULES:
         with suppress(ImportError):
             import_module(name)
+    _import_all("lakewright")
+
+
+def _import_all(package: str) -> None:
+    """Import a package with all its modules, but for those that lack a dependency."""
+    for found in iter_modules(import_module(package).__path__, f"{package}."):
+        if found.name in NOT_IMPORTED or found.name.endswith(".__main__"):
+            continue
+        with suppress(ImportError):
+            import_module(found.name)
+            if found.ispkg:
+                _import_all(found.name)
