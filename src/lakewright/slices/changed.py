@@ -32,6 +32,7 @@ __all__ = [
     "new_item",
     "processed_items",
     "requeue_changed",
+    "requeue_command",
     "vanished_slices",
 ]
 
@@ -50,7 +51,7 @@ def find_deviations(
         bronze=bronze,
         listing=listing,
         changed=changed,
-        requeue=_requeue_command(entity, changed, items),
+        requeue=requeue_command(entity, changed, items),
         jobs=_jobs(context, entity, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, items).count,
@@ -82,7 +83,7 @@ def vanished_slices(store: Store, application: Application, present: Mapping[str
     return VanishedSlices(recorded - there, gone)
 
 
-def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
+def requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
     """Return the command that has changed slices processed again, with those after them if needed.
 
     Slices that are ready count too: the run that names the command may have processed them by its end.

@@ -1,11 +1,11 @@
-"""What a look at bronze adds to a project's status: slices that are gone, folders that can't be read.
+"""What a look at bronze adds to a project's status: slices that changed or are gone, and what can't be read.
 
 Only folders of this machine are looked at: for others, Spark would have to be started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
 from lakewright.slices.application import application_of
-from lakewright.slices.changed import vanished_slices
-from lakewright.slices.discover import item_id, list_slices
+from lakewright.slices.changed import requeue_command, vanished_slices
+from lakewright.slices.deviations import Deviations, changed_items
+from lakewright.slices.discover import Listing, item_id, list_bronze, natural_key, slice_name
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Vanished", "look_at_bronze"]
+__all__ = ["BronzeStatus", "Vanished", "look_at_bronze"]
 
 MOST_NAMED = 10
 
@@ -43,23 +44,60 @@ class Vanished:
         return {"entity": self.entity, "count": self.count, "slices": list(self.slices)}
 
 
-def look_at_bronze(app: App) -> tuple[tuple[Vanished, ...], tuple[Fault, ...]]:
-    """Return the entities with slices that are gone, and a fault for each folder that can't be read."""
+@dataclass(frozen=True, slots=True)
+class BronzeStatus:
+    """How bronze deviates from what the manifest has recorded.
+
+    Attributes:
+        vanished: Processed slices that are gone, by entity.
+        changed: A fault for each entity with slices that changed since they were processed, with the commands
+            to type; its details name the items.
+        unreadable: A fault for each folder that can't be read.
+    """
+
+    vanished: tuple[Vanished, ...] = ()
+    changed: tuple[Fault, ...] = ()
+    unreadable: tuple[Fault, ...] = ()
+
+    def changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
+        """Return the faults of changed slices without those of which every item was told already."""
+        return tuple(each for each in self.changed if not set(each.details["changed"]) <= set(told))
+
+
+def look_at_bronze(app: App) -> BronzeStatus:
+    """Return how bronze deviates from the manifest; of each entity's folder on this machine."""
     vanished: list[Vanished] = []
+    changed: list[Fault] = []
     unreadable: list[Fault] = []
     for entity in app.project.entities.values():
         try:
-            vanished += _vanished(app, entity)
+            gone, fault = _look(app, entity)
         except StorageUnavailable as error:
             unreadable.append(error.as_fault())
-    return tuple(vanished), tuple(unreadable)
+            continue
+        vanished += gone
+        changed += [] if fault is None else [fault]
+    return BronzeStatus(tuple(vanished), tuple(changed), tuple(unreadable))
 
 
-def _vanished(app: App, entity: Entity) -> Iterator[Vanished]:
+def _look(app: App, entity: Entity) -> tuple[list[Vanished], Fault | None]:
     bronze = entity.places(app.project.lake).bronze
     if local_path(bronze) is None:
-        return
-    present = app.store.read([item_id(slice_.path) for slice_ in list_slices(bronze, app.lake)])
-    found = vanished_slices(app.store, application_of(app.project.name, entity), present)
-    if found.count:
-        yield Vanished(entity.name, found.count, tuple(islice(found.names, MOST_NAMED)))
+        return [], None
+    listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
+    present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
+    found = vanished_slices(app.store, application, present)
+    gone = [Vanished(entity.name, found.count, tuple(islice(found.names, MOST_NAMED)))] if found.count else []
+    if entity.settings.changed_slices == "ignore":
+        return gone, None
+    changed = sorted(
+        changed_items(present.values(), listing, application), key=lambda item: natural_key(slice_name(item))
+    )
+    deviations = Deviations(
+        entity=entity.name,
+        bronze=bronze,
+        listing=Listing(),
+        changed=tuple(changed),
+        requeue=requeue_command(entity, changed, present),
+    )
+    return gone, deviations.fault

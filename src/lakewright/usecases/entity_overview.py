@@ -10,6 +10,7 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.lake.observation import observe_table
+from lakewright.lake.row_counts import RowCount, read_row_counts
 from lakewright.lake.table_state import TableState
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.readiness import Group, Place, Reading
@@ -22,6 +23,9 @@ from lakewright.usecases.entity_standing import EntityStanding, read_standings
 __all__ = ["EntityOverview", "SliceEntry", "list_slices", "read_entity"]
 
 MOST_SLICES = 60
+
+MOST_VERSIONS = 60
+"""The largest number of versions whose rows are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class EntityOverview:
         slices: Its latest slices by arrival, the newest first.
         table: Its table; None if it can't be observed without Spark.
         note: Why the table can't be observed.
+        row_counts: The rows of the table at its latest versions, the oldest first, as far as its log tells.
         last_drift: What differed between the last slice that differed and the table.
     """
 
@@ -88,6 +93,7 @@ class EntityOverview:
     note: str | None
     places: Mapping[str, str]
     now: datetime
+    row_counts: Sequence[RowCount] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the overview as the API shows it."""
@@ -101,6 +107,15 @@ class EntityOverview:
             ],
             "version": self.table.version if self.table else None,
             "note": self.note,
+            "row_counts": [
+                {
+                    "version": each.version,
+                    "at": None if each.at is None else format_instant(each.at),
+                    "operation": each.operation,
+                    "rows": each.rows,
+                }
+                for each in self.row_counts
+            ],
             "places": dict(self.places),
         }
 
@@ -126,7 +141,15 @@ def read_entity(app: App, name: str) -> EntityOverview:
         note=note,
         places={"slices": places.bronze_table or places.bronze, "table": str(places.silver)},
         now=app.store.now(),
+        row_counts=_row_counts(app, entity),
     )
+
+
+def _row_counts(app: App, entity: Entity) -> tuple[RowCount, ...]:
+    try:
+        return read_row_counts(app.lake, entity.places(app.lake.settings).silver, MOST_VERSIONS)
+    except LakewrightError:  # the note of the table says so already
+        return ()
 
 
 def list_slices(

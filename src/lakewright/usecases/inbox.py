@@ -6,7 +6,7 @@ It reads what is wrong and counts the rest, so that what it costs does not grow 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -20,14 +20,27 @@ from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_co
 from lakewright.manifest.record import Application, format_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import slice_name
+from lakewright.spec.words import counted, first_of
+from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
-from lakewright.usecases.status import is_requeued, resume_command, undone_runs, warned_targets
+from lakewright.usecases.status import (
+    Quarantined,
+    is_requeued,
+    read_quarantined,
+    resume_command,
+    told_changed,
+    undone_runs,
+    warned_targets,
+)
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
-__all__ = ["Concern", "Inbox", "read_inbox"]
+__all__ = ["Concern", "Inbox", "Observed", "observe_slices", "read_inbox"]
 
 MOST = 50
 """The largest number of concerns of one kind that are read."""
+
+MOST_NAMED = 5
+"""The largest number of slices that a notice names."""
 
 RECENT = 200
 LAST_RUNS = 8
@@ -38,7 +51,8 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `failed`, `damaged`, `stale`, `run`, `trigger` or `warning`.
+        kind: `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`; that of a
+            notice is `vanished` or `quarantined`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
@@ -99,6 +113,8 @@ class Inbox:
         standings: How the entities stand.
         last_runs: The latest runs.
         triggers: The triggers with their states.
+        notices: What an operator should know of, but need not act on: slices that are gone, rows put aside.
+        seen: When bronze was looked at for them; None if it was not yet.
     """
 
     concerns: tuple[Concern, ...]
@@ -110,6 +126,8 @@ class Inbox:
     now: datetime
     waiting: tuple[EntityStanding, ...] = field(default=())
     triggers: tuple[TriggerStatus, ...] = ()
+    notices: tuple[Concern, ...] = ()
+    seen: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the inbox as the API shows it."""
@@ -120,11 +138,37 @@ class Inbox:
             "locked": [lock.as_json() for lock in self.locked],
             "waiting": {each.name: each.standing.count(Verdict.READY) for each in self.waiting},
             "triggers": [each.as_json() for each in self.triggers],
+            "notices": [each.as_json() for each in self.notices],
+            "seen": None if self.seen is None else format_instant(self.seen),
         }
 
 
-def read_inbox(app: App) -> Inbox:
-    """Return what needs a person."""
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What takes a look at bronze and at all processed slices, so that it grows with their number.
+
+    Attributes:
+        at: When it was looked at.
+    """
+
+    bronze: BronzeStatus
+    quarantined: tuple[Quarantined, ...]
+    at: datetime
+
+
+def observe_slices(app: App) -> Observed:
+    """Look at bronze and at processed slices."""
+    return Observed(look_at_bronze(app), tuple(read_quarantined(app)), app.store.now())
+
+
+def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
+    """Return what needs a person.
+
+    Args:
+        app: The project.
+        observed: What a look at bronze found; without it, slices that changed or are gone, and rows that were
+            put aside, are left out.
+    """
     store = app.store
     now = store.now()
     standings = read_standings(app, with_last_slices=False)
@@ -135,6 +179,7 @@ def read_inbox(app: App) -> Inbox:
     failed = sorted((_failed(item, ready) for item in broken), key=_urgency)
     stale = [_stale(lock, item) for lock, item in locks if lock.is_stale]
     undone = [_undone(app, run) for run in islice(undone_runs(runs), MOST)]
+    warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [
         Concern(
             kind="warning",
@@ -146,13 +191,12 @@ def read_inbox(app: App) -> Inbox:
             run_id=each.run.run_id,
             code=each.entry["error"].get("code"),
         )
-        for each in islice(warned_targets(app.journal, runs), MOST)
-        if not is_requeued(app, each)
+        for each in warnings[:MOST]
     ]
     triggers = list_triggers(app)
     stuck = [_stuck(each) for each in triggers if each.word in ("failed", "retrying")]
     return Inbox(
-        concerns=(*failed, *stale, *undone, *stuck, *warned),
+        concerns=(*failed, *stale, *undone, *stuck, *warned, *_deviations(observed, told_changed(warnings))),
         hidden=_hidden(app, len(failed)),
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(lock for lock, _ in locks if not lock.is_stale),
@@ -161,7 +205,51 @@ def read_inbox(app: App) -> Inbox:
         now=now,
         waiting=tuple(each for each in standings.entities if each.standing.count(Verdict.READY)),
         triggers=triggers,
+        notices=() if observed is None else tuple(_notices(observed)),
+        seen=None if observed is None else observed.at,
     )
+
+
+def _deviations(observed: Observed | None, told: Collection[str]) -> Iterator[Concern]:
+    """Yield what of bronze needs a person: changed slices, unless a run told, and what can't be read."""
+    if observed is None:
+        return
+    bronze = observed.bronze
+    for kind, faults in (("changed", bronze.changed_beside(told)), ("unreadable", bronze.unreadable)):
+        for fault in faults[:MOST]:
+            yield Concern(
+                kind=kind,
+                subject="bronze",
+                why=_first(fault.message),
+                more=_rest(fault.message),
+                since=None,
+                advice=fault.remedy or "",
+                code=fault.code,
+            )
+
+
+def _notices(observed: Observed) -> Iterator[Concern]:
+    for gone in observed.bronze.vanished[:MOST]:
+        yield Concern(
+            kind="vanished",
+            subject=gone.entity,
+            why=f"{counted(gone.count, 'processed slice')} no longer in bronze: "
+            f"{first_of(gone.slices, MOST_NAMED)}",
+            since=None,
+            advice="The table keeps their rows; a rebuild would need them.",
+            command=shlex.join(["lakewright", "manifest", "discover", "--entity", gone.entity]),
+            entity=gone.entity,
+        )
+    for each in observed.quarantined[:MOST]:
+        yield Concern(
+            kind="quarantined",
+            subject=each.entity,
+            why=f"{counted(each.rows, 'bad row')} of {counted(len(each.slices), 'slice')} put aside: "
+            f"{first_of(each.slices, MOST_NAMED)}",
+            since=None,
+            advice=f"They are in {each.folder}.",
+            entity=each.entity,
+        )
 
 
 def _hidden(app: App, shown: int) -> dict[str, int]:

@@ -78,7 +78,7 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
             parameters={},
             started=app.clock(),
             holder=app.holder,
-            facts=facts,
+            facts={**facts, **({"trigger": app.trigger} if app.trigger else {})},
         )
     )
     status = "FAILED"

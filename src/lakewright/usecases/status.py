@@ -36,7 +36,9 @@ __all__ = [
     "hidden_parameters",
     "is_requeued",
     "project_status",
+    "read_quarantined",
     "resume_command",
+    "told_changed",
     "undone_runs",
     "warned_targets",
 ]
@@ -109,6 +111,7 @@ class ProjectStatus:
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
         vanished: Processed slices that are no longer in bronze, by entity.
+        changed: Slices that changed since they were processed, as errors with the commands to type.
         unreadable: What can't be read in bronze and silver, as errors.
     """
 
@@ -123,6 +126,7 @@ class ProjectStatus:
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vanished: tuple[Vanished, ...] = ()
+    changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
@@ -141,6 +145,7 @@ class ProjectStatus:
             or self.warned
             or self.unrecorded
             or any(each.word in ("failed", "retrying") for each in self.triggers)
+            or self.changed
             or self.unreadable
         )
 
@@ -187,6 +192,7 @@ class ProjectStatus:
             "unrecorded": list(self.unrecorded),
             "triggers": [each.as_json() for each in self.triggers],
             "unreadable": [fault.as_json() for fault in self.unreadable],
+            "changed": [fault.as_json() for fault in self.changed],
             "vanished": [each.as_json() for each in self.vanished],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
@@ -204,7 +210,8 @@ def project_status(app: App) -> ProjectStatus:
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     limits = _limits(app.project)
-    vanished, unreadable = look_at_bronze(app)
+    bronze = look_at_bronze(app)
+    warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
@@ -212,13 +219,14 @@ def project_status(app: App) -> ProjectStatus:
         failed=tuple(_failed(found)),
         waiting=waiting,
         undone=tuple(undone_runs(runs)),
-        warned=tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)),
+        warned=warned,
         last_runs=runs[:LAST_RUNS],
         limits=limits,
         commands=dict(_commands(app.project, waiting, limits)),
-        vanished=vanished,
-        unreadable=unreadable,
-        quarantined=tuple(_quarantined(app)),
+        vanished=bronze.vanished,
+        changed=bronze.changed_beside(told_changed(warned)),
+        unreadable=bronze.unreadable,
+        quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=() if app.store.standings() else tuple(_unrecorded(app)),
     )
@@ -270,7 +278,7 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
     return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
 
 
-def _quarantined(app: App) -> Iterator[Quarantined]:
+def read_quarantined(app: App) -> Iterator[Quarantined]:
     """Yield the bad rows of entities that put them aside; the items of other entities are not read."""
     for entity in app.project.entities.values():
         if entity.settings.on_bad_rows != "quarantine":
@@ -316,6 +324,11 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
             yield from (Warned(run, each) for each in found if each["error"])
+
+
+def told_changed(warned: Iterable[Warned]) -> set[str]:
+    """Return the items of changed slices of which warnings tell."""
+    return {item_id for each in warned for item_id in each.entry.get("changed", ())}
 
 
 def is_requeued(app: App, warned: Warned) -> bool:

@@ -10,9 +10,11 @@ from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import read_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import undo
+from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Undone", "preview_undo", "undo_slice"]
+
+MOST_NAMED = 10
 
 PHASE = "UNDO"
 """Phase under which an undo is listed in the history of runs."""
@@ -44,6 +48,34 @@ class Undone:
     difference: TableDifference | None = None
     version: int | None = None
 
+    @property
+    def table_words(self) -> str:
+        """What happens to the table."""
+        plan = self.plan
+        if plan.undone is None:
+            return "it changed nothing: the table stays as it is"
+        if plan.base is None:
+            return "it was the first: the table becomes empty"
+        names = [name_of(each) for each in plan.replayed]
+        again = f", then {first_of(names, MOST_NAMED)} again" if names else ""
+        return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
+
+    @property
+    def slices_words(self) -> str:
+        """What happens to the slice, and those after it, from then on."""
+        plan = self.plan
+        if not plan.is_requeued:
+            return f"{plan.slice} is skipped"
+        names = [plan.slice, *dict.fromkeys(map(name_of, plan.later))]
+        return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
+
+    @property
+    def lost_words(self) -> tuple[str, ...]:
+        """The commits that are lost."""
+        return tuple(
+            f"version {commit.version} ({commit.operation}) of another writer" for commit in self.plan.foreign
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""
         return {
@@ -56,7 +88,13 @@ class Undone:
 
 
 def preview_undo(
-    app: App, entity: str, slice: str, *, is_requeued: bool = False, is_over_foreign: bool = False
+    app: App,
+    entity: str,
+    slice: str,
+    *,
+    is_requeued: bool = False,
+    is_over_foreign: bool = False,
+    with_rows: bool = True,
 ) -> Undone:
     """Return what undoing a slice would change, with some of the rows; nothing is written.
 
@@ -66,6 +104,7 @@ def preview_undo(
         slice: Name of the slice.
         is_requeued: Whether the slice, and those after it, are to be processed again.
         is_over_foreign: Whether commits of other writers may be lost.
+        with_rows: Whether rows are compared, for which Spark is started.
 
     Raises:
         UsageError: The slice is not in the table.
@@ -75,7 +114,7 @@ def preview_undo(
     found = app.project.entity(entity)
     context = rewind_context(app, found)
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
-    return Undone(found.name, plan, _difference(context, found, plan))
+    return Undone(found.name, plan, _difference(context, found, plan) if with_rows else None)
 
 
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:

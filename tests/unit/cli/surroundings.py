@@ -133,7 +133,7 @@ class FakeApp:
             enabled=True,
             after=(),
             strategy=Strategy.MERGE,
-            settings=SimpleNamespace(late_slices="refuse", on_bad_rows="fail"),
+            settings=SimpleNamespace(late_slices="refuse", on_bad_rows="fail", changed_slices="warn"),
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,
             places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),

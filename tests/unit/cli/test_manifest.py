@@ -556,7 +556,7 @@ class TestStatus:
         found = document(a_lake(), "status")
         assert list(found) == [
             *("running", "waiting", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "triggers", "unreadable", "vanished", "last_runs"),
+            *("quarantined", "unrecorded", "triggers", "unreadable", "changed", "vanished", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
@@ -629,6 +629,20 @@ class TestStatus:
         (tmp_path / "s1.csv").unlink()
         page = call_with(app, "status").out
         assert "Processed, but no longer in bronze 1\n  orders: 2 slices, such as s1.csv, s2.csv\n" in page
+
+    def test_a_processed_slice_that_changed_is_told_before_the_next_run_sees_it(self, tmp_path: Path) -> None:
+        """A2: what to type is told, too."""
+        app = FakeApp(bronze=tmp_path)
+        (tmp_path / "s1.csv").write_text("1")
+        document(app, "manifest", "discover")
+        app.ledger.processed(claim(app, "s1.csv", f"{tmp_path.as_uri()}/"), {})
+        assert document(app, "status")["changed"] == []
+        (tmp_path / "s1.csv").write_text("12")
+        (fault,) = document(app, "status")["changed"]
+        assert fault["message"] == "1 slice of orders changed since it was processed: s1.csv"
+        page = call_with(app, "status").out
+        assert "Changed since they were processed 1" in page
+        assert "`lakewright manifest requeue orders/s1.csv`" in page
 
     def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
         app, silver = FakeApp(), tmp_path / "orders"

@@ -68,6 +68,8 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/runs", {"job": "daily", "phase": "destroy", "reason": "x"}, 400, "usage"),
         ("/runs", {"job": "daily", "parameters": ["--force"], "reason": "x"}, 400, "usage"),
         ("/process", {"entity": "none", "reason": "x"}, 404, "unknown"),
+        ("/undo", {"entity": "none", "slice": "1", "reason": "x"}, 404, "unknown"),
+        ("/undo", {"entity": "orders", "slice": "1", "reason": " "}, 400, "usage"),
         ("/bus/renew", {"claim": {"item_id": "x"}}, 400, "usage"),
         ("/runs/none/cancel", {"reason": "x"}, 404, "unknown"),
         ("/commands/none/cancel", {}, 404, "unknown"),
@@ -130,11 +132,28 @@ def test_other_commands_are_begun_the_same_way(shop: Served) -> None:
     post(shop, "/plans", job="daily")
     post(shop, "/process", entity="orders", slice="3", reason="now")
     post(shop, "/discover", entities=["orders"], reason="new files")
+    post(shop, "/undo/preview", entity="orders", slice="1")
+    post(shop, "/undo", entity="orders", slice="1", requeue=True, reason="the file is broken")
     assert [list(request.arguments) for request in shop.requests.begun] == [
         ["plan", "-o", "json", "--", "daily", "build"],
         ["process", "-o", "json", "--", "orders", "3"],
         ["manifest", "discover", "--entity=orders", "-o", "json"],
+        ["undo", "--dry-run", "-o", "json", "--", "orders", "1"],
+        [
+            *("undo", "--yes", "--requeue", "--author=ann", "--reason=the file is broken"),
+            *("-o", "json", "--", "orders", "1"),
+        ],
     ]
+
+
+def test_the_rows_of_a_preview_are_left_out_unless_the_server_shows_rows(shop: Served) -> None:
+    rows = {"rows_equal": 3, "rows_only_before": 1, "sample_only_before": [{"name": "Ann"}]}
+    shop.requests.out = json.dumps({"entity": "orders", "difference": rows}).encode()
+    begun = post(shop, "/undo/preview", entity="orders", slice="1").json()
+    found = wait_for_end(shop, begun["command_id"])["document"]["difference"]
+    assert found == {"rows_equal": 3, "rows_only_before": 1, "sample_only_before": []}
+    page = shop.client.get(f"/commands/{begun['command_id']}").text
+    assert "Ann" not in page
 
 
 def test_a_run_is_followed_to_its_end(shop: Served) -> None:
@@ -195,6 +214,6 @@ def test_a_server_that_only_reads_changes_nothing(tmp_path: Path) -> None:
     write_project(tmp_path)
     with served(tmp_path) as shop:
         for path, of_path in shop.get("/openapi.json")["paths"].items():
-            if "post" in of_path and path not in ("/api/v1/links", "/api/v1/plans"):
+            if "post" in of_path and path not in ("/api/v1/links", "/api/v1/plans", "/api/v1/undo/preview"):
                 answer = shop.client.post(path.format(run_id="x", command_id="x"), json={})
                 assert (answer.status_code, answer.json()["code"]) == (403, "read_only"), path

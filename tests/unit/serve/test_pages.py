@@ -11,15 +11,20 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from starlette.testclient import TestClient
 from tests.unit.serve.sites import BASE, MODEL, Served, browser, csrf_of, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
 
+from lakewright.lake.commit import Token
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
 from lakewright.serve.http.application import make_application
+from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.routes import Pages
+from lakewright.usecases.discover_slices import discover_slices
+from lakewright.usecases.inbox import Observed
+from lakewright.usecases.items import find_item
 
 
 @pytest.fixture
@@ -245,3 +250,111 @@ def test_rows_of_a_table_are_shown_only_where_the_server_allows_it(tmp_path: Pat
         assert '<span class="null">null</span>' in page
         assert "version 0" in words(page)
         assert "the table can't be read here" in words(client.get("/entities/people").text)
+
+
+def applied(shop: Served, name: str, rows: pa.Table) -> None:
+    """Process a slice with a commit that carries its token, as runs do, but without Spark."""
+    app = shop.app
+    entity = app.project.entity("orders")
+    bronze, silver = (getattr(entity.places(app.project.lake), place) for place in ("bronze", "silver"))
+    Path(bronze).mkdir(parents=True, exist_ok=True)
+    (Path(bronze) / name).write_text("1")
+    (item,) = discover(app, "orders", [name])
+    held = claim(app, item)
+    token = Token(
+        str(held.application), held.token, {"item": item.item_id, "metrics": {"inserted": len(rows)}}
+    )
+    version = write_deltalake_version(str(silver.location), rows, token)
+    app.ledger.processed(held, {"metrics": {"inserted": len(rows), "records_in_slice": len(rows)}, **version})
+
+
+def write_deltalake_version(path: str, rows: pa.Table, token: Token) -> dict[str, int]:
+    told = CommitProperties(custom_metadata={"userMetadata": token.text})
+    write_deltalake(path, rows, mode="append", commit_properties=told)
+    return {"delta_version": DeltaTable(path).version()}
+
+
+def test_an_item_leads_to_what_undo_would_do_before_it_is_done(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path, allows_actions=True) as shop:
+        for name, ids in (("1", [1, 2]), ("2", [3]), ("3", [4, 5])):
+            applied(shop, name, pa.table({"id": ids}))
+        page = shop.client.get("/item?id=orders/3", headers={"accept": "text/html"}).text
+        (address,) = re.findall(r'href="(/undo\?[^"]+)"', page)
+        text = read(shop, html.unescape(address))
+        assert "Nothing has been written yet" in text
+        assert "The table goes from version 2 back to version 1." in text
+        assert "3 is skipped." in text
+        assert "inserted 2 rows" in text
+        assert "lakewright undo orders 3" in text
+        first = read(shop, "/undo?id=orders/1")
+        assert "It was the first: the table becomes empty" in first
+        again = read(shop, "/undo?id=orders/2&requeue=1")
+        assert "back to version 0." in again
+        assert "2, 3 are ready for the next run." in again
+        assert "lakewright undo orders 2 --requeue" in again
+        client = browser(shop)
+        form = {"csrf": csrf_of(client), "entity": "orders", "slice": "2"}
+        assert client.post("/do/undo-preview", data={**form, "requeue": "1"}).status_code == 303
+        assert client.post("/do/undo", data=form).status_code == 400
+        assert client.post("/do/undo", data={**form, "reason": "broken"}).status_code == 303
+        previewed, undone = (list(each.arguments) for each in shop.requests.begun)
+        assert previewed == ["undo", "--dry-run", "--requeue", "-o", "json", "--", "orders", "2"]
+        assert undone[:4] == ["undo", "--yes", "--author=ann", "--reason=broken"]
+        entity = read(shop, "/entities/orders")
+        assert "Rows of the table" in entity
+        assert [each["rows"] for each in shop.get("/standings/orders")["row_counts"]] == [2, 3, 5]
+
+
+def test_an_undo_that_is_refused_says_why_and_offers_nothing(shop: Served) -> None:
+    text = read(shop, "/undo?id=orders/2022-01-01")
+    assert "the log of orders does not show the commit of 2022-01-01" in text
+    assert "Undo the slice" not in text
+    assert shop.client.get("/undo?id=orders/none").status_code == 404
+
+
+def test_the_inbox_tells_of_slices_that_changed_or_are_gone_and_of_rows_put_aside(tmp_path: Path) -> None:
+    quarantine = "processtype: merge\n    settings: {on_bad_rows: quarantine}"
+    write_project(tmp_path, MODEL.replace("processtype: merge", quarantine, 1))
+    with served(tmp_path) as shop:
+        bronze = Path(shop.app.project.entity("orders").places(shop.app.project.lake).bronze)
+        bronze.mkdir(parents=True)
+        for name in ("1", "2", "3"):
+            (bronze / name).write_text("x")
+        discover_slices(shop.app)
+        for name in ("1", "2", "3"):
+            process(shop.app, find_item(shop.app, f"orders/{name}"), quarantined=4)
+        (bronze / "1").unlink()
+        (bronze / "2").write_text("xyz")
+        pages = Pages(shop.site)
+        client = TestClient(
+            make_application(shop.site, lambda _: pages), base_url=BASE, headers=dict(shop.client.headers)
+        )
+        assert "Bronze is being looked at" in words(client.get("/").text)
+        pages.observer.wait(20)
+        text = words(client.get("/").text)
+        assert "1 thing needs you" in text
+        assert "1 slice of orders changed since it was processed: 2" in text
+        assert "lakewright manifest requeue orders/2" in text
+        assert "1 processed slice no longer in bronze: 1" in text
+        assert "12 bad rows of 3 slices put aside: 1, 2, 3" in text
+        told = shop.get("/inbox")
+        assert [each["kind"] for each in (*told["concerns"], *told["notices"])] == [
+            *("changed", "vanished", "quarantined")
+        ]
+
+
+def test_a_look_at_bronze_neither_delays_the_inbox_nor_repeats_at_once(shop: Served) -> None:
+    looks: list[float] = []
+    now = [0.0]
+
+    def fails(_: object) -> Observed:
+        looks.append(now[0])
+        raise OSError("the disk is gone")
+
+    observer = BackgroundObserver(fails, lambda: now[0])
+    for at in (0.0, 1.0, 29.0, 31.0):
+        now[0] = at
+        assert observer.latest(shop.app, 1) is None
+        observer.wait(20)
+    assert looks == [0.0, 31.0]

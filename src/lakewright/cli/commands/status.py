@@ -61,6 +61,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Running", running, f"{more}locked")
     yield from _section("Waiting", list(_waiting(found)), f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
+    changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
+    yield from _section("Changed since they were processed", changed, "lakewright status -o json")
     unreadable = [fault_branch(fault) for fault in found.unreadable]
     yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]

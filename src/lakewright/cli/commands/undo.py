@@ -15,15 +15,11 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.rewind import difference_blocks
-from lakewright.cli.render.words import counted
-from lakewright.slices.rewind.known_slices import name_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.undo_slice import Undone
 
 __all__ = ["undo"]
-
-MOST_NAMED = 10
 
 
 @command(
@@ -87,35 +83,13 @@ def _page(undone: Undone) -> Iterator[Block]:
     yield line(
         Span(undone.entity, "bold"), f": slice {plan.slice}", Span(f" ({counts})" if counts else "", "dim")
     )
-    yield Branch(line(_table_words(undone)))
-    if plan.is_requeued:
-        names = [plan.slice, *dict.fromkeys(map(name_of, plan.later))]
-        yield Branch(line(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} ready for the next run"))
-    else:
-        yield Branch(line(f"{plan.slice} is skipped"))
-    for commit in plan.foreign:
-        yield Branch(
-            line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation}) of another writer")
-        )
+    yield Branch(line(undone.table_words))
+    yield Branch(line(undone.slices_words))
+    for words in undone.lost_words:
+        yield Branch(line(Span("lost: ", "yellow"), words))
     if undone.difference is not None:
         if plan.replayed:
             yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))
         yield from difference_blocks(undone.difference, "goes", "comes back")
     if undone.version is not None:
         yield line(Span(f"Done. The table is at version {undone.version}.", "bold"))
-
-
-def _table_words(undone: Undone) -> str:
-    plan = undone.plan
-    if plan.undone is None:
-        return "it changed nothing: the table stays as it is"
-    if plan.base is None:
-        return "it was the first: the table becomes empty"
-    again = f", then {_listed([name_of(each) for each in plan.replayed])} again" if plan.replayed else ""
-    return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if more <= 0 else f"{shown} and {counted(more, 'more slice')}"

@@ -28,7 +28,16 @@ from lakewright.usecases.operate_items import (
 )
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
-__all__ = ["ACTIONS", "begin_job", "begin_process", "cancel_run", "operate"]
+__all__ = [
+    "ACTIONS",
+    "begin_job",
+    "begin_process",
+    "begin_undo",
+    "cancel_run",
+    "document_for",
+    "operate",
+    "shown_document",
+]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
@@ -96,6 +105,36 @@ def begin_process(call: ApiCall) -> BegunCommand:
     return _begin(call, ["process", "--", *names], checked_reason(call))
 
 
+def begin_undo(call: ApiCall, *, is_preview: bool = False) -> BegunCommand:
+    """Begin to undo a slice, or to compare the rows that this would change.
+
+    Raises:
+        HttpFault: There is no such entity, or no reason.
+    """
+    entity, name = str(call.body["entity"]), str(call.body["slice"])
+    found(call, "entity", entity)
+    flags = ["--requeue"] if call.body.get("requeue") else []
+    if is_preview:
+        return _begin(call, ["undo", "--dry-run", *flags, "--", entity, name], "preview of an undo")
+    reason = checked_reason(call)
+    who = [f"--author={call.asker.user}", f"--reason={reason}"]
+    return _begin(call, ["undo", "--yes", *flags, *who, "--", entity, name], reason)
+
+
+def shown_document(call: ApiCall, command: BegunCommand) -> Any:
+    """Return the document of a command; rows of tables in it are left out unless the server shows rows."""
+    return document_for(command.document, allows_data=call.site.allows_data)
+
+
+def document_for(document: Any, *, allows_data: bool) -> Any:
+    """Return a command's document, without its rows of tables unless they may be shown."""
+    difference = document.get("difference") if isinstance(document, dict) else None
+    if allows_data or not isinstance(difference, dict):
+        return document
+    hidden: dict[str, list[Any]] = {name: [] for name in difference if name.startswith("sample_")}
+    return {**document, "difference": {**difference, **hidden}}
+
+
 def _begin_discover(call: ApiCall) -> BegunCommand:
     names = [str(each) for each in call.body.get("entities", ())]
     for name in names:
@@ -110,7 +149,7 @@ def _begin(call: ApiCall, arguments: Sequence[str], reason: str) -> BegunCommand
 
 def _command(call: ApiCall) -> dict[str, Any]:
     command = call.site.commands.find(call.path["command_id"])
-    return {**command.as_json(), "log": command.log, "document": command.document}
+    return {**command.as_json(), "log": command.log, "document": shown_document(call, command)}
 
 
 def cancel_run(call: ApiCall) -> dict[str, Any]:
@@ -166,6 +205,7 @@ _JOB = (
     listed("parameters", "NAME=VALUE each, as on the command line."),
 )
 _RESUME = Part("resume", _FLAG, "Continue the last run with these parameters, which failed.")
+_REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
 _FORCE = Part("force", _FLAG, "Run clean targets, too.")
 
 
@@ -244,6 +284,28 @@ ACTIONS = (
         lambda call: begin_process(call).as_json(),
         required("entity", "The entity."),
         text("slice", "Only this slice."),
+        _REASON,
+        **_BEGUN,
+    ),
+    _post(
+        "/undo/preview",
+        "Begin to compare what undoing a slice would change. It changes nothing.",
+        "runs",
+        lambda call: begin_undo(call, is_preview=True).as_json(),
+        required("entity", "The entity."),
+        required("slice", "The slice."),
+        _REQUEUE,
+        changes=False,
+        **_BEGUN,
+    ),
+    _post(
+        "/undo",
+        "Begin to undo a slice: the table is as if it had never been processed.",
+        "runs",
+        lambda call: begin_undo(call).as_json(),
+        required("entity", "The entity."),
+        required("slice", "The slice."),
+        _REQUEUE,
         _REASON,
         **_BEGUN,
     ),

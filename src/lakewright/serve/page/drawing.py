@@ -8,13 +8,26 @@ from typing import NamedTuple
 
 from lakewright.documentation.document import Ref
 from lakewright.documentation.pages.layout import Box, lay_out
+from lakewright.lake.row_counts import RowCount
 from lakewright.serve.page.render import link
 from lakewright.usecases.data_flow import Flows
 from lakewright.usecases.entity_overview import SliceEntry
 
-__all__ = ["Bar", "Bars", "FlowBox", "FlowDrawing", "draw_bars", "draw_flows", "focus_link"]
+__all__ = [
+    "Bar",
+    "Bars",
+    "FlowBox",
+    "FlowDrawing",
+    "RowLine",
+    "RowPoint",
+    "draw_bars",
+    "draw_flows",
+    "draw_rows",
+    "focus_link",
+]
 
 HEIGHT, SECONDS_HEIGHT = 120.0, 36.0
+ROWS_HEIGHT = 72.0
 STEP, THICK = 14.0, 10.0
 EFFECTS = ("inserted", "updated", "deleted", "closed", "inferred_deletes")
 COLOURS = {"inserted": "in", "updated": "up", "closed": "up", "deleted": "del", "inferred_deletes": "del"}
@@ -94,6 +107,44 @@ def _seconds(entry: SliceEntry) -> float:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+class RowPoint(NamedTuple):
+    """The number of rows at one version of a table."""
+
+    at: RowCount
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class RowLine:
+    """The rows of a table over its latest versions, the oldest on the left.
+
+    Attributes:
+        path: The line as an SVG path.
+        most: The largest number of rows.
+    """
+
+    points: tuple[RowPoint, ...]
+    path: str
+    width: float
+    height: float
+    most: int
+
+
+def draw_rows(oldest_first: Sequence[RowCount]) -> RowLine:
+    """Return the drawing of row counts, as a line in steps: a table keeps its rows until the next version."""
+    most = max((each.rows for each in oldest_first), default=0)
+    points = tuple(
+        RowPoint(each, at * STEP, ROWS_HEIGHT - each.rows / (most or 1) * (ROWS_HEIGHT - 6))
+        for at, each in enumerate(oldest_first)
+    )
+    steps = [
+        f"M{point.x:.1f} {point.y:.1f}" if at == 0 else f"V{point.y:.1f}" for at, point in enumerate(points)
+    ]
+    path = " ".join(f"{step} H{point.x + STEP:.1f}" for step, point in zip(steps, points, strict=True))
+    return RowLine(points, path, max(1, len(points)) * STEP, ROWS_HEIGHT, most)
 
 
 class FlowBox(NamedTuple):

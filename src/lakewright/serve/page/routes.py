@@ -17,14 +17,17 @@ from starlette.routing import Route
 
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.serve.http.access import COOKIE, Asker
-from lakewright.serve.http.actions import begin_job, begin_process, cancel_run, operate
+from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operate
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
 from lakewright.serve.http.guard import CSRF_FIELD
 from lakewright.serve.page import views
 from lakewright.serve.page.lineage import LineagePage
+from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.render import render
+from lakewright.serve.page.search import search_view
+from lakewright.serve.page.undo import undo_view
 from lakewright.usecases.history import find_run
 
 if TYPE_CHECKING:
@@ -80,11 +83,12 @@ class Pages:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.lineage = LineagePage()
+        self.observer = BackgroundObserver()
 
     def routes(self) -> list[Route]:
         """Return the routes of all pages."""
         shown: Mapping[str, tuple[str, Callable[[views.View], Values]]] = {
-            "/": ("inbox.html.j2", views.inbox_view),
+            "/": ("inbox.html.j2", self._inbox),
             "/runs": ("runs.html.j2", views.runs_view),
             "/runs/{run_id}": ("run.html.j2", views.run_view),
             "/commands/{command_id}": ("command.html.j2", views.command_values),
@@ -92,8 +96,9 @@ class Pages:
             "/entities/{name:path}": ("entity.html.j2", views.entity_view),
             "/items": ("items.html.j2", views.items_view),
             "/item": ("item.html.j2", views.item_view),
+            "/undo": ("undo.html.j2", undo_view),
             "/lineage": ("lineage.html.j2", self.lineage.view),
-            "/search": ("search.html.j2", views.search_view),
+            "/search": ("search.html.j2", search_view),
         }
         followed: Mapping[str, tuple[str, Callable[[views.View], Values], str]] = {
             "/runs/{run_id}/live": ("run_body.html.j2", views.run_values, "run"),
@@ -108,6 +113,9 @@ class Pages:
             Route("/logout", self._logout, methods=["POST"]),
             Route("/static/{name}", _static),
         ]
+
+    def _inbox(self, view: views.View) -> Values:
+        return views.inbox_view(view, self.observer.latest(view.app, view.site.project.loads))
 
     def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
         """Return the page for a request that failed."""
@@ -217,6 +225,8 @@ class Pages:
             return begin_job(call, "plan" if call.body.get("plan") else "job").command_id
         if action == "process":
             return begin_process(call).command_id
+        if action in ("undo", "undo-preview"):
+            return begin_undo(call, is_preview=action == "undo-preview").command_id
         if action == "examine":
             if call.body.get("entity") not in call.app.project.entities:
                 raise HttpFault(404, "unknown", "there is no such entity")

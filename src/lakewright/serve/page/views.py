@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,14 @@ from lakewright.manifest.journal import ABORTED, RUNNING
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import parse_instant
 from lakewright.plan.status import Status
+from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault
-from lakewright.serve.page.drawing import draw_bars
-from lakewright.usecases.declarations import SECTIONS
+from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.items import Row, find_item
+from lakewright.usecases.inbox import Observed, read_inbox
+from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.sample_rows import read_sample
 from lakewright.usecases.status import resume_command
@@ -42,7 +42,6 @@ __all__ = [
     "run_values",
     "run_view",
     "runs_view",
-    "search_view",
 ]
 
 PAGE_ROWS = 50
@@ -51,7 +50,6 @@ PAGE_OF_ALL = 20
 
 MOST_WAITING = 8
 MOST_RECORDS = 100
-MOST_HITS = 50
 SAMPLE_ROWS = 20
 
 NAMES = {
@@ -61,6 +59,10 @@ NAMES = {
     "run": "run failed",
     "trigger": "trigger",
     "warning": "warning",
+    "changed": "changed",
+    "unreadable": "unreadable",
+    "vanished": "gone from bronze",
+    "quarantined": "put aside",
 }
 LABELS = {
     "resolve": "Resolve",
@@ -114,9 +116,9 @@ class View:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
-def inbox_view(view: View) -> dict[str, Any]:
+def inbox_view(view: View, observed: Observed | None = None) -> dict[str, Any]:
     """Return what needs a person, and what goes on."""
-    inbox = read_inbox(view.app)
+    inbox = read_inbox(view.app, observed)
     by_backlog = sorted(inbox.waiting, key=lambda each: -each.standing.count(Verdict.READY))
     return {
         "inbox": inbox,
@@ -178,17 +180,22 @@ def run_view(view: View) -> dict[str, Any]:
 def command_values(view: View) -> dict[str, Any]:
     """Return a command that was begun over HTTP, with its log."""
     command = view.site.commands.find(view.path["command_id"])
-    document = command.document
+    document = document_for(command.document, allows_data=view.site.allows_data)
     is_plan = command.arguments[0] == "plan" and isinstance(document, dict) and "instances" in document
     run_id = document.get("run_id") if isinstance(document, dict) else None
     return {
         "command": command,
         "log": command.log,
         "plan": document if is_plan else None,
+        "undo": document if command.arguments[0] == "undo" and _has_difference(document) else None,
         "document": None if document is None else json.dumps(document, indent=2, ensure_ascii=False),
         "run_id": run_id or _run_of(view, command.author, command.reason),
         "shown": " ".join(each for each in command.arguments if each != "--"),
     }
+
+
+def _has_difference(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("difference"), dict)
 
 
 def _run_of(view: View, author: str, reason: str) -> str | None:
@@ -226,6 +233,7 @@ def entity_view(view: View) -> dict[str, Any]:
     return {
         "found": found,
         "bars": draw_bars(found.slices),
+        "rows": draw_rows(found.row_counts),
         "columns": list(_columns(found)),
         "drift": [each for each in found.slices if each.content.get("drift")][:10],
         "sample": read_sample(view.app, found.entity, SAMPLE_ROWS) if view.site.allows_data else None,
@@ -333,6 +341,7 @@ def item_view(view: View) -> dict[str, Any]:
         "actions": _offered(rows, verdict),
         "labels": LABELS,
         "explains": EXPLAINS,
+        "may_undo": verdict is Verdict.PROCESSED and rows[0].entity in view.app.project.entities,
         "fingerprint": {key: value for key, value in (item.fingerprint or {}).items() if key != "files"},
     }
 
@@ -347,44 +356,3 @@ def _offered(rows: Sequence[Row], verdict: Verdict) -> tuple[str, ...]:
 def _trace(found: ItemHistory) -> str | None:
     traces = (record.content.get("stack_trace") for record in reversed(found.records))
     return next((str(trace) for trace in traces if trace), None)
-
-
-def search_view(view: View) -> dict[str, Any]:
-    """Return what has a name that contains a text, or an id that starts with it."""
-    text = view.given("q").strip()
-    return {"query_text": text, "hits": list(_hits(view.app, text))[:MOST_HITS] if text else []}
-
-
-def _hits(app: App, text: str) -> Iterator[dict[str, Any]]:
-    from lakewright.serve.page.render import link
-
-    wanted = text.lower()
-    pages: Mapping[str, Callable[[str], str]] = {
-        "entity": lambda name: link(f"/entities/{name}"),
-        "job": lambda name: link("/runs", job=name),
-    }
-    for category, section in sorted(SECTIONS.items(), key=lambda each: each[0] != "entity"):
-        for name in getattr(app.project, section):
-            if wanted in name.lower() and category != "connection":
-                made = pages.get(category, lambda name, of=category: link("/lineage", focus=f"{of}:{name}"))
-                yield {"category": category, "name": name, "url": made(name), "note": None}
-    for find, category in ((_item_hit, "slice"), (_run_hit, "run")):
-        try:
-            name, url = find(app, text)
-        except (LakewrightError, ValueError):
-            continue
-        yield {"category": category, "name": name, "url": url, "note": None}
-
-
-def _item_hit(app: App, text: str) -> tuple[str, str]:
-    from lakewright.serve.page.render import link
-
-    item = find_item(app, text)
-    return item.item_id, link("/item", id=item.item_id)
-
-
-def _run_hit(app: App, text: str) -> tuple[str, str]:
-    if len(text) < 4:
-        raise ValueError("too short for the id of a run")
-    run = find_run(app, text)
-    return f"{run.job} {run.phase.lower()} {run.run_id}", f"/runs/{run.run_id}"

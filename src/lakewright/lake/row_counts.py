@@ -1,0 +1,184 @@
+"""How many rows a Delta table had at its latest versions, from its log alone; no Spark.
+
+Going back, a version has the rows of the next one, without what that one added, and with what it removed. A
+file's rows are in the statistics of its `add`, less those that its deletion vector marks. Where they are not,
+as in a `remove`, the footer of the file tells them. The series ends where a file is gone.
+
+Source: Delta's protocol, "Add File and Remove File" and "Deletion Vectors".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from lakewright.lake.delta_log import LocalLog, read_log
+from lakewright.lake.observation import table_log
+from lakewright.lake.parquet_footer import count_rows
+
+if TYPE_CHECKING:
+    from lakewright.lake.delta_log import TableLog
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.places import Address
+
+__all__ = ["LogVersion", "RowCount", "count_rows_back", "read_row_counts"]
+
+Action = Mapping[str, Any]
+
+MOST_FOOTERS = 200
+"""The largest number of files whose footers are read for one series."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """The number of rows that a table had at one version.
+
+    Attributes:
+        at: When the version was committed; None if its commit does not say so.
+    """
+
+    version: int
+    at: datetime | None
+    operation: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogVersion:
+    """What one version of a table's log says."""
+
+    version: int
+    at: datetime | None = None
+    operation: str = ""
+    adds: Sequence[Action] = field(default=())
+    removes: Sequence[Action] = field(default=())
+
+    @classmethod
+    def of(cls, version: int, text: bytes) -> LogVersion:
+        """Return the version that a file of the log describes."""
+        actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+        told: Action = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+        at = told.get("timestamp")
+        return cls(
+            version,
+            datetime.fromtimestamp(at / 1000, UTC) if isinstance(at, int | float) else None,
+            str(told.get("operation") or ""),
+            [each["add"] for each in actions if each.get("add")],
+            [each["remove"] for each in actions if each.get("remove")],
+        )
+
+
+def read_row_counts(lake: Lake, address: Address, limit: int) -> tuple[RowCount, ...]:
+    """Return the row counts of the latest versions, the oldest first; none if the log can't tell them.
+
+    Raises:
+        LakewrightError: The log can't be read.
+    """
+    if address.location is None:
+        return ()
+    log = table_log(lake, address)
+    is_read, table = read_log(log)
+    if log is None or not is_read or table is None:
+        return ()
+    files = table.get_add_actions(flatten=True)
+    paths = files.column("path").to_pylist()
+    has_counts = "num_records" in files.column_names
+    told = list(files.column("num_records").to_pylist()) if has_counts else [None] * len(paths)
+    versions = list(_versions(log, table.version(), limit))
+    has_marks = "deletionVectors" in (table.protocol().writer_features or ())
+    counts = count_rows_back(
+        dict(zip(paths, told, strict=True)), versions, may_have_marks=has_marks, look_up=_footers(log)
+    )
+    return tuple(counts)[::-1]
+
+
+def _footers(log: TableLog) -> Callable[[str], int | None]:
+    """Return what reads the number of rows of a file of a table; of some files, and on this machine only."""
+    left = [MOST_FOOTERS]
+
+    def look_up(path: str) -> int | None:
+        if not isinstance(log, LocalLog) or left[0] == 0:
+            return None
+        left[0] -= 1
+        try:
+            return count_rows(log.path / path)
+        except (OSError, ValueError):  # it was removed, or is damaged
+            return None
+
+    return look_up
+
+
+def _versions(log: TableLog, newest: int, limit: int) -> Iterator[LogVersion]:
+    """Yield the latest versions, the newest first, as far as the log has their files."""
+    for version in range(newest, max(-1, newest - limit), -1):
+        text = log.read(f"{version:020d}.json")
+        if text is None:
+            return
+        yield LogVersion.of(version, text)
+
+
+def count_rows_back(
+    present: Mapping[str, int | None],
+    newest_first: Sequence[LogVersion],
+    *,
+    may_have_marks: bool,
+    look_up: Callable[[str], int | None] = lambda _: None,
+) -> Iterator[RowCount]:
+    """Yield the row counts of versions, the newest first, as far as they are known.
+
+    Args:
+        present: The rows of each file of the newest version, without regard to deletion vectors.
+        newest_first: The versions, without a gap.
+        may_have_marks: Whether files may have deletion vectors.
+        look_up: Returns the rows of a file of which the log does not tell them.
+    """
+    files = {unquote(path): rows for path, rows in present.items()}
+    marks: dict[str, int] = {}
+    for each in newest_first:
+        for add in each.adds:
+            path = _path(add)
+            if files.get(path) is None:
+                files[path] = _told(add)
+            marks.setdefault(path, _marked(add))
+
+    def rows_of(path: str) -> int | None:
+        if files.get(path) is None:
+            files[path] = look_up(path)
+        return files[path]
+
+    def total(parts: Iterable[tuple[str, int]]) -> int | None:
+        counts = [None if (rows := rows_of(path)) is None else rows - marked for path, marked in parts]
+        return None if None in counts else sum(each or 0 for each in counts)
+
+    paths = [unquote(path) for path in present]
+    if may_have_marks and not marks.keys() >= set(paths):
+        return
+    now = total((path, marks.get(path, 0)) for path in paths)
+    for each in newest_first:
+        if now is None:
+            return
+        yield RowCount(each.version, each.at, each.operation, now)
+        added = total((_path(add), _marked(add)) for add in each.adds)
+        removed = total((_path(remove), _marked(remove)) for remove in each.removes)
+        now = None if added is None or removed is None else now + removed - added
+
+
+def _path(action: Action) -> str:
+    return unquote(str(action["path"]))
+
+
+def _told(add: Action) -> int | None:
+    try:
+        rows = json.loads(add.get("stats") or "{}").get("numRecords")
+    except ValueError:  # the statistics were cut
+        return None
+    return rows if isinstance(rows, int) else None
+
+
+def _marked(action: Action) -> int:
+    vector = action.get("deletionVector") or {}
+    return int(vector.get("cardinality") or 0)
