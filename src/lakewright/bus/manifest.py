@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from importlib.metadata import version
 from itertools import islice
@@ -29,16 +29,15 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from lakewright.bus.additions import add_items
+from lakewright.bus.derived_state import ProcessedItem, derive_state
 from lakewright.bus.names import Match, own_application
 from lakewright.bus.worklist import Backlog, Demand, Worklist, backlog_of
 from lakewright.errors import LeaseLost, StoreUnavailable
 from lakewright.manifest.applications import named_application
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.foreign_payload import payload_content
 from lakewright.manifest.item import Item
 from lakewright.manifest.ledger import Ledger, Takeover
 from lakewright.manifest.payload import failure
-from lakewright.manifest.readiness import Done
 from lakewright.manifest.record import Agent, Application, Author, Record
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.settings import lease_duration
@@ -52,28 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldItem", "Manifest", "Outcome", "ProcessedItem"]
 
-PAGE = 500
-"""Items whose payloads are read together."""
-
 TRACE = 20
 """Frames of a stack trace that are recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessedItem:
-    """What an application recorded when it had processed an item.
-
-    Attributes:
-        payload: What the application gave; for an entity's slice the content of its record.
-        processed: When it was recorded, by the store's clock.
-    """
-
-    item_id: str
-    application: str
-    revision: int
-    payload: Mapping[str, Any]
-    processed: datetime
-    run_id: str | None
 
 
 @dataclass(slots=True)
@@ -234,31 +213,7 @@ class Manifest:
         Only present revisions count: an item that was requeued is left out until it is processed again. So
         what the application has done follows from these payloads alone. Memory stays flat.
         """
-        wanted = named_application(application)
-        found = self.store.queue(Done(wanted))
-        while page := list(islice(found, PAGE)):
-            yield from self._payloads(page, wanted)
-
-    def _payloads(self, items: Sequence[Item], wanted: Application) -> Iterator[ProcessedItem]:
-        places = {
-            (item.item_id, mark.sequence): item
-            for item in items
-            for mark in item.processed
-            if mark.application.covers(wanted)
-        }
-        records = self.store.find_records(list(places))
-        for place, item in places.items():
-            record = records.get(place)
-            if isinstance(record, Record):
-                theirs = payload_content(record.payload)
-                yield ProcessedItem(
-                    item_id=item.item_id,
-                    application=str(record.application),
-                    revision=item.revision,
-                    payload=record.content if theirs is None else theirs,
-                    processed=record.timestamp,
-                    run_id=record.run_id,
-                )
+        return derive_state(self.store, named_application(application))
 
     @contextmanager
     def claim(

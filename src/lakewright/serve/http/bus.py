@@ -10,9 +10,9 @@ from typing import Any
 from lakewright.bus import claims
 from lakewright.bus.additions import id_of
 from lakewright.bus.claims import WrittenClaim
-from lakewright.bus.manifest import Manifest, ProcessedItem
+from lakewright.bus.manifest import Manifest
 from lakewright.bus.names import own_application
-from lakewright.manifest.record import Application, format_instant
+from lakewright.manifest.record import Application
 from lakewright.manifest.settings import lease_duration
 from lakewright.serve.http.endpoint import ApiCall, Endpoint, Part, listed, required, text, whole_number
 from lakewright.usecases.items import find_item
@@ -83,18 +83,7 @@ def _ended(call: ApiCall, act: Callable[[Manifest, WrittenClaim], Any]) -> dict[
 def _state(call: ApiCall) -> list[dict[str, Any]]:
     found = Manifest.of(call.app).state(str(call.given("application")))
     first = int(call.given("offset") or 0)
-    return [_state_of(each) for each in islice(found, first, first + call.limit())]
-
-
-def _state_of(each: ProcessedItem) -> dict[str, Any]:
-    return {
-        "item_id": each.item_id,
-        "application": each.application,
-        "revision": each.revision,
-        "processed": format_instant(each.processed),
-        "run_id": each.run_id,
-        "payload": dict(each.payload),
-    }
+    return [each.as_json() for each in islice(found, first, first + call.limit())]
 
 
 _AS = required("application", "The application: name, or name:instance.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from lakewright.cli.signals import HANG_UP, listening
 from lakewright.errors import UsageError
 
 if TYPE_CHECKING:
-    from lakewright.bus.manifest import Manifest, ProcessedItem
+    from lakewright.bus.manifest import Manifest
     from lakewright.bus.run_commands import CommandRun, Worked
     from lakewright.bus.worklist import Backlog, Demand
 
@@ -290,22 +290,9 @@ def state(call: Call, /, *, application: str) -> None:
     import json
 
     with opened(call) as manifest:
-        found: Iterable[ProcessedItem] = manifest.state(application)
+        found = manifest.state(application)
         if call.output.is_json:
-            call.output.document([_state(each) for each in found])
+            call.output.document([each.as_json() for each in found])
             return
         for each in found:
-            call.output.out.write(json.dumps(call.output.redacted(_state(each)), ensure_ascii=False) + "\n")
-
-
-def _state(each: ProcessedItem) -> dict[str, Any]:
-    from lakewright.manifest.record import format_instant
-
-    return {
-        "item_id": each.item_id,
-        "application": each.application,
-        "revision": each.revision,
-        "processed": format_instant(each.processed),
-        "run_id": each.run_id,
-        "payload": dict(each.payload),
-    }
+            call.output.out.write(json.dumps(call.output.redacted(each.as_json()), ensure_ascii=False) + "\n")
