@@ -116,6 +116,7 @@ class Counts:
     inferred_deletes: int = 0
     superseded: int = 0
     outdated: int = 0
+    quarantined: int = 0
 
 
 @dataclass
@@ -128,6 +129,7 @@ class Model:
         last_seen: `column` or `on_change`.
         is_partitioned: Whether Full replaces partitions only.
         duplicates: None without `sequence_by`, else `refuse` or `latest`.
+        quarantines: Whether rows without a key, or with a value that does not fit, are put aside.
     """
 
     strategy: str
@@ -135,8 +137,10 @@ class Model:
     last_seen: str = "column"
     is_partitioned: bool = False
     duplicates: str | None = None
+    quarantines: bool = False
     rows: list[Row] = field(default_factory=list)
     is_late: bool = False
+    has_bad: bool = False
     last: int | None = None
 
     def apply(self, slice_: Iterable[Record], at: int, file: str, *, is_late: bool = False) -> Counts:
@@ -145,13 +149,15 @@ class Model:
         Raises:
             Refused: It can't be.
         """
-        whole = list(slice_)
+        sent = list(slice_)
+        whole = [record for record in sent if not self._is_bad(record)]
+        self.has_bad = len(whole) < len(sent)
         self.is_late = is_late and self.duplicates is not None
         records = self._latest(whole) if self.duplicates == "latest" else whole
         if len({record.identity for record in records}) < len(records):
             raise Refused("duplicate keys")
         change = {"full": self._full, "merge": self._merge, "historic": self._historic}[self.strategy]
-        counts = Counts(len(whole), superseded=len(whole) - len(records))
+        counts = Counts(len(sent), superseded=len(whole) - len(records), quarantined=len(sent) - len(whole))
         rows = change(records, at, file, counts)
         if any(not row.record.fits for row in rows):
             raise Refused("a value that doesn't fit")
@@ -159,6 +165,10 @@ class Model:
         marks = [record.mark for record in whole if record.mark is not None]
         self.last = max([*marks, *([] if self.last is None else [self.last])], default=None)
         return counts
+
+    def _is_bad(self, record: Record) -> bool:
+        misfits = not record.fits and not record.deleted
+        return self.quarantines and (misfits or None in record.key)
 
     def _latest(self, records: list[Record]) -> list[Record]:
         """Return the latest row of each key; those that are equal count once."""
@@ -264,7 +274,7 @@ class Model:
 
     def _missing(self, records: list[Record], rows: list[Row]) -> list[Row]:
         """Rows that the slice should have brought again: none on the first run."""
-        if self.scope is None or not records or not self.rows or self.is_late:
+        if self.scope is None or not records or not self.rows or self.is_late or self.has_bad:
             return []
         keys = {record.identity for record in records}
         if self.scope == "full":

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import LakewrightError, RetryableError, TargetError
+from lakewright.errors import TargetError
 from lakewright.lake.commit import Token, read_commits, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
@@ -26,11 +26,12 @@ from lakewright.slices.discover import find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.read import read_slice
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.bad_rows import check_number
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
-from lakewright.strategies.fold_sources import prepare_fold
+from lakewright.strategies.fold_sources import BadSlice, prepare_fold
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
@@ -151,9 +152,10 @@ class _Replay:
         self.check()
         try:
             return self._fold(number, known)
-        except RetryableError:
-            raise
         except Exception as error:
+            ours = _failed(self.context, self.entity, known[0], _cause(error))
+            if not isinstance(ours, TargetError):
+                raise ours from error
             self.may_fold = False
             self.context.warn(f"{self.entity.name}: the slices are applied one by one: {error}")
             return ()
@@ -221,7 +223,7 @@ class _Replay:
             load = self._load(number, known, content)
             summary = STRATEGIES[known.strategy](load)
         except Exception as error:
-            raise _failed(self.entity, known, error) from error
+            raise _failed(self.context, self.entity, known, error) from error
         reach_failpoint("after_replay")
         marks = {column: mark.as_json() for column, mark in load.statistics.watermarks.items()}
         metrics = replace(summary, seconds=round(time.monotonic() - begun, 3)).as_json()
@@ -278,10 +280,19 @@ class _Replay:
         return slice_, request
 
 
-def _failed(entity: Entity, known: KnownSlice, error: Exception) -> LakewrightError:
-    """Return the error of a slice that cannot be applied again."""
+def _cause(error: Exception) -> Exception:
+    """Return the error of the slice at which a fold ended, or the error itself."""
+    return error.error if isinstance(error, BadSlice) and error.error is not None else error
+
+
+def _failed(context: ProcessingContext, entity: Entity, known: KnownSlice, error: Exception) -> BaseException:
+    """Return the error of a slice that cannot be applied again: a `TargetError` if it is at fault."""
+    if context.is_cut_off():
+        return KeyboardInterrupt()
+    if is_jvm_failure(error):
+        return jvm_failure(known.name, error)
     ours = translate_error(error, entity, known.name)
-    if isinstance(ours, RetryableError):
+    if not isinstance(ours, TargetError):
         return ours
     message = f"the slice {known.name} of {entity.name} cannot be applied again: {ours.message}"
     return type(ours)(message, remedy=ours.remedy, details=ours.details)

@@ -25,10 +25,13 @@ from lakewright.transform.steps import expression_error
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["translate_error"]
+__all__ = ["storage_error", "translate_error"]
 
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
+_STORAGE = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error"
+)
 
 
 def translate_error(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
@@ -50,6 +53,22 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         if match := pattern.search(text):
             return build(match, text, f"slice {slice_name} of {entity.name}")
     return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_condition(text)}")
+
+
+def storage_error(error: Exception, doing: str) -> LakewrightError | None:
+    """Return the error for a storage that failed while something was done to a table; None if it did not.
+
+    Args:
+        error: An error of Spark.
+        doing: What was done, such as `undo orders`.
+    """
+    if isinstance(error, LakewrightError):
+        return None
+    found = _STORAGE.search(full_text(error))
+    return found and StorageUnavailable(
+        f"the storage failed during `{doing}`: {found[0]}",
+        remedy="Free space or repair the storage, then type the command again.",
+    )
 
 
 def _expression_error(text: str, entity: Entity) -> TargetError | None:
@@ -170,13 +189,7 @@ def _first_line(text: str) -> str:
 
 
 _MEANINGS = (
-    (
-        re.compile(
-            r"No space left on device|Disk quota exceeded|File too large|Read-only file system|"
-            r"Input/output error"
-        ),
-        _no_storage,
-    ),
+    (_STORAGE, _no_storage),
     # Names of Java's classes and its own form: a value of the slice may hold the plain words.
     (
         re.compile(

@@ -14,7 +14,7 @@ from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.downstream import downstream_taints
-from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
+from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
 
 __all__ = ["Rebuilt", "rebuild_table"]
 
@@ -93,7 +93,7 @@ def rebuild_table(
     words = f"rebuild of {found.name}"
     facts = {"author": author, "reason": reason, "check": is_check}
     with listed(app, f"rebuild {found.name}", PHASE, facts), table_lease(app, found):
-        check = _check(app, interruption)
+        check = check_of(app, interruption)
         plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
         if is_check:
             build_beside(context, found, plan, check=check)
@@ -114,17 +114,6 @@ def rebuild_table(
                 taints=downstream_taints(app, found, f"{silver} was built again from its slices"),
             )
     return Rebuilt(found.name, plan, difference, version)
-
-
-def _check(app: App, interruption: Interruption | None) -> Any:
-    """Return what ends a rebuild between two slices: a lost lease, or a signal."""
-
-    def check() -> None:
-        if interruption is not None and interruption.signal is not None:
-            raise KeyboardInterrupt
-        app.lake.check_commit()
-
-    return check
 
 
 def _start(app: App, from_slice: str | None, from_time: str | None) -> RebuildStart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.settle import conclude
+from lakewright.strategies.failures import storage_error
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["announced", "listed", "rewind_context", "table_lease"]
+__all__ = ["announced", "check_of", "listed", "rewind_context", "table_lease"]
 
 
 def rewind_context(
@@ -43,6 +44,17 @@ def table_lease(app: App, entity: Entity) -> Iterator[None]:
     target = app.context()(app.workspace)
     with hold_leases(target, frozenset({table_resource(entity.places(app.project.lake).silver)})):
         yield
+
+
+def check_of(app: App, interruption: Interruption | None) -> Callable[[], None]:
+    """Return what ends a rewind before its next slice or its commit: a lost lease, or a signal."""
+
+    def check() -> None:
+        if interruption is not None and interruption.signal is not None:
+            raise KeyboardInterrupt
+        app.lake.check_commit()
+
+    return check
 
 
 @contextmanager
@@ -68,7 +80,11 @@ def announced(app: App, context: ProcessingContext, entity: Entity, words: str) 
 
 @contextmanager
 def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator[None]:
-    """List a rewind in the history of runs."""
+    """List a rewind in the history of runs.
+
+    Raises:
+        StorageUnavailable: The storage failed in the block.
+    """
     run = app.journal.start_run(
         Run(
             run_id=app.run_id,
@@ -85,5 +101,10 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
     try:
         yield
         status = "SUCCESS"
+    except Exception as error:
+        ours = storage_error(error, job)
+        if ours is None:
+            raise
+        raise ours from error
     finally:
         app.journal.finish_run(run, status, finished=app.clock())

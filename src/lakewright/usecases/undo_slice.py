@@ -17,7 +17,7 @@ from lakewright.slices.rewind.undo import undo
 from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.downstream import downstream_taints
-from lakewright.usecases.rewinding import announced, listed, rewind_context, table_lease
+from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Put
@@ -182,7 +182,7 @@ def undo_slice(
                 plan,
                 rewind,
                 reason=told,
-                check=app.lake.check_commit,
+                check=check_of(app, interruption),
                 taints=_taints(app, found, plan),
             )
     return Undone(found.name, plan, version=version)

@@ -259,6 +259,7 @@ def counts_of(summary: Summary) -> dict[str, int]:
         "inferred_deletes",
         "superseded",
         "outdated",
+        "quarantined",
     )
     return {name: getattr(summary, name) for name in names}
 

@@ -154,6 +154,7 @@ class Sent:
     deleted: bool | None
     is_as_before: bool
     sequence: int | None = None
+    is_bad: bool = False
 
 
 SHAPES = st.builds(
@@ -182,6 +183,7 @@ SENT = st.builds(
     deleted=st.sampled_from([None, False, False, False, True]),
     is_as_before=st.booleans(),
     sequence=st.one_of(st.none(), st.integers(0, 4)),
+    is_bad=st.integers(0, 9).map(lambda n: n == 9),
 )
 SLICES = st.lists(SENT, min_size=0, max_size=8, unique_by=lambda sent: sent.key)
 
@@ -228,6 +230,7 @@ class StrategyMachine(RuleBasedStateMachine):
         is_partitioned=st.booleans(),
         way=st.sampled_from(sorted(WAYS)),
         duplicates=st.sampled_from([None, "refuse", "latest", "latest"]),
+        quarantines=st.booleans(),
         first=SLICES,
     )
     def begin(
@@ -240,12 +243,14 @@ class StrategyMachine(RuleBasedStateMachine):
         is_partitioned: bool,
         way: str,
         duplicates: str | None,
+        quarantines: bool,
         first: list[Sent],
     ) -> None:
         self.way.enter_context(in_way(way))
         self.keys, self.values = KEYS[key]
         self.policy = policy
         self.is_sequenced = duplicates is not None
+        self.quarantines = quarantines
         sequence = {} if duplicates is None else {"sequence_by": "seq", "duplicates": duplicates}
         keys: list[dict[str, Any]] = [{"name": name, "fieldroles": ["businesskey"]} for name, _ in self.keys]
         partition = [{"name": "part", "fieldroles": ["partition"]}] if is_partitioned else []
@@ -261,13 +266,18 @@ class StrategyMachine(RuleBasedStateMachine):
                     "last_seen": last_seen,
                     "schema_drift": policy,
                     "hash_exclude": ["loose"],
-                    "null_keys": "allow",
+                    **({"on_bad_rows": "quarantine"} if quarantines else {"null_keys": "allow"}),
                     **inferred,
                     **sequence,
                 },
             )
             model = Model(
-                strategy, scope if strategy != "full" else None, last_seen, is_partitioned, duplicates
+                strategy,
+                scope if strategy != "full" else None,
+                last_seen,
+                is_partitioned,
+                duplicates,
+                quarantines,
             )
             self.subjects.append(Subject(strategy, declared, model))
         self._send(first, Shape())
@@ -348,8 +358,9 @@ class StrategyMachine(RuleBasedStateMachine):
             stored.pop("w", None)
         if stored.get("st"):
             stored["st"] = {"x": None, "y": None, **stored["st"]}
+        key = self.values[sent.key]
         return Record(
-            key=self.values[sent.key],
+            key=(None,) * len(key) if self.quarantines and sent.is_bad else key,
             values=values,
             stored=stored,
             mark=sent.mark,

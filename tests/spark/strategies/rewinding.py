@@ -14,7 +14,7 @@ from uuid import uuid4
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from tests.model.strategies import Model, Record, Refused
-from tests.spark.strategies.machine import SLICES, Sent, Shape, StrategyMachine, Subject
+from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.recover_from_log import counter_of
@@ -77,6 +77,7 @@ class Applied:
     records: list[Record]
     at: int
     is_late: bool
+    is_usual: bool
 
 
 @dataclass
@@ -113,7 +114,8 @@ class RewindMachine(StrategyMachine):
         super()._send(slice_, shape, is_late=is_late)
         for subject in self.subjects:
             if self._is_processed(subject, self.last):
-                applied = Applied(self.last, records, 10 * self.number, is_late)
+                is_usual = replace(shape, is_turned=False) == Shape()
+                applied = Applied(self.last, records, 10 * self.number, is_late, is_usual)
                 self.histories.setdefault(subject.strategy, History()).slices.append(applied)
 
     def _is_processed(self, subject: Subject, name: str) -> bool:
@@ -131,6 +133,9 @@ class RewindMachine(StrategyMachine):
         if len(history.slices) < 2:
             return
         name = history.slices[which % len(history.slices)].name
+        if not next(each for each in history.slices if each.name != name).is_usual:
+            # It would give the table its columns, which the model knows by the slices of the usual shape.
+            return
         try:
             expected = history.without(subject.model, name)
         except Refused:
@@ -177,6 +182,6 @@ class RewindMachine(StrategyMachine):
         UNDONE.append(strategy)
         self._check_tables()
 
-    @rule(slice_=SLICES)
-    def send_more(self, *, slice_: list[Sent]) -> None:
-        self._send(slice_, Shape())
+    # Half of the rules are rewinds: each slice goes to three entities, a rewind to one.
+    send_as_usual = None  # type: ignore[assignment]
+    replay = None  # type: ignore[assignment]

@@ -43,6 +43,7 @@ class FoldMachine(StrategyMachine):
         policy=st.sampled_from(["evolve", "evolve", "ignore"]),
         is_partitioned=st.booleans(),
         way=st.sampled_from(sorted(WAYS)),
+        quarantines=st.booleans(),
         first=SLICES,
     )
     def begin(self, **drawn: Any) -> None:

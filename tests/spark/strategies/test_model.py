@@ -59,6 +59,7 @@ def test_several_undos_in_one_lake_leave_the_tables_of_the_model(spark: SparkSes
             is_partitioned=False,
             way="marked",
             duplicates=None,
+            quarantines=False,
             first=drawn(chosen),
         )
         for _ in range(3):

@@ -6,8 +6,10 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with
 
+from lakewright.cli.render.run import maintenance_line
 from lakewright.lake.compaction import TableShape
 from lakewright.targets.entity.maintenance import Maintenance
 
@@ -64,4 +66,24 @@ def test_the_document_has_the_shape_of_each_table() -> None:
         "files_removed": 22,
         "files_added": 1,
         "undo_window": None,
+        "undo_window_begins": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            Maintenance(SHAPE, kept="90d", retention={"a": "b"}),
+            "files of the last 90d are to be kept for undo",
+        ),
+        (Maintenance(SHAPE, kept="90d"), "nothing to do; files of the last 90d are kept for undo"),
+        (
+            Maintenance(SHAPE, WHY, 22, 1, is_done=True, kept="90d"),
+            "1; files of the last 90d are kept for undo",
+        ),
+    ],
+)
+def test_the_undo_window_is_said(found: Maintenance, told: str) -> None:
+    """Issue 15, part 6: maintenance knows what an undo needs, and says so."""
+    assert told in str(maintenance_line(found.as_json()))

@@ -15,7 +15,7 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.spec.models.entity import Entity
-from lakewright.strategies.failures import translate_error
+from lakewright.strategies.failures import storage_error, translate_error
 
 ENTITY = Entity.model_validate(
     {
@@ -121,3 +121,13 @@ def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
 def test_errors_of_ours_stay() -> None:
     error = UsageError("x")
     assert translate_error(error, ENTITY, "s1") is error
+
+
+def test_a_full_disk_during_a_rewind_is_named_with_the_command() -> None:
+    """Issue 15: a full disk in the replay; an error of ours, and one of another cause, stay as they are."""
+    found = storage_error(RuntimeError("java.io.IOException: No space left on device"), "undo orders")
+    assert isinstance(found, StorageUnavailable)
+    assert found.message == "the storage failed during `undo orders`: No space left on device"
+    assert found.remedy == "Free space or repair the storage, then type the command again."
+    assert storage_error(RuntimeError("division by zero"), "undo orders") is None
+    assert storage_error(found, "undo orders") is None

@@ -164,15 +164,16 @@ def slice_branch(metrics: Mapping[str, Any]) -> Branch:
 def maintenance_line(found: Mapping[str, Any]) -> Line:
     """Return the results of a table's maintenance, made or planned, in one line."""
     why = Span(f" ({'; '.join(found['reasons'])})", "dim")
+    window = found.get("undo_window")
+    kept = f"; files of the last {window} are kept for undo" if window else ""
     if found["done"]:
         files = counted(found["files_removed"], "file")
-        kept = (
-            f"; files of the last {found['undo_window']} are kept for undo"
-            if found.get("undo_window")
-            else ""
-        )
         return line(f"compacted {files} into {found['files_added']:,}", kept, why)
-    return line("to be compacted", why) if found["reasons"] else line("nothing to do")
+    if found["reasons"]:
+        return line("to be compacted", why)
+    if found.get("undo_window_begins"):
+        return line(f"files of the last {window} are to be kept for undo")
+    return line("nothing to do", kept)
 
 
 def _instance(instance: InstanceResult) -> Branch:

@@ -6,9 +6,9 @@ finds the table compacted meanwhile is compared with the table again, as after a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit_lock import commit_lock
@@ -39,8 +39,9 @@ class Maintenance:
         removed: Number of files that compaction replaced.
         added: Number of files that it wrote instead.
         is_done: Whether the table was compacted and not only examined.
-        kept: For how long files of old versions are kept for an undo, such as `30d`; None if they are not
-            removed, or only Delta's own time is kept.
+        kept: For how long files of old versions are kept for an undo, such as `30d`; None if the entity does
+            not say it.
+        retention: Properties that the table lacks to keep them for so long.
     """
 
     shape: TableShape | None
@@ -49,6 +50,7 @@ class Maintenance:
     added: int = 0
     is_done: bool = False
     kept: str | None = None
+    retention: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as metrics and commands show them."""
@@ -63,49 +65,56 @@ class Maintenance:
             "files_removed": self.removed,
             "files_added": self.added,
             "undo_window": self.kept,
+            "undo_window_begins": bool(self.retention),
         }
 
 
 def look_at_silver(lake: Lake, entity: Entity) -> Maintenance:
     """Return what maintenance would do for an entity's table, without doing it."""
-    wanted = entity.settings.maintenance
-    shape = observe_shape(lake, entity.places(lake.settings).silver, wanted)
-    kept = entity.settings.undo_window if wanted.vacuum else None
-    return Maintenance(shape, shape.reasons(wanted) if shape is not None else (), kept=kept)
+    wanted, address = entity.settings.maintenance, entity.places(lake.settings).silver
+    shape = observe_shape(lake, address, wanted)
+    reasons = shape.reasons(wanted) if shape is not None else ()
+    return Maintenance(
+        shape, reasons, kept=entity.settings.undo_window, retention=_missing_retention(lake, address, entity)
+    )
 
 
 def maintain(lake: Lake, leases: Leases, entity: Entity) -> Maintenance:
     """Compact an entity's table, and vacuum it if so configured, unless its files are in good shape.
+
+    The time for which its slices can be undone is set in any case, and before files are removed.
 
     Raises:
         LeaseHeld: Another run maintains, empties or drops the table.
     """
     address = entity.places(lake.settings).silver
     found = look_at_silver(lake, entity)
-    if not found.reasons:
+    if not found.reasons and not found.retention:
         return found
     wanted = entity.settings.maintenance
     place = local_table_path(lake, address)
     guard = address if place is None else Address(location=str(place))
     with _lease_held(leases, address), commit_lock(guard, str(leases.holder)):
+        if found.retention:
+            set_properties(lake, address, found.retention)
+            found = replace(found, retention={})
+        if not found.reasons:
+            return found
         reach_failpoint("before_compaction")
         done = compact(lake, address, wanted, {"maintenance": entity.name, "run": leases.holder.run_id})
         reach_failpoint("after_compaction")
         if wanted.vacuum:
-            _keep_for_undo(lake, address, entity)
             vacuum(lake, address)
     return replace(found, removed=done.removed, added=done.added, is_done=True)
 
 
-def _keep_for_undo(lake: Lake, address: Address, entity: Entity) -> None:
-    """Set the properties by which VACUUM, whoever runs it, keeps the files that an undo needs."""
+def _missing_retention(lake: Lake, address: Address, entity: Entity) -> dict[str, str]:
+    """Return the properties, not set yet, by which VACUUM keeps what an undo needs, whoever runs it."""
     if entity.settings.undo_window is None:
-        return
-    present = observe_table(lake, address).properties
-    wanted = {k: v for k, v in entity.settings.silver_properties.items() if k.endswith("RetentionDuration")}
-    missing = {key: value for key, value in wanted.items() if present.get(key) != value}
-    if missing:
-        set_properties(lake, address, missing)
+        return {}
+    state = observe_table(lake, address)
+    wanted = entity.settings.silver_properties.items() if state.exists else ()
+    return {k: v for k, v in wanted if k.endswith("RetentionDuration") and state.properties.get(k) != v}
 
 
 @contextmanager
