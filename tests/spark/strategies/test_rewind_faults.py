@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.disks import full_but_for, mounted
 from tests.spark.strategies.bench import SmallLake, entity
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
-from tests.spark.strategies.test_disk import full_but_for, mounted
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
 from lakewright.manifest.item import Verdict
