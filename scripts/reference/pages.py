@@ -24,6 +24,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.definitions.template import TemplateSpec
 from lakewright.spec.models.base import Model, Named
 from lakewright.spec.models.case import Case
+from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
@@ -70,9 +71,9 @@ LEVELS = {
 
 PLAIN: tuple[type[Model], ...] = (
     *BASES.values(),
-    *(Case, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job, LakeSettings),
-    *(MetricBoard, Parameter, PartitionField, ProjectFile, S3Storage, SourceConnection, StorageSettings),
-    *(TemplateSpec, Trigger, Watermark),
+    *(Case, ClusterSettings, Column, DocumentationFile, Entity, EntitySettings, Execution, Field, Job),
+    *(LakeSettings, MetricBoard, Parameter, PartitionField, ProjectFile, S3Storage, SourceConnection),
+    *(StorageSettings, TemplateSpec, Trigger, Watermark),
 )
 MODELS = {model.__name__: model for model in PLAIN}
 

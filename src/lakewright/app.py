@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from lakewright.errors import Fault
+from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import is_s3
@@ -138,9 +139,10 @@ class App:
         """Raise an error if Spark work can't succeed, before anything is claimed.
 
         Raises:
-            SparkUnavailable: The session that is running already lacks Delta Lake.
-            SpecError: The object store of the lake would lose commits.
+            SparkUnavailable: The session that is running already lacks Delta Lake, or is of Spark Connect.
+            SpecError: The object store of the lake would lose commits, or a cluster does not see the lake.
         """
+        check_cluster_settings(self.lake, has_entities=bool(self.project.entities))
         self.sessions.check()
         root = self.project.lake.root_folder
         if is_s3(root):

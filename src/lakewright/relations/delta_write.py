@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
 from lakewright.lake.delta_log import LocalLog
 from lakewright.lake.observation import observe_table
@@ -145,6 +146,7 @@ def _save(
         writer = writer.partitionBy(*(each.name for each in target.partitions))
     writer = _with_mode(writer, target, partition, mode) if state.exists else writer.mode("append")
     if target.address.location is not None:
+        check_written(workspace.lake, target.address.location, "the table")
         writer.save(target.address.location)
         return int(observation.get["rows"])
     writer.saveAsTable(target.address.sql)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
+from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import cast_column, conform, literal, reader_schema
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
@@ -294,6 +295,7 @@ class FileRelation(StoredRelation):
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self._open_columns(wanted)
         place = self._removable(workspace, self.place(workspace, wanted))
+        check_written(workspace.lake, place, self.label)
         outgoing = self._outgoing(workspace, frame, wanted)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)

@@ -11,6 +11,7 @@ from pydantic import model_validator
 
 from lakewright.errors import TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
 from lakewright.lake.files import files_at
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
@@ -224,7 +225,9 @@ class TableRelation(StoredRelation):
         self.create(workspace)
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self._open_columns(wanted)
-        staged = self._staged(workspace, self._place(workspace, wanted))
+        place = self._place(workspace, wanted)
+        check_written(workspace.lake, place, self.label)
+        staged = self._staged(workspace, place)
         rows = staged.stage(
             conform(frame, self._outgoing(workspace, open_columns)), open_columns, keeps_empty=False
         )

@@ -31,9 +31,12 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
     return SessionSettings(
         state_folder(project, environ),
         app_name=f"lakewright {project.name}",
+        master=project.cluster.master or "local[*]",
         conf=conf,
         drivers=driver_jars(project),
         needs_s3=storage.is_used,
+        patience=project.cluster.seconds,
+        shares_folders=project.cluster.shared,
     )
 
 

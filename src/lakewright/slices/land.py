@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakewright.errors import UsageError
+from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.slices.bronze import SUCCESS
@@ -105,6 +106,7 @@ def land_slice(
     if files.exists(place) and not replace:
         raise _exists_error(entity, name, bronze)
     staged = join(bronze, f".{uuid4().hex}.landing")
+    check_written(lake, staged, f"bronze of {entity.name}")
     files.make_folder(bronze)
     try:
         _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))

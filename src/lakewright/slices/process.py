@@ -19,6 +19,7 @@ from lakewright.errors import (
     SequenceConflict,
     StoreUnavailable,
 )
+from lakewright.lake.cluster import prepare_cluster
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number
 from lakewright.lake.tracing import span
@@ -60,7 +61,8 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         UsageError: There is no such slice, one processing time is given for several slices, or it is no time.
         BackdatedError: The processing time is not later than all versions in the table; nothing was locked.
         LeaseHeld: The table is being rewound, and the run was not asked to wait.
-        SpecError: The places of the entity are invalid.
+        SpecError: The places of the entity are invalid, or not seen by the executors of a cluster.
+        SparkUnavailable: The executors of a cluster can't do the work; nothing was locked.
     """
     _settle(context, entity)
     pending = _wait_for_pending(context, entity)
@@ -71,6 +73,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     if chosen:
         processor = SliceProcessor(context, entity, times=times, late=pending.late)
         check_processing_times(context, entity, chosen, times, pending.late)
+        prepare_cluster(context.lake)
         result = _process(processor, chosen)
     else:
         result = ProcessResult()

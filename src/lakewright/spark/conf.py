@@ -68,6 +68,8 @@ class SessionSettings:
         conf: The user's `spark.*` keys.
         drivers: Jars of JDBC drivers to load.
         needs_s3: Whether Spark reads or writes S3.
+        patience: Seconds to wait for a cluster, and for its first executor.
+        shares_folders: Whether all machines of the cluster see local folders.
     """
 
     state_folder: Path
@@ -76,6 +78,8 @@ class SessionSettings:
     conf: Mapping[str, str] = field(default_factory=dict)
     drivers: tuple[Jar, ...] = ()
     needs_s3: bool = False
+    patience: float = 120.0
+    shares_folders: bool = False
 
 
 def session_conf(
@@ -94,13 +98,13 @@ def session_conf(
         *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident),
         *jvm_options,
     ]
-    # Local: Delta's jars are on the class path, because the class archive only holds classes from there.
-    # Elsewhere: executors don't share this class path, so that Spark must send them the jars.
-    on_path, sent = ([], [*jars, *drivers]) if cores is None else (jars, drivers)
+    # Delta's jars are on the class path, because the class archive only holds classes from there. The
+    # executors of a cluster don't share this class path, so that Spark must send them the jars too.
+    sent = drivers if is_local else [*jars, *drivers]
     ours = {
         "spark.app.name": settings.app_name,
         "spark.master": master,
-        **({"spark.driver.extraClassPath": os.pathsep.join(map(str, on_path))} if on_path else {}),
+        **({"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))} if jars else {}),
         **({"spark.jars": ",".join(map(str, sent))} if sent else {}),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -110,7 +114,7 @@ def session_conf(
         # Targets that run in parallel share the session; by Spark's default the first one's jobs go first.
         "spark.scheduler.mode": "FAIR",
         **results_conf(),
-        **(local_conf(cores) if cores is not None else {}),
+        **(cluster_conf() if cores is None else local_conf(cores)),
         **(resident_conf() if is_resident else {}),
     }
     return _with_users(ours, settings.conf)
@@ -121,14 +125,16 @@ def results_conf() -> dict[str, str]:
     return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
 
 
-def runtime_conf(settings: SessionSettings, master: str) -> dict[str, str]:
+def runtime_conf(settings: SessionSettings, master: str, executor_cores: int = 0) -> dict[str, str]:
     """Return the keys for a session that shares the JVM of another one, which has this master.
 
+    On a cluster, `executor_cores` decides how many partitions a shuffle has; 0 leaves Spark's default.
     Hadoop's settings (`spark.hadoop.fs.s3a.endpoint`) are read when a JVM starts. In a running one, a session
     hands its own settings to Hadoop, without the prefix.
     """
     cores = local_cores(master)
-    conf = _with_users({**results_conf(), **(local_conf(cores) if cores is not None else {})}, settings.conf)
+    tuned = shuffle_conf(executor_cores) if cores is None else local_conf(cores)
+    conf = _with_users({**results_conf(), **tuned}, settings.conf)
     hadoop = {key.removeprefix(HADOOP): text for key, text in conf.items() if key.startswith(HADOOP)}
     return {**conf, **hadoop}
 
@@ -169,6 +175,24 @@ def local_conf(cores: int) -> dict[str, str]:
     }
 
 
+def cluster_conf() -> dict[str, str]:
+    """Return the keys that keep small work cheap on a cluster, and its executors in UTC like the driver."""
+    return {
+        "spark.sql.ui.explainMode": "simple",
+        # Delta's default is 50 tasks to read the log of any table, each of which is sent to an executor.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC",
+    }
+
+
+def shuffle_conf(executor_cores: int) -> dict[str, str]:
+    """Return the number of a shuffle's partitions for a cluster: two tasks for each core, as on one machine.
+
+    With 0 cores, which may be because executors come and go with the work, Spark's default stays.
+    """
+    return {"spark.sql.shuffle.partitions": str(2 * executor_cores)} if executor_cores else {}
+
+
 def resident_conf() -> dict[str, str]:
     """Return the keys that bound what Spark keeps of jobs that have ended, for a page that is not shown."""
     return {
@@ -185,9 +209,10 @@ def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = Fals
         f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
         f"-Dderby.system.home={state_folder.absolute()}",
     ]
+    options += ["-Duser.timezone=UTC"]
     if is_local:
         # The parallel collector aims at throughput; the short pauses of Java's default matter to servers.
-        options += ["-Duser.timezone=UTC", "-XX:+UseParallelGC"]
+        options += ["-XX:+UseParallelGC"]
         # Only Java's first compiler: a run of a minute ends before the second one pays off. The second makes
         # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
         # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). Users
@@ -196,6 +221,9 @@ def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = Fals
         # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
         # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
         options += ["-XX:ReservedCodeCacheSize=240m"]
+    else:
+        # The driver of a cluster plans and commits; how long it runs depends on the executors.
+        options += LATE_COMPILER
     if is_resident:
         # Spark survives some failures of memory in a state that nobody knows; the next JVM is clean.
         options += ["-XX:+ExitOnOutOfMemoryError"]

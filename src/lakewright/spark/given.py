@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SparkUnavailable
 from lakewright.spark.jars import DELTA_JARS
+from lakewright.spec.models.cluster import CONNECT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ def check_given_session(session: SparkSession) -> None:
     java: Any = getattr(session, "_jsparkSession", None)
     if java is None:
         raise SparkUnavailable(
-            "the given session is one of Spark Connect",
+            f"the given session is one of Spark Connect; {CONNECT}",
             remedy="Give a session that runs in this process, or none: Lakewright then starts one.",
         )
     if session.sparkContext._jsc is None or session.sparkContext._jsc.sc().isStopped():

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, NotInstalled, SparkUnavailable
 from lakewright.spark.class_archive import archive_options
+from lakewright.spark.cluster import check_master, executor_cores, is_cluster
 from lakewright.spark.conf import (
     SessionSettings,
     local_cores,
@@ -46,6 +47,7 @@ __all__ = [
     "Sessions",
     "SharedSession",
     "build_session",
+    "running_master",
 ]
 
 log = logging.getLogger(__name__)
@@ -197,7 +199,9 @@ def _derived(session: SparkSession, settings: SessionSettings) -> SparkSession:
     Spark gives a new session the settings with which the context was started, not those of `session`.
     """
     derived = session.newSession()
-    for key, value in runtime_conf(settings, str(session.sparkContext.master)).items():
+    master = str(session.sparkContext.master)
+    cores = executor_cores(session) if is_cluster(master) else 0
+    for key, value in runtime_conf(settings, master, cores).items():
         if derived.conf.get(key, None) != value:
             _set_if_possible(derived, key, value)
     if derived.conf.get(CATALOG_KEY, None) is None:
@@ -281,6 +285,8 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     metastore = embedded_metastore(settings.conf, settings.state_folder)
     if metastore is not None and not _has_jvm():
         check_metastore_is_free(metastore)
+    if not _has_jvm():
+        check_master(master_of(settings), settings.patience, os.environ)
     java = find_java(os.environ)
     environ = {
         "JAVA_HOME": str(java_home_for_spark(java, os.environ)),
@@ -300,6 +306,12 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with _environment(environ), _interrupts_kept():
         return _session(conf)
+
+
+def running_master() -> str | None:
+    """Return the master of the Spark context that runs in this process, if there is one."""
+    context = _active_context()
+    return None if context is None else str(context.master)
 
 
 def _has_jvm() -> bool:

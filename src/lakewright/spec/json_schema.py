@@ -15,7 +15,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from lakewright.spec.definitions.definer import WITHOUT_KINDS
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import PREFIX, TemplateSpec
-from lakewright.spec.models.base import ALSO, KIND_MARK, Named
+from lakewright.spec.models.base import ALSO, KIND_MARK, Named, SnakeModel
+from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
@@ -49,9 +50,17 @@ ENTRIES = {
 SETTINGS = {
     "lake": {"$ref": "#/$defs/lake"},
     "storage": {"$ref": "#/$defs/storage"},
+    "cluster": {"$ref": "#/$defs/cluster"},
     "manifest": {"type": "object"},
 }
 """Sections with settings, and their schemas."""
+
+SECTIONS: Mapping[str, type[SnakeModel]] = {
+    "lake": LakeSettings,
+    "storage": StorageSettings,
+    "cluster": ClusterSettings,
+}
+"""Classes of the sections with settings."""
 
 
 def project_schema() -> dict[str, Any]:
@@ -106,7 +115,7 @@ def module_schema(kinds: Registry) -> dict[str, Any]:
 
 def _settings() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
-    for name, model in (("lake", LakeSettings), ("storage", StorageSettings)):
+    for name, model in SECTIONS.items():
         schema = _lenient(model.model_json_schema())
         definitions |= {**schema.pop("$defs", {}), name: schema}
     return definitions

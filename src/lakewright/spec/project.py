@@ -12,6 +12,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import Namespace
 from lakewright.spec.expressions.scope import Scope, secrets_of
+from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
@@ -66,6 +67,7 @@ class Project:
         config: Entries for Spark (`spark.…`) and Lakewright (`lakewright.…`, which replaces `flowman.…`),
             with expressions evaluated. Includes the profiles' entries and those of the command line.
         storage: The `storage:` section, with expressions evaluated.
+        cluster: The `cluster:` section, with expressions evaluated.
         manifest: The `manifest:` section, with expressions evaluated.
         documentation: The content of `documentation.yml` as written, or None.
         scope: The names of the project, including profiles and `-D`.
@@ -93,6 +95,7 @@ class Project:
     config: Mapping[str, str] = field(default_factory=dict)
     lake: LakeSettings = field(default_factory=LakeSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     documentation: Mapping[str, Any] | None = None
     imports: Mapping[str, Project] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from lakewright.spark.conf import (
     SessionSettings,
     driver_memory_gib,
     local_cores,
+    runtime_conf,
     session_conf,
 )
 
@@ -39,12 +40,26 @@ def test_a_local_session_has_few_partitions_and_no_web_page() -> None:
 @pytest.mark.parametrize(
     "master", ["spark://host:7077", "yarn", "k8s://https://host", "local-cluster[2,1,1024]"]
 )
-def test_a_cluster_is_left_as_it_is_tuned(master: str) -> None:
+def test_a_cluster_gets_the_jars_and_what_keeps_small_work_cheap(master: str) -> None:
     conf = conf_of(master)
     tuned = {"spark.ui.enabled", "spark.sql.shuffle.partitions", "spark.driver.memory", "spark.driver.host"}
     assert not tuned & conf.keys()
-    assert "-XX:TieredStopAtLevel=1" not in conf["spark.driver.defaultJavaOptions"]
+    options = shlex.split(conf["spark.driver.defaultJavaOptions"])
+    assert "-XX:TieredStopAtLevel=1" not in options
+    assert {*LATE_COMPILER, "-Duser.timezone=UTC"} <= set(options)
     assert conf["spark.jars"] == "/jars/delta.jar,/jars/storage.jar"
+    # The driver's class archive holds only classes from its class path.
+    assert conf["spark.driver.extraClassPath"] == "/jars/delta.jar:/jars/storage.jar"
+    assert conf["spark.databricks.delta.snapshotPartitions"] == "1"
+    assert conf["spark.executor.defaultJavaOptions"] == "-Duser.timezone=UTC"
+
+
+def test_shuffles_on_a_cluster_have_two_tasks_for_each_core_of_its_executors() -> None:
+    settings = SessionSettings(STATE)
+    assert runtime_conf(settings, "yarn", 24)["spark.sql.shuffle.partitions"] == "48"
+    assert "spark.sql.shuffle.partitions" not in runtime_conf(settings, "yarn", 0)
+    chosen = SessionSettings(STATE, conf={"spark.sql.shuffle.partitions": "7"})
+    assert runtime_conf(chosen, "yarn", 24)["spark.sql.shuffle.partitions"] == "7"
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])

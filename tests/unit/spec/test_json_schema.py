@@ -73,6 +73,7 @@ def test_the_schema_of_the_project_file_has_its_keys() -> None:
         "imports",
         "lake",
         "storage",
+        "cluster",
         "manifest",
     }
     assert set(schema["required"]) == {"name", "modules"}

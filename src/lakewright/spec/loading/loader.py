@@ -29,6 +29,7 @@ from lakewright.spec.loading.settings import (
     Check,
     active_profiles,
     merged_environment,
+    read_cluster,
     read_lake,
     read_manifest,
     read_own_config,
@@ -51,7 +52,7 @@ from lakewright.spec.reading.files import (
     read_document,
 )
 from lakewright.spec.reading.parsed_file import ParsedFile
-from lakewright.spec.reading.sections import CATEGORIES, Profile, Sections
+from lakewright.spec.reading.sections import CATEGORIES, KEYED, Profile, Sections
 
 __all__ = ["load_project"]
 
@@ -176,6 +177,7 @@ class _Loader:
         config = read_own_config((*profiles, overrides), self.options.config, scope, self.sections)
         lake = read_lake(profiles, scope, self.sections, self.basedir)
         storage = read_storage(profiles, scope, self.sections)
+        cluster = read_cluster(profiles, scope, self.sections, config)
         is_remote = lake is not None and lake.is_remote and not storage.single_driver
         check = self.options.check_manifest
         manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
@@ -199,6 +201,7 @@ class _Loader:
             config=config,
             lake=lake,
             storage=storage,
+            cluster=cluster,
             manifest=manifest,
             documentation=documentation,
             imports=imports,
@@ -232,7 +235,7 @@ class _Loader:
         document = self.read(path)
         is_unreadable = document.value is None and bool(self.sections.faults)
         value = document.value if isinstance(document.value, dict) else {}
-        shared = {key: value[key] for key in ("lake", "storage", "manifest") if key in value}
+        shared = {key: value[key] for key in KEYED if key in value}
         self.sections.add_sections(document, shared, tuple(shared))
         try:
             top = ProjectFile.model_validate({key: value[key] for key in value if key not in shared})

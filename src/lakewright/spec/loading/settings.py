@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,6 +18,8 @@ from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import render_tree
 from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.models.base import SnakeModel
+from lakewright.spec.models.cluster import ClusterSettings
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings, TableOutput
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.reading.files import PROJECT_FILE
@@ -31,6 +33,7 @@ __all__ = [
     "Check",
     "active_profiles",
     "merged_environment",
+    "read_cluster",
     "read_config",
     "read_lake",
     "read_manifest",
@@ -38,6 +41,8 @@ __all__ = [
     "read_storage",
     "unchecked",
 ]
+
+M = TypeVar("M", bound=SnakeModel)
 
 
 class Check(Protocol):
@@ -167,18 +172,46 @@ def read_lake(
 def read_storage(profiles: Sequence[Profile], scope: Scope, sections: Sections) -> StorageSettings:
     """Return the settings of the object stores, or the defaults if they are invalid."""
     settings = {key: entry for profile in profiles for key, entry in profile.storage.items()}
+    return _read_section("storage", StorageSettings, settings, scope, sections)
+
+
+def read_cluster(
+    profiles: Sequence[Profile], scope: Scope, sections: Sections, config: Mapping[str, str]
+) -> ClusterSettings:
+    """Return the settings of the cluster, or the defaults if they are invalid.
+
+    If the configuration names another master, it wins, with a warning.
+    """
+    settings = {key: entry for profile in profiles for key, entry in profile.cluster.items()}
+    found = _read_section("cluster", ClusterSettings, settings, scope, sections)
+    named = config.get("spark.master")
+    if found.master and named is not None and named != found.master:
+        why = f"cluster: master {found.master} has no effect: the configuration has spark.master={named}"
+        sections.warnings.append(Fault(why, settings["master"][1].location, "Name one of them."))
+    return found
+
+
+def _read_section(
+    name: str,
+    model: type[M],
+    settings: Mapping[str, tuple[Any, LazyLocation]],
+    scope: Scope,
+    sections: Sections,
+) -> M:
+    """Return the settings of a section with keys, or the defaults if they are invalid."""
     present = len(sections.faults)
     values = {key: _rendered(value, place, scope, sections) for key, (value, place) in settings.items()}
 
     def locate(path: tuple[str | int, ...]) -> Location:
-        return settings[str(path[0])][1].location if path and path[0] in settings else Location(PROJECT_FILE)
+        known = path[0] if path and path[0] in settings else next(iter(settings), None)
+        return Location(PROJECT_FILE) if known is None else settings[str(known)][1].location
 
     if len(sections.faults) == present:
         try:
-            return StorageSettings.model_validate(values)
+            return model.model_validate(values)
         except ValidationError as error:
-            sections.faults += faults_of(error, "storage", locate, is_rendered=True)
-    return StorageSettings()
+            sections.faults += faults_of(error, name, locate, is_rendered=True)
+    return model()
 
 
 def _rendered(value: Any, place: LazyLocation | Setting, scope: Scope, sections: Sections) -> Any:

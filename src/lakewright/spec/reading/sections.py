@@ -14,7 +14,7 @@ from lakewright.errors import Fault, Location
 from lakewright.spec.reading.parsed_file import LazyLocation, ParsedFile, ValuePath
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["CATEGORIES", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
+__all__ = ["CATEGORIES", "KEYED", "LISTED", "Profile", "RawDefinition", "Sections", "Setting"]
 
 CATEGORIES: Mapping[str, str] = {
     "relations": "relation",
@@ -29,7 +29,10 @@ CATEGORIES: Mapping[str, str] = {
 }
 """Sections of named definitions, with the category of their definitions."""
 
-SHARED = ("environment", "config", "lake", "storage", "manifest")
+KEYED = ("lake", "storage", "cluster", "manifest")
+"""Sections with one value a key, which the project file may have too."""
+
+SHARED = ("environment", "config", *KEYED)
 """Sections that a profile may have too."""
 
 FOUNDATION = ("environment", "connections", "entities")
@@ -69,6 +72,7 @@ class Profile:
         is_enabled: Whether the profile is active by default.
         lake: The keys of the `lake:` section, with value and location.
         storage: The keys of the `storage:` section, with value and location.
+        cluster: The keys of the `cluster:` section, with value and location.
         manifest: The keys of the `manifest:` section, with value and location.
     """
 
@@ -77,6 +81,7 @@ class Profile:
     config: dict[str, Setting] = field(default_factory=dict)
     lake: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     storage: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
+    cluster: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     manifest: dict[str, tuple[Any, LazyLocation]] = field(default_factory=dict)
     connections: dict[str, RawDefinition] = field(default_factory=dict)
 
@@ -172,9 +177,8 @@ class Sections:
 
     def _add_shared(self, profile: Profile, document: ParsedFile, path: ValuePath, content: Any) -> None:
         section = str(path[-1])
-        keyed = {"lake": profile.lake, "storage": profile.storage, "manifest": profile.manifest}
-        if section in keyed:
-            self._add_keys(keyed[section], document, path, content)
+        if section in KEYED:
+            self._add_keys(getattr(profile, section), document, path, content)
             return
         entries = profile.environment if section == "environment" else profile.config
         for key, setting in self._settings(document, path, content):

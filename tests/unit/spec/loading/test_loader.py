@@ -641,3 +641,41 @@ def test_a_root_folder_that_is_a_file_is_a_fault_with_its_place(tmp_path: Path) 
     with pytest.raises(SpecError, match=r"project\.yml:3: lake: root_folder is a file: ") as caught:
         load_project(tmp_path, kinds=KINDS, environ={})
     assert len(caught.value.faults) == 1
+
+
+def test_a_profile_takes_the_project_from_this_machine_to_a_cluster(tmp_path: Path) -> None:
+    sections = """
+        cluster: {timeout: 30s}
+        profiles:
+          prod:
+            cluster: {master: "$System.getenv('MASTER')", shared: true}
+        """
+    here = load(tmp_path, sections).cluster
+    assert (here.master, here.shared, here.seconds) == ("", False, 30)
+    there = load(tmp_path, sections, profiles=["prod"], environ={"MASTER": "spark://a:7077,b:7077"}).cluster
+    assert (there.master, there.shared, there.seconds) == ("spark://a:7077,b:7077", True, 30)
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ("{remote: 'sc://host:15002'}", "Spark Connect is not supported: commits"),
+        ("{master: 'sc://host:15002'}", "Spark Connect is not supported: commits"),
+        ("{master: spark://host}", "'spark://host' is no master of Spark"),
+        ("{master: yarn, shard: true}", "unknown key 'shard'"),
+        ("{timeout: soon}", "'soon' is not a length of time"),
+        ("{timeout: 0s}", "'0s' leaves no time to start an executor"),
+    ],
+)
+def test_what_is_no_cluster_is_refused_in_words(tmp_path: Path, section: str, told: str) -> None:
+    found = faults(tmp_path, f"cluster: {section}\n")
+    assert len(found) == 1
+    assert told in found[0]
+    assert ":1: " in found[0]
+
+
+def test_a_second_master_in_the_configuration_wins_with_a_warning(tmp_path: Path) -> None:
+    sections = "cluster: {master: yarn}\nconfig: [spark.master=local]\n"
+    assert [each.message for each in load(tmp_path, sections).warnings] == [
+        "cluster: master yarn has no effect: the configuration has spark.master=local"
+    ]

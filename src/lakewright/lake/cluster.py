@@ -1,0 +1,217 @@
+"""Checks that the executors of a cluster can do the lake's work: before any slice is claimed.
+
+An executor that writes to a folder of its own machine loses the rows without an error: Spark's committer
+finds nothing to publish, and succeeds.
+
+Source: the rules of storage and clusters, "2. Clusters".
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
+from lakewright.lake.files import files_at
+from lakewright.lake.paths import join, local_path
+from lakewright.spark.cluster import (
+    ExecutorFacts,
+    check_facts,
+    driver_facts,
+    executor_cores,
+    executor_facts_sql,
+    is_cluster,
+)
+from lakewright.spark.conf import master_of, shuffle_conf
+from lakewright.spark.jvm import full_text, is_jvm_failure
+from lakewright.spark.metastore import CATALOG
+from lakewright.spark.session import running_master
+from lakewright.spec.models.cluster import CONNECT, CONNECT_REMEDY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["check_cluster_settings", "check_reachable", "check_written", "prepare_cluster"]
+
+log = logging.getLogger(__name__)
+
+FOLDER = ".lakewright"
+"""Folder of the lake for the files that executors write to show that they can."""
+
+MOST_TASKS = 64
+"""Tasks of the check at most: on a large cluster it need not ask every core."""
+
+_CATALOG_ELSEWHERE = {"spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.dir"}
+"""Keys with which a user says where the tables of the catalog are."""
+
+
+def check_reachable(location: str | None, master: str, *, is_shared: bool, what: str) -> None:
+    """Raise an error if the executors of a cluster can't see a location that Spark is to read or write.
+
+    Args:
+        location: A path or a URI; None for a table of the catalog.
+        master: Spark's master.
+        is_shared: Whether all machines of the cluster see local folders.
+        what: What is at the location, for the message.
+
+    Raises:
+        SpecError: It is a folder of this machine.
+    """
+    if location is None or is_shared or not is_cluster(master) or local_path(location) is None:
+        return
+    raise SpecError.of(
+        f"{what} is at {location}, a folder of this machine, but Spark works on {master}: its executors "
+        "would read and write folders of their own machines, and rows would be lost",
+        remedy="Put it into an object store or HDFS, or declare `cluster: {shared: true}` if all machines of "
+        "the cluster see that folder under this path.",
+    )
+
+
+def check_written(lake: Lake, location: str | None, what: str) -> None:
+    """Raise an error if Spark is about to write to a folder that its executors don't share; see above."""
+    check_reachable(location, lake_master(lake), is_shared=lake.session.shares_folders, what=what)
+
+
+def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:
+    """Raise an error if the settings alone show that slices can't be processed; nothing is started.
+
+    Raises:
+        SparkUnavailable: The session is to be one of Spark Connect.
+        SpecError: The lake or the warehouse is in a folder that the cluster's executors don't see.
+    """
+    if "spark.remote" in lake.session.conf:
+        raise SparkUnavailable(CONNECT, remedy=CONNECT_REMEDY)
+    if not has_entities:
+        return
+    check = partial(check_reachable, master=lake_master(lake), is_shared=lake.session.shares_folders)
+    check(lake.settings.root_folder, what="the lake")
+    conf = lake.session.conf
+    if conf.get(CATALOG) == "hive" and not _CATALOG_ELSEWHERE & conf.keys():
+        check(str(lake.session.state_folder), what="the warehouse of the catalog")
+
+
+def lake_master(lake: Lake) -> str:
+    """Return the master of the session that runs in this process, or of the one that the lake would start."""
+    return running_master() or master_of(lake.session)
+
+
+def prepare_cluster(lake: Lake) -> None:
+    """Start the session if it works on a cluster, and check its executors, once; else do nothing.
+
+    Called before slices are claimed: what fails here leaves no trace in the manifest.
+
+    Raises:
+        SparkUnavailable: The cluster gives no executor in time, or one that can't do the work.
+        SpecError: The lake is where the executors can't see it.
+    """
+    if not is_cluster(lake_master(lake)):
+        return
+    spark = lake.spark
+    lake.keep_open("the check of the cluster", lambda: _Checked(lake, spark))
+
+
+class _Checked:
+    """The executors were checked: the session has as many partitions as they can use."""
+
+    def __init__(self, lake: Lake, spark: SparkSession) -> None:
+        _check_default_system(lake, spark)
+        facts = _ask_executors(lake, spark)
+        check_facts(driver_facts(spark), facts)
+        cores = executor_cores(spark)
+        for key, value in shuffle_conf(cores).items():
+            if key not in lake.session.conf:
+                spark.conf.set(key, value)
+        told = f"{cores} cores" if cores else "as many cores as the work asks for"
+        log.info("Spark works on %s: %s", spark.sparkContext.master, told)
+
+    def close(self) -> None:
+        """Do nothing: the next session is checked again."""
+
+
+def _check_default_system(lake: Lake, spark: SparkSession) -> None:
+    """Raise an error if Spark would look for the lake's local folder in another file system."""
+    root = lake.settings.root_folder
+    java_context: Any = spark._jsc
+    default = str(java_context.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+    if root.startswith("/") and not default.startswith("file:"):
+        raise SpecError.of(
+            f"the lake is at {root}, which Spark looks for in {default}, the cluster's default file system",
+            remedy=f"Write root_folder: {default.rstrip('/')}{root}, or file://{root} for a folder that all "
+            "machines share.",
+        )
+
+
+def _ask_executors(lake: Lake, spark: SparkSession) -> list[ExecutorFacts]:
+    """Return what the executors say, written to the lake by them, and read again by others of them."""
+    folder = join(lake.settings.root_folder, FOLDER, f"cluster-{uuid4()}")
+    tasks = min(max(spark.sparkContext.defaultParallelism, 2), MOST_TASKS)
+    frame = spark.range(0, tasks, 1, tasks).selectExpr(f"{executor_facts_sql()} AS value")
+    try:
+        with _cancelled_without_executors(lake, spark):
+            frame.write.text(folder)
+            lines = [str(row.value) for row in spark.read.text(folder).collect()]
+    finally:
+        files_at(folder, lake).remove(folder)
+    if len(lines) < tasks:
+        raise SparkUnavailable(
+            f"executors wrote {tasks - len(lines)} of {tasks} files to {folder}, and this machine does not "
+            "see them: it is not the same folder on all machines of the cluster",
+            remedy="Mount it on all of them, or put the lake into an object store; nothing was claimed.",
+        )
+    return [ExecutorFacts.read(line) for line in lines]
+
+
+@contextmanager
+def _cancelled_without_executors(lake: Lake, spark: SparkSession) -> Iterator[None]:
+    """Cancel the jobs of the block if there is still no executor when the patience is over."""
+    context, patience = spark.sparkContext, lake.session.patience
+    tag = f"lakewright cluster {uuid4()}"
+    late = threading.Event()
+
+    def give_up() -> None:
+        if not _executors(spark):
+            late.set()
+            context.cancelJobsWithTag(tag)
+
+    timer = threading.Timer(patience, give_up)
+    timer.daemon = True
+    context.addJobTag(tag)
+    timer.start()
+    try:
+        yield
+    except Exception as error:
+        if is_jvm_failure(error) or isinstance(error, LakewrightError):
+            raise
+        raise _refusal(str(context.master), error, patience if late.is_set() else None) from error
+    finally:
+        timer.cancel()
+        context.removeJobTag(tag)
+
+
+def _executors(spark: SparkSession) -> int:
+    """Return the number of executors; the driver is in Spark's list too."""
+    java_context: Any = spark._jsc
+    return int(java_context.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def _refusal(master: str, error: Exception, patience: float | None) -> SparkUnavailable:
+    if patience is not None:
+        return SparkUnavailable(
+            f"the cluster {master} gave no executor within {patience:.0f} s",
+            remedy="Check that its workers have free cores and memory (config: spark.executor.memory, "
+            "spark.cores.max), or wait longer: `cluster: {timeout: 10m}`; nothing was claimed.",
+        )
+    causes = [line for line in full_text(error).splitlines() if line.startswith("Caused by: ")]
+    told = causes[-1].removeprefix("Caused by: ") if causes else str(error).strip().partition("\n")[0]
+    return SparkUnavailable(
+        f"the executors of {master} can't do the work: {told}",
+        remedy="Check that they have the driver's version of Spark, and reach the driver "
+        "(spark.driver.host) and the lake; nothing was claimed.",
+    )

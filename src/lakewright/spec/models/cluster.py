@@ -1,0 +1,80 @@
+"""The `cluster:` section: where Spark works, if not in this process alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from lakewright.spec.expressions.age import parse_length
+from lakewright.spec.models.base import SnakeModel, inconsistent
+
+__all__ = ["CONNECT", "CONNECT_REMEDY", "ClusterSettings"]
+
+CONNECT = (
+    "Spark Connect is not supported: commits, the reading of table logs and the cancelling of jobs call "
+    "Delta and Spark in the driver's JVM, which a session of Spark Connect does not have"
+)
+"""Why a session of Spark Connect is refused."""
+
+CONNECT_REMEDY = (
+    'Name the cluster\'s own master (`cluster: {master: "spark://host:7077"}`, yarn or k8s://…), or run '
+    "Lakewright where the driver runs."
+)
+
+_ADDRESS = r"[A-Za-z0-9_.\-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5}"
+_MASTER = re.compile(
+    rf"spark://(?:{_ADDRESS})(?:,(?:{_ADDRESS}))*|yarn|k8s://\S+|"
+    r"local(?:\[\s*(?:\d+|\*)\s*(?:,\s*\d+\s*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
+)
+
+
+class ClusterSettings(SnakeModel):
+    """The cluster that Spark works on; without a master, Spark works on this machine."""
+
+    master: str = Field(
+        default="",
+        description="Spark's master: `spark://host:7077` (several: `spark://a:7077,b:7077`), `yarn`, "
+        "`k8s://https://host:443`, or `local[*]` for this machine; default: this machine.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether all machines of the cluster see local folders, such as that of the lake, under "
+        "the same path. Without it, local folders are refused on a cluster.",
+    )
+    timeout: str = Field(
+        default="2m",
+        description="How long to wait for the first executor, such as `30s` or `10m`, before the run ends "
+        "without having claimed anything.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_connect(cls, declared: Any) -> Any:
+        asked = declared if isinstance(declared, dict) else {}
+        if asked.get("remote") is not None or str(asked.get("master", "")).startswith("sc://"):
+            raise inconsistent(CONNECT, remedy=CONNECT_REMEDY)
+        return declared
+
+    @field_validator("master")
+    @classmethod
+    def _known_master(cls, master: str) -> str:
+        if master and _MASTER.fullmatch(master) is None:
+            raise ValueError(
+                f"{master!r} is no master of Spark; write spark://host:7077, yarn, k8s://https://host:443 "
+                "or local[*]"
+            )
+        return master
+
+    @field_validator("timeout")
+    @classmethod
+    def _length(cls, timeout: str) -> str:
+        if parse_length(timeout).total_seconds() <= 0:
+            raise ValueError(f"{timeout!r} leaves no time to start an executor; write 30s or 10m")
+        return timeout
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait for the first executor, in seconds."""
+        return parse_length(self.timeout).total_seconds()
