@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lakewright.serve.requests import Requests
     from lakewright.serve.server_files import ServerFiles
 
-__all__ = ["Addressed", "OpenProject", "Service", "ServiceFactory", "Serving"]
+__all__ = ["Addressed", "Gauges", "OpenProject", "Service", "ServiceFactory", "Serving"]
 
 
 class Service(Protocol):
@@ -65,6 +65,38 @@ class Addressed(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Gauges:
+    """What the warm session tells of itself, for the metrics.
+
+    Attributes:
+        running: Requests that have begun, those that wait for their turn included.
+        waiting: Requests that wait because as many run as may run at once.
+        heap: The bytes of the JVM's heap that are used, and how many it may use; None without a JVM.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    heap: tuple[int, int] | None = None
+
+    def hear(self, line: bytes) -> bool:
+        """Keep what a line of the worker host tells, and return whether it was about a gauge.
+
+        Example:
+            >>> gauges = Gauges()
+            >>> gauges.hear(b"waiting 3"), gauges.hear(b"heap 10 20"), gauges.hear(b"begun"), gauges
+            (True, True, False, Gauges(running=0, waiting=3, heap=(10, 20)))
+        """
+        word, *numbers = line.split()[:3] or [b""]
+        if word == b"waiting" and numbers:
+            self.waiting = int(numbers[0])
+        elif word == b"heap":
+            self.heap = (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
+        else:
+            return False
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What services are made from.
@@ -74,6 +106,7 @@ class Serving:
         open_app: Opens the project as its files are now; the caller closes it. See `WatchedProject`.
         requests: Runs command lines on the warm session.
         report: Prints a line for the person who started the server.
+        gauges: What the warm session tells of itself.
     """
 
     options: ServeOptions
@@ -83,6 +116,7 @@ class Serving:
     requests: Requests
     runner: str
     report: Callable[[str], None]
+    gauges: Gauges = field(default_factory=Gauges)
 
 
 ServiceFactory = Callable[[Serving], Service | None]

@@ -30,6 +30,10 @@ MOST_HEAP = 0.7
 """When a JVM is replaced, between two requests: after so many, so long, or with so much of the heap used."""
 
 
+HEAP_SECONDS = 15.0
+"""How often the use of the heap is told: each time costs the JVM about a millisecond."""
+
+
 class SessionHost:
     """Starts the JVM for the first worker that asks, and serves all workers that want the same one.
 
@@ -39,11 +43,17 @@ class SessionHost:
     """
 
     def __init__(
-        self, asked: socket.socket, lifeline: int, clock: Callable[[], float] = time.monotonic
+        self,
+        asked: socket.socket,
+        lifeline: int,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        tell: Callable[[bytes], object] = lambda _: None,
     ) -> None:
         self.asked = asked
         self.lifeline = lifeline
         self._clock = clock
+        self._tell_host = tell
         self._begun = clock()
         self._jvm: ResidentJvm | None = None
         self._starting = threading.Lock()
@@ -134,6 +144,7 @@ class SessionHost:
                 os.environ.update(wanted.environ)
                 self._jvm = ResidentJvm(wanted)
                 threading.Thread(target=self._watch, args=(self._jvm,), daemon=True).start()
+                threading.Thread(target=self._tell_heap, args=(self._jvm,), daemon=True).start()
             return self._jvm
 
     def _watch(self, jvm: ResidentJvm) -> None:
@@ -144,6 +155,16 @@ class SessionHost:
         for link in tuple(self._links):
             _tell(link, {"state": "ended", "code": code})
         self._wake()
+
+    def _tell_heap(self, jvm: ResidentJvm) -> None:
+        """Tell every few seconds how much of the heap is used, until the JVM ends."""
+        while not self._is_ending and not self._has_ended:
+            try:
+                self._tell_host(b"heap %d %d\n" % jvm.heap())
+            except Exception:  # the JVM, or whoever is told, is ending
+                log.debug("the heap of the JVM is not told", exc_info=True)
+                return
+            time.sleep(HEAP_SECONDS)
 
     def _wake(self) -> None:
         with suppress(OSError):  # the host is ending

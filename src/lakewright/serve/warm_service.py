@@ -19,7 +19,7 @@ from lakewright.errors import SparkUnavailable
 from lakewright.serve.installation import CODE
 from lakewright.serve.requests import Request
 from lakewright.serve.server_files import ServerFiles
-from lakewright.serve.service import Serving
+from lakewright.serve.service import Gauges, Serving
 from lakewright.serve.worker_host import BEGUN, CHANGED, ENDED, READY
 
 __all__ = ["WARM_UP", "WarmService", "make"]
@@ -46,7 +46,10 @@ def make(serving: Serving) -> WarmService:
         )
 
     return WarmService(
-        serving.files, serving.runner, warm_up=None if serving.options.is_on_demand else warm_up
+        serving.files,
+        serving.runner,
+        warm_up=None if serving.options.is_on_demand else warm_up,
+        gauges=serving.gauges,
     )
 
 
@@ -62,6 +65,7 @@ class WarmService:
         code: Sequence[Path] = CODE,
         *,
         warm_up: Callable[[], Request] | None = None,
+        gauges: Gauges | None = None,
     ) -> None:
         """Make it.
 
@@ -70,6 +74,7 @@ class WarmService:
             runner: The function that runs a command line, as `module:function`.
             code: The folders whose changes need a new host.
             warm_up: Begins the request that starts Spark.
+            gauges: Keeps what the host tells of its queue and its JVM.
         """
         self._files = files
         self._command = [runner, *map(str, code)]
@@ -78,12 +83,12 @@ class WarmService:
         self._listener: socket.socket | None = None
         self._host: _Host | None = None
         self._is_stopping = False
-        self._running = 0
+        self.gauges = gauges or Gauges()
 
     @property
     def is_busy(self) -> bool:
         """Whether a request runs."""
-        return self._running > 0
+        return self.gauges.running > 0
 
     def start(self) -> None:
         """Listen, and start the first host.
@@ -149,9 +154,10 @@ class WarmService:
 
     def _follow(self, host: _Host) -> bool:
         """Count the requests of a host until it takes no more; return whether the code has changed."""
-        while (told := host.told()) in (BEGUN, ENDED):
-            self._running += 1 if told == BEGUN else -1
-        self._running = 0
+        gauges = self.gauges
+        while (told := host.told()) in (BEGUN, ENDED) or gauges.hear(told):
+            gauges.running += {BEGUN: 1, ENDED: -1}.get(told, 0)
+        gauges.running, gauges.waiting, gauges.heap = 0, 0, None
         return told == CHANGED
 
 

@@ -34,7 +34,8 @@ __all__ = ["BEGUN", "CHANGED", "ENDED", "READY", "WorkerHost"]
 
 READY, CHANGED, BEGUN, ENDED = b"ready\n", b"changed\n", b"begun\n", b"ended\n"
 """What the host tells the server: it takes requests; it no longer does, as the installation has changed; a
-request has begun, or ended."""
+request has begun, or ended. Lines that begin with `waiting` or `heap` tell how many requests wait, and how
+much of the JVM's heap is used."""
 
 LIMIT = max(8, 4 * (os.cpu_count() or 1))
 """Requests that run at once; the others wait, but for those that a running one has started."""
@@ -74,6 +75,8 @@ class WorkerHost:
         self._signalled, self._signalling = socket.socketpair()
         self._folder = Path.cwd()
         self._is_draining = False
+        self._told_waiting = 0
+        self._telling: int | None = None
 
     def serve(self) -> None:
         """Serve until the lifeline is closed and all requests have ended."""
@@ -157,6 +160,10 @@ class WorkerHost:
         for worker in [each for each in self._workers.values() if each.waits][: max(free, 0)]:
             worker.waits, worker.counts = False, True
             worker.gate.send(b"g")
+        waiting = sum(each.waits for each in self._workers.values())
+        if waiting != self._told_waiting:
+            self._told_waiting = waiting
+            self._tell(b"waiting %d\n" % waiting)
 
     def _reap(self) -> None:
         while True:
@@ -198,15 +205,29 @@ class WorkerHost:
     def _start_session_host(self) -> None:
         self._selector.unregister(self._asked)
         read, write = os.pipe()
+        told, tell = os.pipe()
 
         def host() -> int:
             os.close(write)  # it would keep its own lifeline open, and outlive the server with its JVM
+            os.close(told)
             os.dup2(2, 1)
-            return SessionHost(self._asked, read).run()
+            return SessionHost(self._asked, read, tell=lambda line: os.write(tell, line)).run()
 
         pid = self._fork(host, keep=(self._asked, read))
         os.close(read)
+        os.close(tell)
+        self._telling = told
+        self._selector.register(told, selectors.EVENT_READ, lambda: self._relay(told))
         self._session_host = (pid, write)
+
+    def _relay(self, told: int) -> None:
+        """Tell the server what the process with the JVM told; at its end, that there is no JVM."""
+        lines = os.read(told, 4096)
+        if not lines:
+            self._selector.unregister(told)
+            os.close(told)
+            self._telling = None if self._telling == told else self._telling
+        self._tell(lines or b"heap\n")
 
     def _end_session_host(self) -> None:
         if self._session_host is not None:
@@ -249,6 +270,8 @@ class WorkerHost:
             part.close()
         if self._session_host is not None:
             os.close(self._session_host[1])
+        if self._telling is not None:
+            os.close(self._telling)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, self._lifeline)
         os.close(null)

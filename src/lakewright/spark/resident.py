@@ -90,6 +90,11 @@ class ResidentJvm:
                 shares.append(usage.getUsed() / usage.getMax())
         return max(shares)
 
+    def heap(self) -> tuple[int, int]:
+        """Return how many bytes of the heap are used, garbage included, and how many it may use."""
+        usage = self._jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
+        return int(usage.getUsed()), int(usage.getMax())
+
     def differences(self, wanted: Wanted) -> tuple[dict[str, str], list[str]]:
         """Return the settings of a session that would make it as wanted, and what can't be made so."""
         options: dict[str, str] = {}

@@ -67,6 +67,9 @@ class FakeJvm:
     def close(self, place: Place) -> None:
         self.in_use -= 1
 
+    def heap(self) -> tuple[int, int]:
+        return 300, 1000
+
     def heap_share(self) -> float:
         return self.share
 
@@ -86,6 +89,7 @@ class Running:
     host: SessionHost
     codes: list[int]
     thread: threading.Thread
+    lines: list[bytes]
 
     def connect(self, **conf: str) -> socket.socket:
         ours, theirs = socket.socketpair()
@@ -118,10 +122,11 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Running]]:
     def start() -> Running:
         ask, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         read, write = os.pipe()
-        host, codes = SessionHost(asked, read), list[int]()
+        lines = list[bytes]()
+        host, codes = SessionHost(asked, read, tell=lines.append), list[int]()
         thread = threading.Thread(target=lambda: codes.append(host.run()), daemon=True)
         thread.start()
-        begun.append(Running(ask, write, host, codes, thread))
+        begun.append(Running(ask, write, host, codes, thread, lines))
         return begun[-1]
 
     yield start
@@ -149,6 +154,7 @@ def test_workers_share_a_jvm_with_settings_of_their_own(running: Callable[[], Ru
     assert told(second)["state"] == "ready"
     (jvm,) = made
     assert jvm.opened == [{}, {"spark.sql.x": "1"}]
+    assert host.lines == [b"heap 300 1000\n"]
     for link in (first, second):
         link.close()
 

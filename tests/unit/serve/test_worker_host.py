@@ -28,6 +28,7 @@ import lakewright_client as client
 from lakewright.serve.requests import Requests
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
+from lakewright.serve.worker_host import LIMIT
 
 NOBODY = 65534
 
@@ -194,6 +195,14 @@ def test_fifty_requests_at_once_all_end(host: Host) -> None:
     for thread in threads:
         thread.join(120)
     assert ended == [0] * 50
+
+
+def test_requests_that_wait_for_their_turn_are_counted(host: Host) -> None:
+    gauges, environ = host.service.gauges, {"PYTHONPATH": PATHS}
+    begun = [host.requests.begin(["sleep", "2"], environ, host.files.basedir) for _ in range(LIMIT + 2)]
+    assert eventually(lambda: (gauges.running, gauges.waiting) == (LIMIT + 2, 2))
+    assert [each.wait(60) for each in begun] == [0] * len(begun)
+    assert eventually(lambda: (gauges.running, gauges.waiting) == (0, 0))
 
 
 @pytest.mark.parametrize(

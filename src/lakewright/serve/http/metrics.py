@@ -31,6 +31,7 @@ from lakewright.usecases.entity_standing import (
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.serve.http.site import Site
+    from lakewright.serve.service import Gauges
 
 __all__ = ["Metrics"]
 
@@ -89,6 +90,7 @@ class _OfProject(Collector):
             up.add_metric(["manifest"], float(is_read))
             yield from found
         yield up
+        yield from _of_warm_session(self.site.gauges)
         yield _gauge("lakewright_commands_running", "Commands begun over HTTP.", self.site.commands.running)
         for source in self.more:
             yield from source()
@@ -113,6 +115,23 @@ class _OfProject(Collector):
             "application",
             {name: standing.waiting_since for name, standing in others.items()},
         )
+
+
+def _of_warm_session(gauges: Gauges) -> Iterator[Metric]:
+    running, waiting = gauges.running - gauges.waiting, gauges.waiting
+    yield _gauge("lakewright_requests_running", "Commands that run in the server.", running)
+    yield _gauge("lakewright_requests_waiting", "Commands that wait for their turn in the server.", waiting)
+    for at, (name, text) in enumerate(_HEAP.items()):
+        family = GaugeMetricFamily(name, text)
+        if gauges.heap is not None:
+            family.add_metric([], gauges.heap[at])
+        yield family
+
+
+_HEAP = {
+    "lakewright_jvm_heap_used_bytes": "Bytes of the heap of the server's JVM that are used.",
+    "lakewright_jvm_heap_max_bytes": "Bytes that the heap of the server's JVM may use.",
+}
 
 
 def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:

@@ -57,6 +57,7 @@ def make_service(serving: Serving, make_pages: MakePages | None = None) -> HttpS
         commands=Commands(serving.requests, serving.environ, serving.files.basedir),
         environ=serving.environ,
         allows_data=options.allow_data,
+        gauges=serving.gauges,
     )
     return HttpService(serving, site, make_pages)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from lakewright.manifest.redact import Redactor
+from lakewright.serve.service import Gauges
 from lakewright.serve.watched_project import WatchedProject
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Site:
     Attributes:
         project: The project, which is loaded again when its files change.
         allows_data: Whether rows of tables are shown.
+        gauges: What the warm session tells of itself.
     """
 
     project: WatchedProject
@@ -35,6 +37,7 @@ class Site:
     commands: Commands
     environ: Mapping[str, str]
     allows_data: bool = False
+    gauges: Gauges = field(default_factory=Gauges)
 
     def app(self) -> App:
         """Return the project as its files declare it now.
