@@ -20,6 +20,7 @@ from lakewright.usecases.operate_items import accept_item, requeue_items, resolv
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
+from lakewright.usecases.rehearse_slice import RehearsedSlice, rehearse_slice
 from lakewright.usecases.undo_slice import Undone, preview_undo, undo_slice
 
 if TYPE_CHECKING:
@@ -230,6 +231,36 @@ class Entity:
     def process(self) -> ProcessResult:
         """Process all pending slices in order; failures are in the result."""
         return _process(self)
+
+    def rehearse(
+        self,
+        slice_name: str,
+        *,
+        strategy: str | None = None,
+        processing_time: str | None = None,
+        rows: int = 20,
+    ) -> RehearsedSlice:
+        """Return what processing a slice would change; it is applied to a clone of the silver table only.
+
+        Args:
+            slice_name: Its name; it may be ready, failed, skipped or processed already.
+            strategy: `full`, `merge` or `historic`, used instead of the entity's own.
+            processing_time: ISO 8601, used instead of the current time.
+            rows: The largest number of records to return.
+
+        Raises:
+            UsageError: There is no such slice, or the processing time is no time.
+            LeaseHeld: Another process is rehearsing a slice of the entity.
+        """
+        with self._opened.run():
+            return rehearse_slice(
+                self._opened.app,
+                self.declared.id,
+                slice_name,
+                strategy=strategy,
+                processing_time=processing_time,
+                limit=rows,
+            )
 
     def __repr__(self) -> str:
         return f"<Entity {self.name} ({self.strategy})>"

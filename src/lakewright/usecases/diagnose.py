@@ -24,7 +24,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
-from lakewright.slices.rewind.side_table import side_address
+from lakewright.slices.rewind.side_table import REHEARSAL, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
 from lakewright.spark.java import find_java
@@ -164,10 +164,12 @@ def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _beside(app: App, entity: Entity) -> Iterator[Check]:
-    """Say that a rebuild or an undo has left a table beside the entity's own."""
+    """Say that a rebuild, an undo or a rehearsal has left a table beside the entity's own."""
     try:
-        side = side_address(entity.places(app.project.lake).silver)
+        silver = entity.places(app.project.lake).silver
+        side, rehearsal = side_address(silver), side_address(silver, REHEARSAL)
         is_left = observe_table(app.lake, side).exists
+        is_rehearsal_left = observe_table(app.lake, rehearsal).exists
     except LakewrightError:
         return
     if is_left:
@@ -176,6 +178,9 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
         yield Check(
             "beside", None, said, f"`lakewright rebuild {name}` or the undo, typed again, continues it."
         )
+    if is_rehearsal_left:
+        said = f"{rehearsal} belongs to a rehearsal that is running, or was killed"
+        yield Check("beside", None, said, "The next rehearsal of the entity removes what is left.")
 
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:

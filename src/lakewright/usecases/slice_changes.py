@@ -11,14 +11,13 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
-from lakewright.spec.models.entity import Strategy
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowChange", "SliceChanges", "slice_changes"]
+__all__ = ["RowChange", "SliceChanges", "changes_of", "slice_changes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,15 @@ class RowChange:
     change: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the change as commands print it."""
+        return {
+            "key": dict(self.key),
+            "change": self.change,
+            "before": None if self.before is None else dict(self.before),
+            "after": None if self.after is None else dict(self.after),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +77,7 @@ class SliceChanges:
             "run_id": self.run_id,
             "together": list(self.together),
             "counts": dict(self.counts),
-            "rows": [
-                {
-                    "key": dict(row.key),
-                    "change": row.change,
-                    "before": None if row.before is None else dict(row.before),
-                    "after": None if row.after is None else dict(row.after),
-                }
-                for row in self.rows
-            ],
+            "rows": [row.as_json() for row in self.rows],
         }
 
 
@@ -99,13 +99,7 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
         )
     commit, applied = table.commit_of(slice_name)
     others = tuple(name_of(each) for each in slices_in(commit, table.app_id) if each != applied)
-    changed = _changed(table, commit.version)
-    with readable(table.entity, commit.version - 1):
-        counts = {
-            str(row["change"]): int(row["n"])
-            for row in changed.groupBy("change").count().toDF("change", "n").collect()
-        }
-        rows = changed.orderBy("key").limit(limit).collect()
+    counts, rows = changes_of(table, commit.version, limit=limit)
     return SliceChanges(
         entity=table.entity.name,
         slice=slice_name,
@@ -114,18 +108,38 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
         run_id=commit.content.get("run"),
         together=others,
         counts=counts,
-        rows=tuple(_change(row.asDict()) for row in rows),
+        rows=rows,
     )
+
+
+def changes_of(
+    table: PastTable, version: int, *, limit: int
+) -> tuple[Mapping[str, int], tuple[RowChange, ...]]:
+    """Return the number of records that a version of a table changed, by change, and some of them by key.
+
+    Raises:
+        TargetError: The files of the version, or of that before it, are gone.
+    """
+    changed = _changed(table, version)
+    with readable(table.entity, version - 1):
+        counts = {
+            str(row["change"]): int(row["n"])
+            for row in changed.groupBy("change").count().toDF("change", "n").collect()
+        }
+        rows = changed.orderBy("key").limit(limit).collect()
+    return counts, tuple(_change(row.asDict()) for row in rows)
 
 
 def _changed(table: PastTable, version: int) -> DataFrame:
     """Return `change`, `key`, `before` and `after` of the records that a version changed."""
-    has_history = table.entity.strategy is Strategy.HISTORIC
-    live = table.system.current_sql(has_history=has_history)
     key, digest = name_sql(table.system.key), name_sql(table.system.hash)
 
     def side(number: int, name: str) -> DataFrame:
-        frame = table.read(max(number, 0)).where(live if number >= 0 else "false")
+        frame = table.read(max(number, 0))
+        # The declared strategy need not be the one by which this version was made.
+        has_history = table.system.valid_to.lower() in {column.lower() for column in frame.columns}
+        live = table.system.current_sql(has_history=has_history)
+        frame = frame.where(live if number >= 0 else "false")
         pairs = ", ".join(f"{text_sql(n)}, {name_sql(n)}" for n in table.keys)
         return frame.selectExpr(
             f"{key} AS {name}_pk",

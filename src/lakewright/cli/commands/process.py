@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,11 +13,11 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
-from lakewright.cli.progress import watching
+from lakewright.cli.progress import watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening
-from lakewright.errors import OperatorError
+from lakewright.errors import OperatorError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 
@@ -31,6 +32,7 @@ __all__ = ["process"]
         "lakewright process regions",
         "lakewright process regions 2025-07-01-slice.parquet --processing-time 2025-07-01T06:00:00",
         "lakewright process regions --strategy full --allow-data-loss",
+        "lakewright process regions 2025-07-01-slice.parquet --rehearse",
     ],
 )
 @click.argument("entity", shell_complete=names_of("entities"))
@@ -49,9 +51,29 @@ __all__ = ["process"]
 @click.option("--allow-data-loss", is_flag=True, help="Allow full to replace the rows of another strategy.")
 @click.option("--allow-backdated", is_flag=True, help="Allow a processing time earlier than the table's.")
 @click.option("--wait", is_flag=True, help="Wait for slices that another run is processing.")
+@click.option(
+    "--rehearse",
+    "is_rehearsed",
+    is_flag=True,
+    help="Only show what SLICE would change, on a clone of the table; nothing is written.",
+)
+@click.option(
+    "-n",
+    "--rows",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="With --rehearse: the largest number of records.",
+)
 @click.pass_obj
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
-    """Process the pending slices of ENTITY in order, or only SLICE."""
+    """Process the pending slices of ENTITY in order, or only SLICE.
+
+    With --rehearse SLICE is applied to a shallow clone beside the table, which is then removed. The exit code
+    is 1 if a run would fail. A slice that is processed, skipped or failed can be rehearsed, too.
+    """
+    if options["is_rehearsed"]:
+        return _rehearse(call, entity, slice_name, options)
     from lakewright.usecases.process_slices import process_slices
 
     begin = call.clock()
@@ -65,11 +87,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             slice_name,
             strategy=options["strategy"],
             processing_time=options["processing_time"],
-            permissions=Permissions(
-                allow_data_loss=options["allow_data_loss"],
-                allow_backdated=options["allow_backdated"],
-                allow_late=options["late"],
-            ),
+            permissions=_permissions(options),
             wait=options["wait"],
             interruption=stopper,
         )
@@ -82,6 +100,48 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
         f"in {took(begin, call.clock())}"
     )
     return 128 + stopper.signal if stopper.signal is not None else _exit_code(result)
+
+
+def _permissions(options: Mapping[str, Any]) -> Permissions:
+    return Permissions(
+        allow_data_loss=options["allow_data_loss"],
+        allow_backdated=options["allow_backdated"],
+        allow_late=options["late"],
+    )
+
+
+def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[str, Any]) -> int:
+    """Show what a slice would change."""
+    from lakewright.cli.render.look_back import rehearsal_page
+    from lakewright.usecases.rehearse_slice import rehearse_slice
+
+    if slice_name is None:
+        raise UsageError(
+            "--rehearse needs the name of one slice",
+            remedy=f"Type `lakewright process {shlex.quote(entity)} SLICE --rehearse`.",
+        )
+    if options["wait"]:
+        raise UsageError(
+            "--wait has no meaning with --rehearse, which waits for nobody", remedy="Leave it out."
+        )
+    with (
+        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        working(call.output, f"rehearsing {slice_name}"),
+    ):
+        found = rehearse_slice(
+            call.app,
+            entity,
+            slice_name,
+            strategy=options["strategy"],
+            processing_time=options["processing_time"],
+            permissions=_permissions(options),
+            limit=options["rows"],
+            interruption=stopper,
+        )
+    call.output.result(found.as_json(), rehearsal_page(found))
+    if found.error is not None:
+        call.output.note(fault_branch(found.error.as_fault()))
+    return 0 if found.error is None else FAILED
 
 
 def _status(result: ProcessResult) -> Status:

@@ -1,18 +1,20 @@
-"""What a slice changed, and the life of a record, as text."""
+"""What a slice changed or would change, and the life of a record, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.page import Block, Branch, Span, Table, line
+from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted
 
 if TYPE_CHECKING:
     from lakewright.usecases.record_life import RecordLife
+    from lakewright.usecases.rehearse_slice import RehearsedSlice
     from lakewright.usecases.slice_changes import RowChange, SliceChanges
 
-__all__ = ["changes_page", "life_page"]
+__all__ = ["changes_page", "life_page", "rehearsal_page"]
 
 _STYLES = {"inserted": "green", "updated": "yellow", "deleted": "red"}
 _SHORT_ID = 8
@@ -26,11 +28,35 @@ def changes_page(found: SliceChanges) -> Iterator[Block]:
         yield line(
             Span("note: ", "dim"), f"in one commit with {', '.join(found.together)}: all changes are shown"
         )
-    counts = ", ".join(f"{count:,} {name}" for name, count in sorted(found.counts.items()))
-    yield line(counts or "no record changed")
-    for row in found.rows:
+    yield from _changes(found.counts, found.rows, "no record changed")
+
+
+def rehearsal_page(found: RehearsedSlice) -> Iterator[Block]:
+    """Yield what a slice would change."""
+    table = "no table yet" if found.version is None else f"version {found.version} of the table"
+    yield line(Span(found.entity, "bold"), f": rehearsal of {found.slice} ({found.state}) on {table}")
+    for note in found.notes:
+        yield line(Span("note: ", "dim"), note)
+    if found.metrics is None:
+        yield line(Span("it can't be applied", "red"))
+    else:
+        yield slice_branch({**found.metrics, "slice": found.slice})
+    for warning in found.warnings:
+        yield line(Span("warning: ", "yellow"), warning)
+    if found.deletes_text is not None:
+        yield line(found.deletes_text)
+    if found.counts is not None:
+        yield from _changes(found.counts, found.rows, "no record would change")
+    yield line(Span("Nothing was written.", "dim"))
+
+
+def _changes(counts: Mapping[str, int], rows: Sequence[RowChange], none: str) -> Iterator[Block]:
+    """Yield the number of records by change, and some of them."""
+    text = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
+    yield line(text or none)
+    for row in rows:
         yield Branch(_row(row))
-    more = sum(found.counts.values()) - len(found.rows)
+    more = sum(counts.values()) - len(rows)
     if more > 0:
         yield line(Span(f"… and {counted(more, 'record')} more; --rows shows more", "dim"))
 

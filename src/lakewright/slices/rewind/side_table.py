@@ -27,10 +27,21 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.replay_slices import KnownSlice
 
-__all__ = ["begin_beside", "plan_digest", "remove_beside", "side_address", "side_of", "swap_write"]
+__all__ = [
+    "REHEARSAL",
+    "begin_beside",
+    "plan_digest",
+    "remove_beside",
+    "side_address",
+    "side_of",
+    "swap_write",
+]
 
 SUFFIX = "__rebuild"
 """End of the name of the table beside an entity's own."""
+
+REHEARSAL = "__rehearsal"
+"""End of the name of the table in which a slice is rehearsed: no rewind continues or removes it."""
 
 _INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized", "delta.feature.")
 """Beginnings of properties that Delta sets by itself."""
@@ -39,22 +50,22 @@ _OWN = "lakewright."
 """Beginning of the properties that say how the rows of a table were made."""
 
 
-def side_of(entity: Entity, lake: Lake) -> Entity:
+def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
     """Return the entity with the table beside its own in place of it."""
     templates = entity.templates(lake.settings)
     key = "silver_table" if "silver_table" in templates else "silver_path"
     other = {"silver_path", "silver_table"} - {key}
-    changed = {key: f"{templates[key].rstrip('/')}{SUFFIX}", **dict.fromkeys(other)}
+    changed = {key: f"{templates[key].rstrip('/')}{suffix}", **dict.fromkeys(other)}
     side = entity.model_copy(update={"settings": entity.settings.model_copy(update=changed)})
     side._scope = entity._scope
     return side
 
 
-def side_address(address: Address) -> Address:
+def side_address(address: Address, suffix: str = SUFFIX) -> Address:
     """Return the place of the table beside the one at an address."""
     if address.location is not None:
-        return Address(location=f"{address.location.rstrip('/')}{SUFFIX}")
-    return Address(name=f"{address.name}{SUFFIX}")
+        return Address(location=f"{address.location.rstrip('/')}{suffix}")
+    return Address(name=f"{address.name}{suffix}")
 
 
 def plan_digest(plan: Mapping[str, Any]) -> str:

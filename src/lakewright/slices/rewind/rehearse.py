@@ -1,0 +1,391 @@
+"""Rehearsal of one slice: it is applied to a shallow clone of its entity's table, and nothing is recorded.
+
+The clone stands beside the table, copies no rows, and is removed at the end, or by the next rehearsal if the
+process was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakewright.errors import (
+    BackdatedError,
+    DeleteBrakeError,
+    LakewrightError,
+    LateSliceError,
+    LeaseHeld,
+    NotInstalled,
+    RetryableError,
+    SliceError,
+    SparkUnavailable,
+    UsageError,
+)
+from lakewright.lake.commit import Token, strict_session
+from lakewright.lake.commit_lock import commit_lock, lock_file
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import observe_table
+from lakewright.lake.paths import local_path
+from lakewright.lake.table import drop_table, remove_uncommitted
+from lakewright.manifest.item import Item, Verdict
+from lakewright.slices.attempt import STRATEGIES
+from lakewright.slices.changed import new_item, processed_items
+from lakewright.slices.discover import (
+    check_not_empty,
+    discovered,
+    find_slice,
+    item_id,
+    list_bronze,
+    natural_key,
+    slice_name,
+)
+from lakewright.slices.pending import find_pending
+from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.read import read_slice
+from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, side_of
+from lakewright.slices.settle import without_unsettled
+from lakewright.slices.time_check import check_processing_times, is_late_allowed
+from lakewright.spark.jvm import is_jvm_failure, jvm_failure
+from lakewright.spec.models.places import Address
+from lakewright.spec.suggestions import hint
+from lakewright.spec.words import counted
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption.commit import adopt
+from lakewright.strategies.bad_rows import check_number, rows_text
+from lakewright.strategies.delete_inference import DeletePreview, lower_bounds, preview_deletes
+from lakewright.strategies.failures import translate_error
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad, fit_request, prepare_load
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.slices.bronze import Slice
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+    from lakewright.strategies.summary import Summary
+
+__all__ = ["Rehearsal", "rehearsed"]
+
+_ENVIRONMENT = (RetryableError, NotInstalled, SparkUnavailable)
+"""Errors that say nothing about the slice."""
+
+_REASONS = {
+    Verdict.PROCESSED: "it is processed already; this is its effect on the table as it is now",
+    Verdict.FAILED: "it has failed before; a run takes it once it is resolved",
+    Verdict.SKIPPED: "it is skipped; a run takes it once it is requeued",
+    Verdict.LOCKED: "another run is processing it now",
+    Verdict.INVALID: "its records in the manifest are invalid; a run takes it once they are repaired",
+}
+"""What to say of a slice that the next run would not simply take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A slice that was applied to a clone of its table.
+
+    Attributes:
+        slice: Name of the slice.
+        item_id: Its item.
+        verdict: What the manifest says of it.
+        at: The processing time that it was given.
+        base: The version of the table that was cloned; None if there is no table yet.
+        side: The entity with the place of the clone, which is there until the rehearsal ends.
+        summary: Its metrics; None if it can't be applied.
+        deletes: The deletes that it would infer; None if it infers none.
+        notes: What the reader must know of the slice and of those beside it.
+        warnings: What a run would warn of.
+        error: The error with which a run would end; None if it would succeed.
+    """
+
+    slice: str
+    item_id: str
+    verdict: Verdict
+    at: datetime
+    base: int | None
+    side: Entity
+    summary: Summary | None = None
+    deletes: DeletePreview | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: LakewrightError | None = None
+
+
+@contextmanager
+def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator[Rehearsal]:
+    """Apply a slice to a clone of its table; the clone is there until the block ends.
+
+    Nothing is written to the table, the manifest or bronze, so that no lease is taken and runs go on.
+
+    Raises:
+        UsageError: There is no such slice, or the processing time is no time.
+        LeaseHeld: Another process of this machine is rehearsing a slice of the entity.
+    """
+    lake = context.lake
+    slice_ = _find(context, entity, name)
+    found = next(iter(discovered((slice_,), context.application, entity.name)))
+    item = context.ledger.store.read([found.item_id]).get(found.item_id) or new_item(found)
+    side = side_of(entity, lake, REHEARSAL)
+    silver = entity.places(lake.settings).silver
+    with _alone(context, entity, silver):
+        state = observe_table(lake, silver)
+        base = state.version if state.exists else None
+        app = f"{context.application}/rehearsal/{context.holder.run_id}"
+        try:
+            begin_beside(context, entity, side, base, app=app, slices=())
+            reach_failpoint("after_clone")
+            yield _Attempt(context, entity, side, slice_, item, app).rehearse(base)
+        finally:
+            _remove(lake, side)
+
+
+def _find(context: ProcessingContext, entity: Entity, name: str) -> Slice:
+    """Return a slice that is complete.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    bronze = entity.places(context.lake.settings).bronze
+    listing = list_bronze(bronze, context.lake)
+    listing = without_unsettled(listing, context.options.settle, context.clock())
+    slice_ = next((each for each in listing.slices if each.name == name), None)
+    if slice_ is not None:
+        return slice_
+    if name in listing.incomplete:
+        raise UsageError(
+            f"the slice {name} is still being written", remedy="Rehearse it once it is complete."
+        )
+    if name in listing.unreadable:
+        raise SliceError(f"the slice {name} can't be read: {listing.unreadable[name]}")
+    known = [each.name for each in listing.slices]
+    raise UsageError(
+        f"there is no slice {name} in {bronze}",
+        remedy=hint(name, known) if known else "The folder has no slices.",
+    )
+
+
+@contextmanager
+def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Iterator[None]:
+    """Keep other processes of this machine from rehearsing slices of the entity meanwhile.
+
+    Tables that have no local path have no such lock.
+    """
+    path = None if silver.location is None else local_path(silver.location)
+    if path is None:
+        yield
+        return
+    turn = path.with_name(f"{path.name}{REHEARSAL}_turn")
+    has_folder = path.parent.exists()
+    with (
+        _refused_as_rehearsal(entity),
+        commit_lock(Address(location=str(turn)), str(context.holder), patience=0),
+    ):
+        try:
+            yield
+        finally:
+            lock_file(turn).unlink(missing_ok=True)
+            lock_file(path.with_name(f"{path.name}{REHEARSAL}")).unlink(missing_ok=True)
+            if not has_folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+
+@contextmanager
+def _refused_as_rehearsal(entity: Entity) -> Iterator[None]:
+    """Say of a lock that is held that another rehearsal holds it."""
+    try:
+        yield
+    except LeaseHeld as held:
+        if "holder" not in held.details or REHEARSAL not in str(held.details.get("key")):
+            raise
+        raise LeaseHeld(
+            f"{held.details['holder']} is rehearsing a slice of {entity.name}",
+            remedy="Wait for it to end, then rehearse again.",
+            details=held.details,
+        ) from None
+
+
+def _remove(lake: Lake, side: Entity) -> None:
+    """Remove the clone, whether or not anything was committed to it."""
+    address = side.places(lake.settings).silver
+    drop_table(lake, address)
+    remove_uncommitted(address)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One slice on its way to the clone.
+
+    Attributes:
+        errors: Errors with which a run would end, the first first.
+        warnings: What a run would warn of.
+        deletes: The deletes that the slice would infer.
+    """
+
+    context: ProcessingContext
+    entity: Entity
+    side: Entity
+    slice: Slice
+    item: Item
+    app: str
+    errors: list[LakewrightError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    deletes: DeletePreview | None = None
+
+    def rehearse(self, base: int | None) -> Rehearsal:
+        """Apply the slice to the clone."""
+        times = ProcessingTimes.of(
+            self.context.options, self.context.lake.settings.zone, self.warnings.append
+        )
+        at = (times.of_item(self.item) or self.context.clock()).astimezone(UTC)
+        is_late = self._is_late()
+        self._check_order(times, is_late=is_late)
+        request = self._request(at, is_late=is_late)
+        summary = self._applied(self.side, request)
+        if summary is None and isinstance(self.errors[-1], DeleteBrakeError):
+            # Whoever rehearses wants to see what the brake keeps from being deleted.
+            settings = self.side.settings.model_copy(update={"max_delete_ratio": 1.0})
+            free = self.side.model_copy(update={"settings": settings})
+            free._scope = self.side._scope
+            summary = self._applied(free, request)
+        return Rehearsal(
+            slice=self.slice.name,
+            item_id=self.item.item_id,
+            verdict=self.item.verdict(self.context.application),
+            at=at,
+            base=base,
+            side=self.side,
+            summary=summary,
+            deletes=self.deletes,
+            notes=tuple(self._notes()),
+            warnings=tuple(dict.fromkeys(self.warnings)),
+            error=self.errors[0] if self.errors else None,
+        )
+
+    def _is_late(self) -> bool:
+        """Return whether a later slice is processed."""
+        prefix = item_id(self.entity.places(self.context.lake.settings).bronze) + "/"
+        own = natural_key(self.slice.name)
+        return any(natural_key(slice_name(each)) > own for each in processed_items(self.context, prefix))
+
+    def _check_order(self, times: ProcessingTimes, *, is_late: bool) -> None:
+        """Note the errors with which a run would refuse the slice's place or its processing time."""
+        if is_late and not is_late_allowed(self.context, self.entity, self.item):
+            self.errors.append(
+                LateSliceError(
+                    f"the slice {self.slice.name} is older than one that is already processed",
+                    remedy="--late allows it.",
+                )
+            )
+        late = frozenset({self.item.item_id} if self.errors else ())
+        try:
+            check_processing_times(self.context, self.entity, (self.item,), times, late)
+        except BackdatedError as error:
+            self.errors.append(error)
+
+    def _request(self, at: datetime, *, is_late: bool) -> LoadRequest:
+        context = self.context
+        content = {"run": context.holder.run_id, "record": f"{self.app}/1", "slice": self.slice.name}
+        last_values = context.ledger.watermarks.last(context.application)
+        return LoadRequest(
+            slice_name=self.slice.name,
+            slice_size=self.slice.size,
+            strategy=context.strategy_for(self.entity),
+            at=at,
+            token=Token(self.app, 1, content),
+            check_lock=self._check,
+            holder=str(context.holder),
+            lower_bounds=lower_bounds(self.entity, last_values, context.clock),
+            permissions=context.options.permissions,
+            is_late=is_late,
+        )
+
+    def _check(self) -> None:
+        """Raise an error if the rehearsal must end, or the slice has changed since it began."""
+        if self.context.is_cut_off():
+            raise KeyboardInterrupt
+        bronze = self.entity.places(self.context.lake.settings).bronze
+        now = find_slice(bronze, self.slice.name, self.context.lake)
+        if now is None or now.fingerprint != self.slice.fingerprint:
+            raise SliceError(f"the slice {self.slice.name} changed while it was read")
+
+    def _applied(self, side: Entity, request: LoadRequest) -> Summary | None:
+        """Apply the slice to the clone; return its metrics, or None and note the error."""
+        name = self.slice.name
+        try:
+            check_not_empty(self.slice)
+            return self._apply(side, request)
+        except Exception as error:
+            if self.context.is_cut_off():
+                raise KeyboardInterrupt from error
+            if is_jvm_failure(error):
+                raise jvm_failure(name, error) from error
+            ours = self._of_table(translate_error(error, side, name))
+            if isinstance(ours, _ENVIRONMENT):
+                raise ours from error
+            self.errors.append(ours)
+            return None
+
+    def _apply(self, side: Entity, request: LoadRequest) -> Summary:
+        lake, session = self.context.lake, strict_session(self.context.lake)
+        frame = read_slice(session, self.slice, side)
+        if is_adoptable(side, observe_table(lake, side.places(lake.settings).silver)):
+            fit = fit_request(lake, session, side, frame, request)
+            counts = adopt(
+                lake,
+                session,
+                side,
+                fit.prepared,
+                fit.state,
+                at=request.at,
+                token=request.token,
+                check=request.check_lock,
+            )
+            self.warnings.append(f"the table would be adopted first, {counted(counts['rows'], 'row')}")
+        load = prepare_load(lake, session, side, frame, request)
+        check_number(load.bad_rows, side.settings.max_bad_rows)
+        self._note_load(load)
+        return STRATEGIES[request.strategy](load)
+
+    def _note_load(self, load: SliceLoad) -> None:
+        """Note drift, bad rows, and the deletes that the slice would infer."""
+        if load.drift:
+            self.warnings.extend(load.drift.messages)
+        if load.bad_rows:
+            told = f"{counted(len(load.bad_rows), 'bad row')} would be put aside"
+            self.warnings.append(f"{told}: {rows_text(load.bad_rows)}")
+        is_unordered = load.request.is_late and self.entity.settings.sequence_by is not None
+        if self.entity.settings.delete_missing and not load.bad_rows and not is_unordered:
+            # With the brake off, the first count stands: it says what the brake says.
+            self.deletes = self.deletes or preview_deletes(load)
+
+    def _of_table(self, error: LakewrightError) -> LakewrightError:
+        """Return an error that names the entity's table instead of the clone."""
+        settings = self.context.lake.settings
+        clone, own = (str(each.places(settings).silver) for each in (self.side, self.entity))
+        if clone not in error.message:
+            return error
+        message = error.message.replace(clone, own)
+        return type(error)(message, remedy=error.remedy, details=error.details)
+
+    def _notes(self) -> Iterator[str]:
+        """Yield what the reader must know of the slice and of those beside it."""
+        verdict = self.item.verdict(self.context.application)
+        if verdict in _REASONS:
+            yield _REASONS[verdict]
+        recorded = self.item.fingerprint
+        if recorded is not None and dict(recorded) != self.slice.fingerprint:
+            yield "it has changed since it was recorded; its present content is rehearsed"
+        pending, _ = find_pending(
+            replace(self.context, warn=self.warnings.append), self.entity, is_recorded=False
+        )
+        own = natural_key(self.slice.name)
+        waiting = (*pending.ready, *pending.waiting)
+        before = [slice_name(each) for each in waiting if natural_key(slice_name(each)) < own]
+        if before:
+            verb = "comes" if len(before) == 1 else "come"
+            number = counted(len(before), "slice")
+            yield (
+                f"{number} before it, from {before[0]} on, {verb} first in a run; the rehearsal leaves "
+                f"{'it' if len(before) == 1 else 'them'} out"
+            )
