@@ -227,6 +227,8 @@ def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = Fals
     if is_resident:
         # Spark survives some failures of memory in a state that nobody knows; the next JVM is clean.
         options += ["-XX:+ExitOnOutOfMemoryError"]
+        # Counters for tools like jstat: sampling them wakes an idle JVM twenty times a second.
+        options += ["-XX:-UsePerfData"]
     return options
 
 
