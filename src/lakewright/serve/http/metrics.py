@@ -13,7 +13,7 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
+from lakewright.serve.http.exposition import exposition
 from lakewright.usecases.entity_standing import (
     ApplicationStanding,
     EntityStanding,
@@ -58,7 +59,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all metrics as a scrape gets them."""
-        return generate_latest(self._registry)
+        return exposition(self._registry)
 
 
 @dataclass(slots=True, eq=False)
