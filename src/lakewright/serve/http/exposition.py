@@ -33,7 +33,7 @@ class _Alone:
 def exposition(registry: CollectorRegistry) -> bytes:
     """Return the text of all families that a registry collects, as `generate_latest` does."""
     return b"".join(
-        "".join(_gauge(family)).encode() if family.type == "gauge" else generate_latest(_Alone(family))  # type: ignore[arg-type]
+        "".join(_gauge(family)).encode() if family.type == "gauge" else generate_latest(_Alone(family))
         for family in registry.collect()
     )
 
@@ -43,7 +43,7 @@ def _gauge(family: Metric) -> Iterator[str]:
     yield f"# HELP {family.name} {text}\n# TYPE {family.name} gauge\n"
     for sample in family.samples:
         labels = ",".join([_label(*each) for each in sorted(sample.labels.items())])
-        number = floatToGoString(sample.value)
+        number = floatToGoString(sample.value)  # type: ignore[no-untyped-call]
         yield f"{sample.name}{{{labels}}} {number}\n" if labels else f"{sample.name} {number}\n"
 
 
