@@ -28,6 +28,9 @@ class Started:
     def start(self, settings: SessionSettings) -> SparkSession:
         return self.begin(settings)
 
+    def abandon(self) -> None:
+        """Let the start go on."""
+
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         del settings
         return session.newSession()

@@ -82,3 +82,38 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
     (told,) = lake.json("history")
     assert told["status"] == "ABORTED"
     assert lake.json("plan", "endless", "build")["status"] == "WOULD_RUN"
+
+
+@pytest.mark.nightly
+def test_a_signal_while_spark_starts_ends_the_run_at_once(tmp_path: Path) -> None:
+    """B8: nothing has run, so that there is no commit to wait for; neither the JVM nor a lock is left."""
+    lake = SmallLake.make(tmp_path / "lake")
+    (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
+    command = [str(BIN / "lakewright"), "job", "endless", "build", "-v"]
+    with subprocess.Popen(
+        command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        said = read_until(run.stderr, "Spark starts")
+        children = wait_for_children(run)
+        begin = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+        seconds = time.monotonic() - begin
+
+    assert run.returncode == 130, said + err
+    assert "Stopping at once: Spark is starting, and nothing has run." in err
+    assert "Traceback" not in err
+    assert "Spark started" not in err
+    assert seconds < 10
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert lake.json("plan", "endless", "build")["status"] == "WOULD_RUN"
+    assert lake.json("manifest", "ls", "--state", "locked") == []
+
+
+def wait_for_children(run: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the processes that a run has started, once there is one."""
+    while not (children := psutil.Process(run.pid).children(recursive=True)):
+        assert run.poll() is None
+        time.sleep(0.05)
+    return children

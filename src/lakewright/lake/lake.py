@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from lakewright.errors import SparkUnavailable
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jvm import is_jvm_failure
@@ -77,6 +78,7 @@ class Lake:
         self.sessions = OwnSession() if sessions is None else sessions
         self._spark: SparkSession | None = None
         self._is_starting = False
+        self._is_abandoned = False
         self._lock = threading.Lock()
         self._kept_lock = threading.Lock()
         self._thread = _ThreadState()
@@ -113,17 +115,35 @@ class Lake:
 
         Raises:
             NotInstalled: PySpark, a Java or Delta's jars are missing.
+            SparkUnavailable: `abandon_start` was called meanwhile.
         """
         with self._lock:
             if self._spark is None:
-                self._is_starting = True
+                self._is_starting, self._is_abandoned = True, False
                 try:
                     with self.starting():
-                        self._spark = self.sessions.start(self.session)
+                        self._spark = self._started()
                 finally:
                     self._is_starting = False
             self._tag(self._spark)
             return self._spark
+
+    def _started(self) -> SparkSession:
+        session = self.sessions.start(self.session)
+        if self._is_abandoned:
+            self.sessions.stop(session)
+            raise SparkUnavailable("the start of Spark was interrupted")
+        return session
+
+    def abandon_start(self) -> None:
+        """Make a start of the session that is in progress in another thread fail, as soon as it can.
+
+        Without such a start, nothing happens.
+        """
+        # Without the lock, which the thread that starts the session holds.
+        if self._is_starting:
+            self._is_abandoned = True
+            self.sessions.abandon()
 
     def new_session(self) -> SparkSession:
         """Return a new session of the same application, with settings and temporary views of its own."""
@@ -252,7 +272,7 @@ class Lake:
             while self._kept:
                 self._kept.popitem()[1].close()
         # A session that is still starting can't be stopped; its JVM ends with this process.
-        if not self._lock.acquire(timeout=_PATIENCE):
+        if not self._lock.acquire(timeout=0 if self._is_abandoned else _PATIENCE):
             return
         try:
             spark, self._spark = self._spark, None

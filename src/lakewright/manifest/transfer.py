@@ -13,8 +13,10 @@ from typing import Protocol, TypeVar
 
 from lakewright.errors import Fault, LakewrightError, StoreUnavailable
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.imported_secrets import without_secrets
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Draft, Record, State
+from lakewright.manifest.redact import Redactor
 from lakewright.manifest.rehearsal import Rehearsal
 from lakewright.manifest.store import Append, Document, DocumentKey, Outcome, Put, Seen, Store, Write
 from lakewright.manifest.transfer_lines import (
@@ -86,7 +88,12 @@ def export_manifest(store: Store) -> Iterator[str]:
 
 
 def import_manifest(
-    store: Store, lines: Iterable[str], *, source: str = "import", keep_going: bool = False
+    store: Store,
+    lines: Iterable[str],
+    *,
+    source: str = "import",
+    keep_going: bool = False,
+    redactor: Redactor | None = None,
 ) -> Imported:
     """Add the records and documents of NDJSON lines to a store; existing ones are left unchanged.
 
@@ -101,13 +108,15 @@ def import_manifest(
             an iterator are kept in memory.
         source: Names the lines' origin in faults.
         keep_going: Whether to import what is right although something is wrong.
+        redactor: Removes secrets from what is imported.
     """
+    redactor = redactor or Redactor()
     if not keep_going:
         lines = list(lines) if isinstance(lines, Iterator) else lines
-        faults = _import(_Import(Rehearsal(store)), lines, source, "Nothing was imported.")
+        faults = _import(_Import(Rehearsal(store), redactor), lines, source, "Nothing was imported.")
         if faults:
             return Imported(0, 0, 0, faults, is_refused=True)
-    importing = _Import(store)
+    importing = _Import(store, redactor)
     faults = _import(importing, lines, source, "It was left out.")
     importing.finish(store)
     return Imported(importing.added, importing.documents, importing.present, faults)
@@ -115,7 +124,8 @@ def import_manifest(
 
 def _import(importing: _Import, lines: Iterable[str], source: str, effect: str) -> tuple[Fault, ...]:
     faults: list[Fault] = []
-    groups = groupby(parse_lines(lines, source, faults), key=lambda line: line.subject)
+    parsed = (without_secrets(line, importing.redactor) for line in parse_lines(lines, source, faults))
+    groups = groupby(parsed, key=lambda line: line.subject)
     subjects = (list(group) for _, group in groups)
     while batch := list(chain.from_iterable(islice(subjects, BATCH))):
         faults += (
@@ -130,6 +140,7 @@ class _Import:
     """An import in progress.
 
     Attributes:
+        redactor: Removes secrets.
         added: How many records were added.
         documents: How many documents were added.
         present: How many of both existed already.
@@ -142,6 +153,7 @@ class _Import:
     """
 
     store: _Target
+    redactor: Redactor
     added: int = 0
     documents: int = 0
     present: int = 0

@@ -25,6 +25,7 @@ from lakewright.manifest.journal import (
     TargetPhase,
 )
 from lakewright.manifest.record import Record
+from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Document, DocumentKey
 from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, WatermarkChange
 
@@ -131,14 +132,20 @@ def _change_key(document: Document) -> str:
     return document.key
 
 
+def _taint_key(document: Document) -> str:
+    str(document.value["reason"])
+    place = TargetPhase(**document.value["place"])
+    # The key is made of the parameters before their secrets were hidden.
+    is_hidden = HIDDEN in json.dumps(place.parameters)
+    return document.key if is_hidden and document.key.startswith(f"{place.project}/") else place.key
+
+
 _KEYS: Mapping[str, Callable[[Document], str]] = {
     WATERMARK: lambda document: StoredWatermark.from_document(document).key,
     CHANGE: _change_key,
     COUNTER: _counter_key,
     RUN: lambda document: Run.from_json(document.value).key,
     RUN_KEY: lambda document: document.key if str(document.value["key"]) else "",
-    TAINT: lambda document: (
-        TargetPhase(**document.value["place"]).key if str(document.value["reason"]) else ""
-    ),
+    TAINT: _taint_key,
 }
 """For each kind, a function that reads a document and returns the key that it must have."""

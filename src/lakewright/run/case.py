@@ -87,6 +87,9 @@ class _SessionOf:
         del settings
         return self.lake.spark
 
+    def abandon(self) -> None:
+        self.lake.abandon_start()
+
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         return self.lake.sessions.derive(session, settings)
 

@@ -239,6 +239,7 @@ class JobRun:
 
         def cut_off() -> None:
             is_over.set()
+            self.lake.abandon_start()
             self.lake.cancel_jobs()
 
         return ExecutionOptions(

@@ -156,6 +156,10 @@ class AttachedSession:
         self._attached = self._attach(settings)
         return self._own.start(settings) if self._attached is None else self._attached.session
 
+    def abandon(self) -> None:
+        """End the JVM of this process that `start` is launching; the resident one is not this process's."""
+        self._own.abandon()
+
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session with the settings."""
         return self._own.derive(session, settings)

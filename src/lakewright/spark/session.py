@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 from weakref import WeakKeyDictionary
@@ -32,6 +30,13 @@ from lakewright.spark.given import CATALOG_KEY, DELTA_CATALOG, check_given_sessi
 from lakewright.spark.jars import Jar, fetch_jars
 from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
+from lakewright.spark.launch import (
+    end_launched_jvm,
+    environment_set,
+    forget_jvm,
+    has_jvm,
+    interrupts_kept,
+)
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.s3 import log_store_jar, s3_jars
 from lakewright.spark.scratch import scratch_folder
@@ -77,6 +82,10 @@ class Sessions(Protocol):
         """
         ...
 
+    def abandon(self) -> None:
+        """Make a `start` that is in progress in another thread fail soon, if that is possible."""
+        ...
+
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session like one that `start` returned, with temporary views of its own."""
         ...
@@ -99,6 +108,10 @@ class OwnSession:
     stopped. Projects that are open at the same time share a JVM; the last one that closes stops it.
     """
 
+    def __init__(self) -> None:
+        self._is_launching = False
+        self._is_abandoned = False
+
     @property
     def is_shared(self) -> bool:
         """Whether another program has started a session in this process."""
@@ -120,15 +133,36 @@ class OwnSession:
         with _own_lock:
             context = _active_context()
             if context is None or "spark.remote" in settings.conf:
-                if (jvm := _idle_jvm()) is not None:
-                    check_jvm(jvm)
-                session = build_session(settings)
+                session = self._build(settings)
             else:
                 session = SharedSession(_running_session()).start(settings)
             if "spark.remote" not in settings.conf and (context is None or context in _own_contexts):
                 context = session.sparkContext
                 _own_contexts[context] = _own_contexts.get(context, 0) + 1
             return session
+
+    def _build(self, settings: SessionSettings) -> SparkSession:
+        if (jvm := _idle_jvm()) is not None:
+            check_jvm(jvm)
+        self._is_launching, self._is_abandoned = not has_jvm(), False
+        try:
+            return build_session(settings)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C in the thread that starts Spark
+                self.abandon()
+            if self._is_abandoned:
+                forget_jvm()
+            if self._is_abandoned and isinstance(error, Exception):
+                raise SparkUnavailable("the start of Spark was interrupted") from error
+            raise
+        finally:
+            self._is_launching = False
+
+    def abandon(self) -> None:
+        """End the JVM that `start` is launching; one that was there before is kept."""
+        if self._is_launching:
+            self._is_abandoned = True
+            end_launched_jvm()
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session with the settings."""
@@ -184,6 +218,9 @@ class SharedSession:
                     "its default" if present is None else present,
                 )
         return derived
+
+    def abandon(self) -> None:
+        """Do nothing: a session is derived at once."""
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session with the settings."""
@@ -260,6 +297,9 @@ class NoSession:
         del settings
         raise self.error
 
+    def abandon(self) -> None:
+        """Do nothing: nothing starts."""
+
     def derive(self, session: SparkSession, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
         del session, settings
@@ -283,9 +323,9 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     if "spark.remote" in settings.conf:
         return _session(results_conf() | dict(settings.conf))
     metastore = embedded_metastore(settings.conf, settings.state_folder)
-    if metastore is not None and not _has_jvm():
+    if metastore is not None and not has_jvm():
         check_metastore_is_free(metastore)
-    if not _has_jvm():
+    if not has_jvm():
         check_master(master_of(settings), settings.patience, os.environ)
     java = find_java(os.environ)
     environ = {
@@ -304,7 +344,7 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
         is_resident=is_resident,
     )
     settings.state_folder.mkdir(parents=True, exist_ok=True)
-    with _environment(environ), _interrupts_kept():
+    with environment_set(environ), interrupts_kept():
         return _session(conf)
 
 
@@ -312,12 +352,6 @@ def running_master() -> str | None:
     """Return the master of the Spark context that runs in this process, if there is one."""
     context = _active_context()
     return None if context is None else str(context.master)
-
-
-def _has_jvm() -> bool:
-    """Return whether this process has a JVM, which may hold the metastore open from an earlier session."""
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._gateway is not None
 
 
 def _jars(*, needs_s3: bool) -> list[Path]:
@@ -358,32 +392,3 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
 def _java_message(error: Exception) -> str | None:
     java = getattr(error, "java_exception", None)
     return None if java is None else java.getMessage() or java.toString()
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the JVM that is started in the block, and restore them afterwards."""
-    before = {key: os.environ.get(key) for key in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                del os.environ[key]
-            else:
-                os.environ[key] = value
-
-
-@contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    """Restore the caller's handler of Ctrl-C, which PySpark replaces by one that cancels all jobs.
-
-    PySpark's handler stays if Python's default was set before: an interrupted call must not leave its job
-    running.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main and before is not signal.default_int_handler:
-        signal.signal(signal.SIGINT, before)

@@ -38,7 +38,7 @@ def export_manifest(app: App) -> Iterator[str]:
 def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: bool = False) -> Imported:
     """Import lines that `export_manifest` yielded, or Snowplow's records; existing entries are kept.
 
-    If a line is wrong, nothing is imported, unless `keep_going`.
+    If a line is wrong, nothing is imported, unless `keep_going`. Secrets of the project are removed.
 
     Args:
         app: The project.
@@ -46,7 +46,9 @@ def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: 
         source: Names the lines in the locations of faults.
         keep_going: Whether to import what is right although something is wrong.
     """
-    return transfer.import_manifest(app.store, lines, source=source, keep_going=keep_going)
+    return transfer.import_manifest(
+        app.store, lines, source=source, keep_going=keep_going, redactor=app.redactor
+    )
 
 
 def move_items(app: App, old: str, new: str) -> Moved:

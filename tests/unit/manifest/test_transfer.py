@@ -15,6 +15,7 @@ from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.lease import LEASE, Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application, Record
+from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Damage, Put, Write
 from lakewright.manifest.transfer import export_manifest, import_manifest
 from lakewright.manifest.watermark import Watermark
@@ -337,3 +338,48 @@ class TestFsck:
         store._records.clear()
         damage = Damage(ITEM, None, "it is listed, but has no records")
         assert damage in list(fsck(store))
+
+
+def test_secrets_in_imported_payloads_are_removed() -> None:
+    """Issue 12: as from payloads that are written here; what later runs read is kept."""
+    redactor = Redactor(frozenset({"hunter2!"}))
+    theirs = {
+        "schema": "iglu:com.acme/load/jsonschema/1-0-0",
+        "data": {"dsn": "pg://me:x@db", "db_password": "x"},
+    }
+    ours = failure(ValueError("login hunter2! failed"), fingerprint="hunter2!")
+    lines = [
+        snowplow(0, "NEW", None, second=1),
+        snowplow(1, "PROCESSING", None, second=2),
+        snowplow(2, "FAILED", 1, second=3, payload={"schema": "lakewright/failed/1", "data": ours}),
+        snowplow(3, "NEW", None, second=1, itemId="s3://acme/b/", payload=theirs),
+        snowplow(4, "NEW", None, second=1, itemId="s3://acme/c/", payload={"note": "hunter2!"}),
+    ]
+    store = MemoryStore()
+    assert import_manifest(store, map(json.dumps, lines), redactor=redactor).faults == ()
+    (failed,) = [record for record in store.records(lines[0]["itemId"]) if record.state == "FAILED"]
+    assert failed.content["error"]["message"] == "login *** failed"
+    assert failed.content["fingerprint"] == "hunter2!"
+    (loaded,), (noted,) = (store.records(f"s3://acme/{name}/") for name in "bc")
+    assert loaded.payload == {**theirs, "data": {"dsn": "pg://***@db", "db_password": "***"}}
+    assert noted.payload == {"note": "***"}
+
+
+def test_secrets_in_imported_runs_and_watermarks_are_removed() -> None:
+    """Issue 12: also from the parameters and facts of runs, the results of targets and operators' reasons."""
+    store = MemoryStore(Clock())
+    journal = Journal(store)
+    run = Run(
+        "r1", "lake", "daily", "BUILD", {"token": "abc", "day": "1"}, store.now(), Holder("h", 1, "", "r1")
+    )
+    journal.start_run(run, [TargetPhase("lake", "t", "BUILD", {"day": "hunter2!"}).tainted("failed")])
+    journal.record_targets(run, {0: {"name": "t", "instance": {"token": "abc"}, "error": "hunter2!"}})
+    mark = Watermark.from_json({"type": "date", "value": "2022-01-01"})
+    Watermarks(store).change(COUNTRIES, "day", mark, author="me", reason="hunter2!", change_id="c1")
+    copy = MemoryStore()
+    redactor = Redactor(frozenset({"hunter2!"}))
+    assert import_manifest(copy, export_manifest(store), redactor=redactor).faults == ()
+    assert "hunter2!" not in "".join(export_manifest(copy))
+    imported = next(Journal(copy).runs())
+    assert (imported.run_id, imported.parameters) == ("r1", {"token": "***", "day": "1"})
+    assert import_manifest(MemoryStore(), export_manifest(copy)).faults == ()

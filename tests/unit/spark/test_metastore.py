@@ -42,7 +42,7 @@ def test_only_a_kept_catalog_without_a_server_has_one(conf: dict[str, str], is_e
 def test_a_session_is_not_started_while_another_process_has_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakewright.spark.session._has_jvm", lambda: False)
+    monkeypatch.setattr("lakewright.spark.session.has_jvm", lambda: False)
     folder = tmp_path / "metastore_db"
     check_metastore_is_free(folder)
     folder.mkdir()

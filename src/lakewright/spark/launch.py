@@ -1,0 +1,67 @@
+"""Launching the JVM of this process: what PySpark finds while it does so, and how to end one that starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+__all__ = ["end_launched_jvm", "environment_set", "forget_jvm", "has_jvm", "interrupts_kept"]
+
+_MARK = "pyspark-shell"
+"""The argument with which PySpark launches the JVM of a Python process."""
+
+
+def has_jvm() -> bool:
+    """Return whether this process has a JVM, which may hold the metastore open from an earlier session."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._gateway is not None
+
+
+def end_launched_jvm() -> None:
+    """Kill the JVM that PySpark has launched as a child of this process; PySpark's call then fails."""
+    import psutil
+
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if _MARK in child.cmdline():
+                child.kill()
+
+
+def forget_jvm() -> None:
+    """Make PySpark launch another JVM next time, instead of calling the one that was ended."""
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is not None:
+        pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None
+
+
+@contextmanager
+def environment_set(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the JVM that is started in the block, and restore them afterwards."""
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Restore the caller's handler of Ctrl-C, which PySpark replaces by one that cancels all jobs.
+
+    PySpark's handler stays if Python's default was set before: an interrupted call must not leave its job
+    running.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and before is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
