@@ -16,6 +16,7 @@ from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.record import format_instant
 
 __all__ = [
+    "EARLIER",
     "Lock",
     "command",
     "failed_error",
@@ -81,6 +82,10 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
     return f"{lease.holder} has ended" if is_dead(lease.holder) else None
 
 
+EARLIER = "failed earlier in this run"
+"""How the error of a slice ends whose failure the run has told before."""
+
+
 def locked_error(lock: Lock) -> ItemLocked:
     """Return the error for an item that is locked."""
     free = command("release", lock.item_id)
@@ -96,24 +101,33 @@ def locked_error(lock: Lock) -> ItemLocked:
     )
 
 
-def failed_error(item: Item, *, refused: str | None = None) -> ItemFailed:
+def failed_error(
+    item: Item, *, refused: str | None = None, name: str | None = None, run_id: str | None = None
+) -> ItemFailed:
     """Return the error for an item with an unresolved failure.
 
     Args:
         item: The item.
         refused: The action that may be repeated once the failure is resolved; None if there was no such
             action.
+        name: What the item is called, such as `entity/slice`; its id by default.
+        run_id: The run that asks. It has reported its own failures already, so their message is not repeated.
     """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
     error = item.failed.note.get("error")
     message = (error.get("message") if isinstance(error, dict) else error) or "no reason was recorded"
     since = format_instant(item.failed.since)
+    is_ours = name is not None and item.failed.application.is_of_entity
+    told = f"failed at {since}" if is_ours else f"failed for {item.failed.application} at {since}"
+    told += f": {message}"
+    if run_id is not None and run_id == item.failed.run_id:
+        told = EARLIER
     return ItemFailed(
-        f"{item.item_id} failed for {item.failed.application} at {since}: {message}",
-        remedy=f"First `{command('resolve', item.item_id)}`, then {refused} it."
+        f"{name or item.item_id} {told}",
+        remedy=f"First `{command('resolve', name or item.item_id)}`, then {refused} it."
         if refused
-        else recovery_advice(item),
+        else recovery_advice(item, name),
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),

@@ -273,23 +273,25 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
             f"the slice {name} is {verdict} for {context.application} already",
             remedy=f"To process it again: `lakewright manifest requeue {item.item_id}`.",
         )
-    return held_error(context, item)
+    return held_error(context, entity, item)
 
 
 def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) -> LakewrightError | None:
     """Return the error that says what holds back an entity's slices, or None if nothing does."""
     if pending.held is not None:
-        return held_error(context, pending.held)
+        return held_error(context, entity, pending.held)
     is_strict = entity.settings.changed_slices == "fail"
     return pending.deviations.changed_error() if is_strict and pending.deviations is not None else None
 
 
-def held_error(context: ProcessingContext, item: Item) -> LakewrightError:
+def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:
     """Return the error that says who or what holds an item."""
     lock = context.ledger.lock(item)
     if item.problem is not None:
         return invalid_error(item)
-    return locked_error(lock) if lock is not None else failed_error(item)
+    if lock is not None:
+        return locked_error(lock)
+    return failed_error(item, name=f"{entity.name}/{slice_name(item)}", run_id=context.holder.run_id)
 
 
 def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -> tuple[str, ...]:

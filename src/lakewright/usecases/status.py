@@ -20,13 +20,14 @@ from lakewright.notebook import html_table
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.usecases.bronze_status import Vanished, look_at_bronze
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
+from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
 __all__ = [
@@ -71,26 +72,6 @@ class Warned:
             "reasons": list(self.entry["reasons"]),
             "error": self.entry["error"],
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """The bad rows of an entity's processed slices that were put aside.
-
-    Attributes:
-        slices: Names of these slices.
-        rows: Number of rows.
-        folder: The folder that holds them.
-    """
-
-    entity: str
-    slices: tuple[str, ...]
-    rows: int
-    folder: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object that `status -o json` prints."""
-        return {"entity": self.entity, "slices": list(self.slices), "rows": self.rows, "folder": self.folder}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -276,23 +257,6 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
     """Yield the awaited rows that were not found already."""
     listed = {(row.item.item_id, row.application.key) for row in found}
     return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
-
-
-def read_quarantined(app: App) -> Iterator[Quarantined]:
-    """Yield the bad rows of entities that put them aside; the items of other entities are not read."""
-    for entity in app.project.entities.values():
-        if entity.settings.on_bad_rows != "quarantine":
-            continue
-        application = application_of(app.project.name, entity)
-        found: dict[str, int] = {}
-        for item in app.store.select(Query(application, frozenset({Verdict.PROCESSED}))):
-            marks = (mark for mark in item.processed if mark.application.covers(application))
-            rows = sum(int(mark.note.get("quarantined", 0)) for mark in marks)
-            if rows:
-                found[slice_name(item)] = rows
-        if found:
-            folder = entity.places(app.lake.settings).quarantine
-            yield Quarantined(entity.name, tuple(found), sum(found.values()), folder)
 
 
 def resume_command(run: Run) -> str:

@@ -263,8 +263,8 @@ def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None
     assert observed(context).notes == ("not complete yet: 2022-11",)
 
 
-def failed(context: Context, name: str) -> None:
-    """Add a slice that fails with a remedy."""
+def failed(context: Context, name: str, run_id: str = "an earlier one") -> None:
+    """Add a slice that fails with a remedy, by default in another run."""
     workspace = context.workspace
     bronze = Path(workspace.entity("orders").places(workspace.lake.settings).bronze)
     write(bronze, name, 1)
@@ -273,7 +273,7 @@ def failed(context: Context, name: str) -> None:
     claim = context.ledger.acquire(
         (bronze / name).as_uri(),
         application,
-        context.leases.holder,
+        replace(context.leases.holder, run_id=run_id),
         duration=context.leases.duration,
         token_counter="t",
     )
@@ -308,7 +308,7 @@ def test_what_holds_later_slices_back_is_told_where_earlier_ones_are_ready(tmp_p
     write(tmp_path / "lake/bronze/orders", "2022-11", 1)
     found = observed(context)
     assert found.pending == ("2022-11",)
-    assert "2022-12 failed for" in fault_of(found).message
+    assert "orders/2022-12 failed at" in fault_of(found).message
 
 
 def test_slices_that_are_gone_after_truncate_are_told_a2(tmp_path: Path) -> None:
@@ -423,9 +423,21 @@ def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
     context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
     failed(context, "2022-1")
-    with pytest.raises(VerificationError, match=r"2022-1 failed for .*: key 1 occurs twice") as caught:
+    with pytest.raises(VerificationError, match=r"orders/2022-1 failed at .*: key 1 occurs twice") as caught:
         Target.named(context.workspace, "orders").execute(context, Phase.VERIFY)
     assert "lakewright manifest resolve" in str(caught.value.remedy)
+
+
+def test_a_slice_that_failed_in_validate_is_named_in_build_without_its_error_again(tmp_path: Path) -> None:
+    """C3: a failure is told once, and by the slice's name instead of its address."""
+    write(tmp_path / "lake/bronze/orders", "2022-1", 1)
+    context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    failed(context, "2022-1", context.run_id)
+    outcome = Target.named(context.workspace, "orders").execute(context, Phase.BUILD)
+    assert outcome.status is Status.FAILED
+    assert outcome.error is not None
+    assert outcome.error.message == "orders/2022-1 failed earlier in this run"
+    assert "`lakewright manifest resolve orders/2022-1`" in str(outcome.error.remedy)
 
 
 def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line
 from lakewright.cli.render.words import assignments, counted, seconds, status
+from lakewright.manifest.lock import EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
@@ -118,7 +119,7 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
         return
     for instance in result.instances:
         targets = [target for phase in instance.phases for target in phase.targets]
-        failed = {target.name for target in targets if target.status.is_failure}
+        failed = {t.name for t in targets if t.status.is_failure and not _refers_to_earlier(t)}
         for target in targets:
             # What a check of the same target found before is the cause, and part of the tree.
             is_repeated = target.name in failed and not target.status.is_failure
@@ -127,6 +128,11 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
                 place = (target.name, "in", target.phase.value, assignments(instance.parameters))
                 head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))
                 yield Branch(head, tuple(_error(error)))
+
+
+def _refers_to_earlier(target: TargetResult) -> bool:
+    """Return whether a failure only says that a slice has failed, and the message stands where it did."""
+    return target.error is not None and target.error.message.endswith(EARLIER)
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:

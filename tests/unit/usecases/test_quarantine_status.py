@@ -1,0 +1,60 @@
+"""The bad rows that `status` tells of."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.projects import make_project
+
+from lakewright.app import App
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id
+from lakewright.stores.process import this_process
+from lakewright.testing import MemoryStore
+from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
+
+ORDERS = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns: [{name: id, fieldroles: [businesskey]}]
+    settings: {on_bad_rows: quarantine}
+"""
+
+
+def test_only_the_items_of_slices_with_rows_in_the_quarantine_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A12: `status` costs by what lies in the quarantine, not by what has ever been processed."""
+    app = App(make_project(tmp_path, ORDERS), {})
+    store = app.__dict__["store"] = MemoryStore()
+    (entity,) = app.project.entities.values()
+    places, application = entity.places(app.lake.settings), application_of("tests", entity)
+    for name, rows in (("2024-1", 0), ("2024-2", 3), ("2024-10", 1), ("2024-11", 2)):
+        item = item_id(f"{places.bronze}/{name}")
+        app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+        if name != "2024-11":  # its rows were put aside by an attempt without a commit
+            claim = app.ledger.acquire(
+                item, application, this_process("r"), duration=timedelta(60), token_counter=None
+            )
+            app.ledger.processed(claim, {"quarantined": rows})
+        if rows:
+            folder = Path(places.quarantine, name)
+            folder.mkdir(parents=True)
+            (folder / "rows.json").write_text(json.dumps({"slice": name}))
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("every processed item was read")
+
+    monkeypatch.setattr(store, "select", refuse)
+    found = list(read_quarantined(app))
+    assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine)]
