@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, cast
@@ -25,6 +25,7 @@ from lakewright.lake.parquet_footer import count_rows
 __all__ = [
     "has_rows",
     "has_typeless_json",
+    "holds_json_texts",
     "is_examinable",
     "lines_of",
     "quoted_line_ends",
@@ -38,6 +39,7 @@ _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
 _TYPELESS = re.compile(rb"null|\[\s*\]")
 _LONGEST_GAP = 64
+_LONGEST_FIELD = 512
 
 _BREAK = re.compile(rb"\r\n|\n|\r")
 
@@ -140,6 +142,40 @@ def has_typeless_json(path: Path) -> bool:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return True
     return False
+
+
+def holds_json_texts(paths: Iterable[Path], wanted: Mapping[str, int]) -> bool:
+    """Return whether JSON files have a text for each of some fields; False if that is not certain.
+
+    Args:
+        paths: The files.
+        wanted: Names of fields that occur at one place each, and in how many lists their texts are.
+    """
+    left = dict(wanted)
+    for path in paths:
+        try:
+            stream = _open(path)
+            if stream is None:
+                return False
+            with stream:
+                _remove_found_texts(stream, left)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error):
+            return False
+        if not left:
+            return True
+    return not left
+
+
+def _remove_found_texts(stream: IO[bytes], left: dict[str, int]) -> None:
+    end = b""
+    while left and (block := stream.read(_LARGE_BLOCK)):
+        text = end + block.replace(b"\0", b"")
+        names = b"|".join(re.escape(name.encode()) for name in left)
+        # Inside a text, quotes are escaped: what follows an unescaped one is no part of it.
+        for found in re.finditer(rb'(?<!\\)"(%s)"\s*:((?:\s*\[)*)\s*"' % names, text):
+            if left.get(found[1].decode()) == found[2].count(b"["):
+                del left[found[1].decode()]
+        end = text[-_LONGEST_FIELD:]
 
 
 def lines_of(path: Path, encoding: str) -> Iterator[str]:

@@ -31,6 +31,7 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
+from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
@@ -195,7 +196,9 @@ class SliceProcessor:
         slice_ = self.unchanged_slice(claim)
         request = self.request(claim, slice_, check_lease)
         try:
-            frame = read_slice(self.session, slice_, self.entity)
+            frame = read_slice(
+                self.session, slice_, self.entity, known=known_columns(self.context.lake, self.entity)
+            )
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:

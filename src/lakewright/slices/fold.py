@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "State"; the fold is Lakewright's own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -28,6 +28,7 @@ from lakewright.errors import (
 from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
+from lakewright.slices.json_shapes import known_columns, with_columns_of
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.recover_from_log import metrics_content
@@ -39,6 +40,7 @@ from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from lakewright.manifest.claim import Claim
     from lakewright.slices.attempt import SliceProcessor
@@ -260,7 +262,8 @@ def _apply(
             {"run": last.claim.run_id, "record": last.claim.record_id},
         ),
     )
-    sources = fold_sources(processor.session, entity, [(each.slice_, each.request) for each in claimed])
+    slices = [(each.slice_, each.request) for each in claimed]
+    sources = fold_sources(processor.session, entity, slices, known_columns(lake, entity))
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, whole)
     reach_failpoint("after_facts")
@@ -273,9 +276,18 @@ def _apply(
 
 
 def fold_sources(
-    session: SparkSession, entity: Entity, slices: Sequence[tuple[Slice, LoadRequest]]
+    session: SparkSession,
+    entity: Entity,
+    slices: Sequence[tuple[Slice, LoadRequest]],
+    known: Mapping[str, DataType],
 ) -> tuple[FoldSource, ...]:
     """Return slices as the sources of a fold; those with the same columns that follow each other are one.
+
+    Args:
+        session: A strict session.
+        entity: The entity.
+        slices: The slices with their requests.
+        known: The columns of the table; those of each slice are known for the next one.
 
     Raises:
         BadSlice: A slice can't be read.
@@ -286,16 +298,19 @@ def fold_sources(
         for together in [alike] if mark is not None else [[each] for each in alike]:
             requests = tuple(request for _, request in together)
             try:
-                frame, place = _read(session, entity, [slice_ for slice_, _ in together])
+                frame, place = _read(session, entity, [slice_ for slice_, _ in together], known)
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))
+            known = with_columns_of(frame, known, entity)
     return tuple(sources)
 
 
-def _read(session: SparkSession, entity: Entity, slices: Sequence[Slice]) -> tuple[DataFrame, str]:
+def _read(
+    session: SparkSession, entity: Entity, slices: Sequence[Slice], known: Mapping[str, DataType]
+) -> tuple[DataFrame, str]:
     if len(slices) == 1:
-        return read_slice(session, slices[0], entity), "0"
+        return read_slice(session, slices[0], entity, known=known), "0"
     return read_together(session, slices, entity)
 
 

@@ -11,6 +11,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
+from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -67,7 +68,7 @@ def _preview(
     if is_late and entity.settings.sequence_by is not None:
         return f"{slice_.name} is late, and infers no deletes"
     try:
-        frame = read_slice(session, slice_, entity)
+        frame = read_slice(session, slice_, entity, known=known_columns(context.lake, entity))
         load = prepare_load(context.lake, session, entity, frame, request)
         check_number(load.bad_rows, entity.settings.max_bad_rows)
         found = preview_deletes(load)

@@ -17,6 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.file_probe import lines_of
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
+from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import SHOWN, BadRow, check_number, collect_bad_rows, rows_text
 from lakewright.strategies.slice_load import LoadRequest, fit_request
@@ -75,7 +76,7 @@ def name_bad_rows(
     settings = entity.settings.model_copy(update={"on_bad_rows": "quarantine"})
     lenient = entity.model_copy(update={"settings": settings})
     try:
-        frame = read_slice(session, slice_, lenient)
+        frame = read_slice(session, slice_, lenient, known=known_columns(lake, entity))
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
             bad = fit_request(lake, session, lenient, frame, request).prepared.bad

@@ -13,17 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
-from lakewright.lake.file_probe import has_typeless_json, is_examinable, quoted_line_ends, undecodable_line
+from lakewright.lake.file_probe import (
+    has_typeless_json,
+    holds_json_texts,
+    is_examinable,
+    quoted_line_ends,
+    undecodable_line,
+)
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
+from lakewright.slices.json_shapes import with_known_shapes
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.transform.typeless import without_types
+from lakewright.transform.typeless import texts_by_field, without_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
@@ -51,7 +59,12 @@ _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "colu
 
 
 def read_slice(
-    session: SparkSession, slice_: Slice, entity: Entity, *, paths: list[str] | None = None
+    session: SparkSession,
+    slice_: Slice,
+    entity: Entity,
+    *,
+    paths: list[str] | None = None,
+    known: Mapping[str, DataType] | None = None,
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
@@ -62,6 +75,7 @@ def read_slice(
         slice_: The slice.
         entity: The entity.
         paths: The paths of slices with the same columns that are read with it, its own included.
+        known: The columns of the table, for JSON with bad rows; see `known_columns`.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, or a text file has bytes that its encoding does not
@@ -73,14 +87,17 @@ def read_slice(
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
     options = _options(session, slice_, form)
     session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
+    shaped: frozenset[str] = frozenset()
     if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
         frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
         options |= _PERMISSIVE
+        if form.kind == "json" and known:
+            frame, shaped = _read_with_known_shapes(session, slice_, frame, options, (known, entity))
     else:
         frame = session.read.format(form.kind).options(**options).load(paths or slice_.path)
     keys = {name.lower() for name in entity.business_keys}
     if form.kind == "json":
-        keys |= {name.partition(".")[0] for name in keys}
+        keys |= {name.partition(".")[0] for name in keys} | {name.lower() for name in shaped}
         return _without_inferred_texts(session, slice_, frame, options, keys)
     if misread is None:
         return frame
@@ -180,6 +197,24 @@ def _read_with_corrupt_rows(
     return reader.options(**_PERMISSIVE).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
 
 
+def _read_with_known_shapes(
+    session: SparkSession,
+    slice_: Slice,
+    frame: DataFrame,
+    options: Mapping[str, str],
+    of_table: tuple[Mapping[str, DataType], Entity],
+) -> tuple[DataFrame, frozenset[str]]:
+    """Return the rows with the table's type where Spark infers another shape, and these columns."""
+    from pyspark.sql.types import StringType
+
+    columns, shaped = with_known_shapes(frame.schema, *of_table)
+    if not shaped:
+        return frame, shaped
+    if CORRUPT not in columns.names:
+        columns = columns.add(CORRUPT, StringType())
+    return session.read.format("json").options(**options).schema(columns).load(slice_.path), shaped
+
+
 def _without_inferred_texts(
     session: SparkSession,
     slice_: Slice,
@@ -189,11 +224,12 @@ def _without_inferred_texts(
 ) -> DataFrame:
     """Return the rows of JSON with what is only null or empty as typeless; Spark infers it as text.
 
-    Spark infers the columns once more, unless the files on this machine have neither nulls nor empty lists.
+    Spark infers the columns once more, unless the files are on this machine, and have neither nulls nor empty
+    lists, or a text for each field that Spark takes for one.
     """
     from pyspark.sql import functions
 
-    if all(_is_near(path) and not has_typeless_json(Path(path)) for path in slice_.paths):
+    if all(map(_is_near, slice_.paths)) and _has_all_types([Path(path) for path in slice_.paths], frame):
         return frame
     reader = session.read.format("json").options(**options).option("dropFieldIfAllNull", "true")
     typed = {field.name: field.dataType for field in reader.load(slice_.path).schema.fields}
@@ -204,6 +240,14 @@ def _without_inferred_texts(
             sql = convert_sql(name_sql(field.name), field.dataType, kind, field.name)
             columns[field.name] = functions.expr(sql)
     return frame.withColumns(columns) if columns else frame
+
+
+def _has_all_types(paths: Sequence[Path], frame: DataFrame) -> bool:
+    """Return whether it is certain that each text that Spark infers from JSON files is one."""
+    if not any(map(has_typeless_json, paths)):
+        return True
+    texts = texts_by_field(frame.drop(CORRUPT, NO_COLUMN).schema)
+    return texts is not None and holds_json_texts(paths, texts)
 
 
 def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[str, str]:

@@ -25,6 +25,7 @@ from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.discover import find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
+from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.bad_rows import check_number
@@ -173,7 +174,7 @@ class _Replay:
             # What was unwritten before is said once, by the commit.
             requests.append((slice_, replace(request, token=Token(self.app, each, content))))
         session = strict_session(self.context.lake)
-        sources = fold_sources(session, self.entity, requests)
+        sources = fold_sources(session, self.entity, requests, known_columns(self.context.lake, self.entity))
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
         whole = replace(
             requests[-1][1],
@@ -248,7 +249,8 @@ class _Replay:
         lake, entity = self.context.lake, self.entity
         slice_, request = self._request(number, known, content)
         session = strict_session(lake)
-        load = prepare_load(lake, session, entity, read_slice(session, slice_, entity), request)
+        frame = read_slice(session, slice_, entity, known=known_columns(lake, entity))
+        load = prepare_load(lake, session, entity, frame, request)
         check_number(load.bad_rows, entity.settings.max_bad_rows)
         return load
 

@@ -29,6 +29,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import check_not_empty, item_id
+from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
@@ -126,12 +127,13 @@ class _Validator:
         ):
             return None
         session = strict_session(self.context.lake)
+        known = known_columns(self.context.lake, self.entity)
         try:
             fit = fit_slice(
                 self.context.lake,
                 session,
                 self.entity,
-                read_slice(session, slice_, self.entity),
+                read_slice(session, slice_, self.entity, known=known),
                 slice_name=slice_.name,
                 strategy=self.context.strategy_for(self.entity),
                 at=self.context.clock(),

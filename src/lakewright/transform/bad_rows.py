@@ -54,9 +54,13 @@ def parsed_rows(frame: DataFrame) -> DataFrame:
 
 
 def _nothing(frame: DataFrame) -> str:
-    """Return SQL of an empty text that refers to a column: Spark refuses queries over `CORRUPT` alone."""
-    other = next(name_sql(name) for name in frame.columns if name != CORRUPT)
-    return f"left(coalesce(to_json(struct({other})), ''), 0)"
+    """Return SQL of an empty text that refers to all columns.
+
+    Spark refuses queries over `CORRUPT` alone. It parses only the columns of JSON that a query needs, so that
+    a query over some of them takes a row with a value of another type for a right one.
+    """
+    others = ", ".join(f"{name_sql(name)} is null" for name in frame.columns if name != CORRUPT)
+    return f"left(to_json(array({others})), 0)"
 
 
 def row_faults(

@@ -5,12 +5,13 @@ Spark's type `void` stands for such a part. The rules are Lakewright's own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["is_typeless", "settled", "without_types"]
+__all__ = ["is_typeless", "settled", "texts_by_field", "without_types"]
 
 
 def is_typeless(kind: DataType) -> bool:
@@ -43,6 +44,35 @@ def without_types(inferred: DataType, typed: DataType | None) -> DataType:
         fields = [(f.name, without_types(f.dataType, known.get(f.name))) for f in inferred.fields]
         return StructType([StructField(name, kind) for name, kind in fields])
     return NullType() if typed is None and isinstance(inferred, StringType) else inferred
+
+
+def texts_by_field(columns: StructType) -> dict[str, int] | None:
+    """Return the names of all fields that are texts, and in how many lists the texts are.
+
+    None if another field has the same name, so that a value in a file does not tell which of both it is.
+    """
+    found: dict[str, int] = {}
+    names: set[str] = set()
+    for name, depth in _leaves(columns):
+        if name in names:
+            return None
+        names.add(name)
+        if depth is not None:
+            found[name] = depth
+    return found
+
+
+def _leaves(columns: StructType) -> Iterator[tuple[str, int | None]]:
+    """Yield the name of each field at any depth, and the number of lists around its text, if it is one."""
+    from pyspark.sql.types import ArrayType, StringType, StructType
+
+    for field in columns.fields:
+        kind, depth = field.dataType, 0
+        while isinstance(kind, ArrayType):
+            kind, depth = kind.elementType, depth + 1
+        yield field.name, depth if isinstance(kind, StringType) else None
+        if isinstance(kind, StructType):
+            yield from _leaves(kind)
 
 
 def settled(kind: DataType, known: DataType | None, *, is_kept: bool) -> DataType | None:

@@ -238,3 +238,38 @@ def test_a_crash_leaves_no_wrong_count_of_rows_put_aside(
     (item,) = lake.items()
     assert item.processed[0].note == {"quarantined": 1}
     assert [row["key"] for row in aside(lake, things, "s1")] == [{"id": "2"}]
+
+
+def test_json_of_another_shape_than_the_table_is_put_aside_row_by_row(lake: SmallLake) -> None:
+    """A12: `"lines": "none"` where the table has a list is a bad row, not a slice that fails."""
+    key = {**ID, "datatype": "long"}
+    settings = {"format": "json", "on_bad_rows": "quarantine"}
+    things = entity(columns=[key], settings=settings)
+
+    def line(number: int, lines: str, buyer: str = '{"name": "Ada", "tags": ["x"]}') -> str:
+        return f'{{"id": {number}, "lines": {lines}, "buyer": {buyer}, "price": 1}}\n'
+
+    put(lake, things, "s1.json", line(1, '[{"sku": "a"}]'))
+    assert lake.process(things).error is None
+    lists = ['"none"', "{}", "7", "true", '["a"]', "[[]]", '""']
+    buyers = ['"none"', "[]", "7", '{"name": "B", "tags": "x"}', '{"name": "B", "tags": {"a": 1}}']
+    rows = [line(2, '[{"sku": "b"}]'), line(3, "[]"), line(4, "null"), line(5, '[{"sku": "c"}]')]
+    rows += [line(100 + number, shape) for number, shape in enumerate(lists)]
+    rows += [line(200 + number, "[]", shape) for number, shape in enumerate(buyers)]
+    rows.append('{"id": 300, "lines": [], "buyer": null, "price": {"amount": 1}}\n')
+    put(lake, things, "s2.json", "".join(rows))
+
+    result = lake.process(things)
+
+    assert result.error is None
+    put_aside = aside(lake, things, "s2.json")
+    ids = [json.loads(row["record"])["id"] for row in put_aside]
+    assert sorted(ids) == [*range(100, 107), *range(200, 205), 300]
+    assert result.slices[0].summary.quarantined == len(ids)
+    # The text as it was delivered, with its line.
+    assert '{"id": 106, "lines": "", "buyer": {"name": "Ada", "tags": ["x"]}, "price": 1}' in [
+        row["record"] for row in put_aside if row["line"] == 11
+    ]
+    found = lake.table(things).selectExpr("id", "to_json(lines)").orderBy("id").collect()
+    kept = {1: '[{"sku":"a"}]', 2: '[{"sku":"b"}]', 3: "[]", 4: None, 5: '[{"sku":"c"}]'}
+    assert {row[0]: row[1] for row in found} == kept
