@@ -29,7 +29,8 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.lineage.listener import LineageListener, RunNames, is_configured
+from lakewright.run.lineage.listener import LineageListener, RunNames
+from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest

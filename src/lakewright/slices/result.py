@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError
+from lakewright.errors import Fault, LakewrightError, OperatorError
 from lakewright.notebook import html_table
+from lakewright.plan.status import Status
 from lakewright.slices.deviations import Deviations
 from lakewright.strategies.summary import Summary
 
@@ -123,6 +124,19 @@ class ProcessResult:
         waiting = ((name, "waits", "", "", "") for name in self.waiting)
         columns = ("slice", "state", "strategy", "records", "error")
         return html_table("Slices", columns, (*processed, *failed, *errors, *waiting))
+
+    @property
+    def status(self) -> Status:
+        """How the processing ended."""
+        if self.is_stopped:
+            return Status.ABORTED
+        if self.failed:
+            return Status.FAILED
+        if self.error is not None:
+            return Status.BLOCKED if isinstance(self.error, OperatorError) else Status.FAILED
+        if self.warning is not None:
+            return Status.SUCCESS_WITH_ERRORS
+        return Status.SUCCESS if self.slices else Status.SKIPPED
 
     @property
     def error(self) -> LakewrightError | None:

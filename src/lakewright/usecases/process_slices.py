@@ -16,6 +16,7 @@ from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
+from lakewright.usecases.command_lineage import told_command
 
 __all__ = ["process_slices"]
 
@@ -71,8 +72,13 @@ def process_slices(
         settle=settle_of(app.project.config),
     )
     context = app.context(interruption=interruption)(app.workspace)
-    with span(f"process {found.name}", entity=found.name, run=app.run_id):
+    with (
+        told_command(app, "process", found) as told,
+        span(f"process {found.name}", entity=found.name, run=app.run_id),
+    ):
         result = process_pending(processing_context(context, found, options), found, slice=slice)
+        told.status, told.error = result.status, None if result.error is None else result.error.as_fault()
+        told.metrics = {"slices": [one.as_json() for one in result.slices]}
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result

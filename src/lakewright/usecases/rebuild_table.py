@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.transform.instants import parse_instant_in
+from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
 
@@ -92,7 +94,11 @@ def rebuild_table(
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
     facts = {"author": author, "reason": reason, "check": is_check}
-    with listed(app, f"rebuild {found.name}", PHASE, facts), table_lease(app, found):
+    with (
+        nullcontext() if is_check else told_command(app, "rebuild", found),
+        listed(app, f"rebuild {found.name}", PHASE, facts),
+        table_lease(app, found),
+    ):
         check = check_of(app, interruption)
         plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
         if is_check:

@@ -16,6 +16,7 @@ from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import undo
 from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
 
@@ -172,7 +173,11 @@ def undo_slice(
     settle_rewind(context, found)
     words = f"undo of {slice} of {found.name}"
     facts = {"slice": slice, "author": author, "reason": reason}
-    with listed(app, f"undo {found.name}", PHASE, facts), table_lease(app, found):
+    with (
+        told_command(app, "undo", found),
+        listed(app, f"undo {found.name}", PHASE, facts),
+        table_lease(app, found),
+    ):
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         with announced(app, context, found, words) as rewind:
             told = f"{words} by {author}: {reason}"

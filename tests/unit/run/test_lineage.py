@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench
 
-from lakewright.errors import Fault
+from lakewright.app import App
+from lakewright.errors import Fault, LeaseHeld
 from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
 from lakewright.run.lineage.datasets import Dataset, DatasetName
 from lakewright.run.lineage.events import Subject, run_event, run_uuid
-from lakewright.run.lineage.listener import URL, is_configured
+from lakewright.run.lineage.reporter import URL, is_configured
 from lakewright.run.lineage.sender import Sender
+from lakewright.usecases.command_lineage import told_command
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 
@@ -188,6 +191,69 @@ def test_it_is_on_if_the_project_or_the_clients_variables_say_so(
     assert is_configured({}, {"OPENLINEAGE_URL": "http://collector"})
     assert is_configured({}, {"OPENLINEAGE__TRANSPORT__TYPE": "console"})
     assert not is_configured({URL: "http://collector"}, {"OPENLINEAGE_DISABLED": "true"})
-    monkeypatch.setattr("lakewright.run.lineage.listener.find_spec", lambda _: None)
+    monkeypatch.setattr("lakewright.run.lineage.reporter.find_spec", lambda _: None)
     assert not is_configured({URL: "http://collector"}, {})
     assert "lakewright[openlineage]" in caplog.text
+
+
+SHOP = """
+name: shop
+modules: [m.yml]
+lake: {root_folder: lake}
+"""
+ORDERS = """
+connections: {web: {settings: {bronze_path: orders, silver_path: orders}}}
+entities:
+  orders:
+    id: 1
+    connection: web
+    processtype: merge
+    columns:
+      - {name: id, newname: number, fieldroles: [businesskey]}
+      - {name: day, expression: "current_date()"}
+"""
+
+
+def shop_of(folder: Path, collector: Collector) -> App:
+    (folder / "project.yml").write_text(SHOP)
+    (folder / "m.yml").write_text(f"{ORDERS}config: [{URL}={collector.url}]\n")
+    return App.open(folder, environ={})
+
+
+def test_a_command_without_a_job_is_told_with_its_slices_table_and_columns(
+    tmp_path: Path, collector: Collector
+) -> None:
+    app = shop_of(tmp_path, collector)
+    entity = app.project.entity("orders")
+    with told_command(app, "process", entity) as end:
+        end.metrics = {"slices": [{"inserted": 3, "updated": 1}]}
+    with pytest.raises(LeaseHeld), told_command(app, "undo", entity):
+        raise LeaseHeld("another run writes it")
+    with pytest.raises(KeyboardInterrupt), told_command(app, "rebuild", entity):
+        raise KeyboardInterrupt
+    with told_command(app, "process", entity) as end:
+        end.status, end.error = Status.FAILED, Fault("a key is null", code="slice")
+    assert collector.told() == [
+        *(("START", "shop.process.orders"), ("COMPLETE", "shop.process.orders")),
+        *(("START", "shop.undo.orders"), ("FAIL", "shop.undo.orders")),
+        *(("START", "shop.rebuild.orders"), ("ABORT", "shop.rebuild.orders")),
+        *(("START", "shop.process.orders"), ("FAIL", "shop.process.orders")),
+    ]
+    done, failed = collector.events[1], collector.events[-1]
+    (read,), (written,) = done["inputs"], done["outputs"]
+    assert read["name"].endswith("/bronze/orders")
+    assert [each["name"] for each in read["facets"]["schema"]["fields"]] == ["id"]
+    assert written["name"].endswith("/silver/orders")
+    assert written["outputFacets"]["outputStatistics"]["rowCount"] == 4
+    (source,) = written["facets"]["columnLineage"]["fields"]["number"]["inputFields"]
+    assert (source["name"], source["field"]) == (read["name"], "id")
+    assert failed["run"]["facets"]["errorMessage"]["message"] == "a key is null"
+    assert "errorMessage" not in collector.events[5]["run"]["facets"]
+
+
+def test_a_command_tells_nothing_without_a_collector(tmp_path: Path, collector: Collector) -> None:
+    app = shop_of(tmp_path, collector)
+    app.environ = {"OPENLINEAGE_DISABLED": "true"}
+    with told_command(app, "process", app.project.entity("orders")):
+        pass
+    assert not collector.events

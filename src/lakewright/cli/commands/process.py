@@ -17,7 +17,7 @@ from lakewright.cli.progress import watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening
-from lakewright.errors import OperatorError, UsageError
+from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 
@@ -144,28 +144,16 @@ def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[
     return 0 if found.error is None else FAILED
 
 
-def _status(result: ProcessResult) -> Status:
-    if result.is_stopped:
-        return Status.ABORTED
-    if result.failed:
-        return Status.FAILED
-    if result.error is not None:
-        return Status.BLOCKED if isinstance(result.error, OperatorError) else Status.FAILED
-    if result.warning is not None:
-        return Status.SUCCESS_WITH_ERRORS
-    return Status.SUCCESS if result.slices else Status.SKIPPED
-
-
 def _exit_code(result: ProcessResult) -> int:
-    if _status(result) is Status.BLOCKED:
+    if result.status is Status.BLOCKED:
         return HELD
-    return FAILED if _status(result).is_failure else 0
+    return FAILED if result.status.is_failure else 0
 
 
 def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
     return {
         "entity": entity,
-        "status": _status(result).value,
+        "status": result.status.value,
         "slices": [one.as_json() for one in result.slices],
         "waits_for": result.waits_for,
         "notes": list(result.notes),
@@ -177,7 +165,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
 def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
     slices = tuple(slice_branch(one.as_json()) for one in result.slices)
     why = "" if result.slices or result.error is not None else ": no slice is ready"
-    yield Branch(line(status(_status(result).value), " ", Span(entity, "bold"), why), slices)
+    yield Branch(line(status(result.status.value), " ", Span(entity, "bold"), why), slices)
     for note in (*result.notes, *(() if result.waits_for is None else (result.waits_for,))):
         yield line(note)
     if result.waiting:

@@ -20,15 +20,18 @@ from lakewright.lake.observation import table_log
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.places import Address
+from lakewright.targets.lease import table_resource
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.plan.phase import Phase
+    from lakewright.spec.models.column import Column
+    from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.fields import Field
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Dataset", "DatasetName", "dataset_name", "inputs_of", "outputs_of"]
+__all__ = ["Dataset", "DatasetName", "dataset_name", "entity_datasets", "inputs_of", "outputs_of"]
 
 SPARK_CATALOG = "spark_catalog"
 """The namespace of tables that only have a name in Spark's catalog."""
@@ -99,6 +102,25 @@ def outputs_of(target: Target, workspace: Workspace, phase: Phase) -> tuple[Data
     )
 
 
+def entity_datasets(entity: Entity, workspace: Workspace) -> dict[str, tuple[Dataset, ...]]:
+    """Return the slices of an entity as input, and its silver table as output."""
+    places = entity.places(workspace.lake.settings)
+    slices = dataset_name(Resource.file(f"{places.bronze}/*"))
+    silver = table_resource(places.silver)
+    columns = tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
+    table = Dataset(dataset_name(silver), _columns(workspace.lake, silver), _entity_lineage(entity, slices))
+    return {"inputs": (Dataset(slices, columns),), "outputs": (table,)}
+
+
+def _declared(entity: Entity) -> Iterator[Column]:
+    """Yield the columns that an entity takes from its slices."""
+    return (each for each in entity.columns if not each.is_calculated)
+
+
+def _entity_lineage(entity: Entity, slices: DatasetName) -> dict[str, Sources]:
+    return {each.silver: ((slices, each.source),) for each in _declared(entity)}
+
+
 def _columns(lake: Lake, resource: Resource) -> tuple[tuple[str, str], ...]:
     """Return the columns of a Delta table whose log can be read without Spark."""
     if resource.category != "file" or resource.name.endswith("*"):
@@ -120,16 +142,14 @@ def _bronze_columns(target: Target, workspace: Workspace) -> tuple[tuple[str, st
     if target.kind != "entity":
         return ()
     entity = workspace.entity(str(getattr(target, "entity", "")))
-    columns = (each for each in entity.columns if not each.is_calculated)
-    return tuple((each.source, each.type.ddl if each.type else "") for each in columns)
+    return tuple((each.source, each.type.ddl if each.type else "") for each in _declared(entity))
 
 
 def _lineage(target: Target, workspace: Workspace, phase: Phase) -> MapOf[str, Sources]:
     if target.kind == "entity":
         inputs = [dataset_name(each) for each in target.requires(workspace, phase)]
         entity = workspace.entity(str(getattr(target, "entity", "")))
-        columns = (each for each in entity.columns if not each.is_calculated)
-        return {each.silver: ((inputs[0], each.source),) for each in columns} if inputs else {}
+        return _entity_lineage(entity, inputs[0]) if inputs else {}
     mapping = getattr(target, "mapping", None)
     if not isinstance(mapping, str) or not workspace.lake.is_started:
         return {}

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from lakewright.errors import Fault
+from lakewright.plan.status import Status
 from lakewright.run.lineage.datasets import Dataset
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
 
-__all__ = ["Assertions", "Subject", "run_event", "run_uuid"]
+__all__ = ["Assertions", "Subject", "event_state", "run_event", "run_uuid"]
 
 Assertions = Sequence[tuple[str, bool]]
 """Names of assertions, and whether each holds."""
@@ -32,7 +33,7 @@ class Subject:
 
     Attributes:
         job: Its name in OpenLineage.
-        kind: JOB or TARGET.
+        kind: JOB, TARGET or COMMAND.
         parent: The run that it is a part of.
         processing: The versions of the engine.
     """
@@ -58,6 +59,13 @@ def run_uuid(run_id: str, *parts: object) -> str:
         except ValueError:
             return str(uuid5(NAMESPACE_URL, run_id))
     return str(uuid5(NAMESPACE_URL, "/".join(map(str, (run_id, *parts)))))
+
+
+def event_state(status: Status) -> str:
+    """Return the type of the event that tells of an end."""
+    if status is Status.ABORTED:
+        return "ABORT"
+    return "FAIL" if status.is_failure else "COMPLETE"
 
 
 def run_event(

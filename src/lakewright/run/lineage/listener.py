@@ -1,7 +1,4 @@
-"""The listener that tells a collector of OpenLineage what a run does.
-
-It is on if the project configures a collector, or the client's own environment variables do.
-"""
+"""The listener that tells a collector of OpenLineage what a run does."""
 
 from __future__ import annotations
 
@@ -9,51 +6,27 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakewright.errors import Fault
 from lakewright.manifest.redact import Redactor
-from lakewright.plan.status import Status
 from lakewright.run.lineage.datasets import inputs_of, outputs_of
-from lakewright.run.lineage.events import Subject, run_event, run_uuid
+from lakewright.run.lineage.events import Subject, event_state, run_uuid
+from lakewright.run.lineage.reporter import Reporter
 from lakewright.run.lineage.sender import Sender
 from lakewright.targets.assertion_target import AssertionTarget, ErrorMode
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
-    from openlineage.client import OpenLineageClient
-
     from lakewright.plan.phase import Phase
     from lakewright.plan.step import Step
     from lakewright.run.planning import Contexts
     from lakewright.run.result import RunResult, TargetResult
 
-__all__ = ["NAMESPACE", "URL", "LineageListener", "RunNames", "is_configured"]
+__all__ = ["LineageListener", "RunNames"]
 
 log = logging.getLogger(__name__)
-
-URL, NAMESPACE = "lakewright.openlineage.url", "lakewright.openlineage.namespace"
-"""The configuration of the collector and of the namespace of jobs."""
-
-TIMEOUT_SECONDS = 3
-"""Time limit of one request to a collector that the project configures."""
-
-_VARIABLES = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
-
-
-def is_configured(config: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    """Return whether events are to be sent, and the client is installed; that it is missing is told."""
-    if environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
-        return False
-    if not config.get(URL) and not any(name.startswith(_VARIABLES) for name in environ):
-        return False
-    if find_spec("openlineage") is None:
-        log.warning("OpenLineage is configured, but its client is not installed: lakewright[openlineage]")
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +67,14 @@ class LineageListener:
         clock: Callable[[], datetime],
         sender: Sender | None = None,
     ) -> None:
-        namespace = environ.get("OPENLINEAGE_NAMESPACE") or config.get(NAMESPACE) or names.project
+        self._reporter = Reporter(config, environ, redactor, clock, sender or Sender("OpenLineage"))
+        self._redactor = redactor
         self._names = names
         self._contexts = contexts
-        self._url = config.get(URL)
-        self._redactor = redactor
-        self._clock = clock
-        self._sender = sender or Sender("OpenLineage")
-        self._client: OpenLineageClient | None = None
         self._is_over = False
         self._started: set[tuple[int, Phase, str]] = set()
         self._run = Subject(
-            namespace,
+            self._reporter.namespace(names.project),
             f"{names.project}.{names.job}",
             run_uuid(names.run_id),
             "JOB",
@@ -114,7 +83,7 @@ class LineageListener:
 
     def __enter__(self) -> Self:
         """Tell that the run has started."""
-        self._send(self._run, "START")
+        self._reporter.send(self._run, "START")
         return self
 
     def __exit__(
@@ -123,15 +92,15 @@ class LineageListener:
         """Tell that the run ended with an error, if it did, and wait some time for the events left."""
         if not self._is_over:
             fault = None if error is None else Fault(self._redactor.text(str(error) or repr(error)))
-            self._send(self._run, "FAIL" if error else "ABORT", error=fault)
-        self._sender.close()
+            self._reporter.send(self._run, "FAIL" if error else "ABORT", error=fault)
+        self._reporter.close()
 
     def run_finished(self, result: RunResult) -> None:
         """Tell how the run has ended."""
         self._is_over = True
         first = next((target.error for target in result.targets() if target.error), None)
-        failed = None if result.is_success else self._shown(first)
-        self._send(self._run, _state(result.status), error=failed)
+        failed = None if result.is_success else self._reporter.shown(first)
+        self._reporter.send(self._run, event_state(result.status), error=failed)
 
     def step_started(self, instance: int, step: Step) -> None:
         """Tell that a target starts in a phase, with what it reads and writes."""
@@ -142,11 +111,8 @@ class LineageListener:
         """Tell how a target has ended in a phase; of one that has not started there is nothing to tell."""
         if (instance, step.phase, step.target) not in self._started:
             return
-        error = self._shown(result.error) if result.status.is_failure else None
-        self._step(instance, step, _state(result.status), result=result, error=error)
-
-    def _shown(self, error: Fault | None) -> Fault | None:
-        return None if error is None else Fault(self._redactor.text(error.message), code=error.code)
+        error = self._reporter.shown(result.error) if result.status.is_failure else None
+        self._step(instance, step, event_state(result.status), result=result, error=error)
 
     def _step(
         self,
@@ -181,39 +147,7 @@ class LineageListener:
 
         metrics = {} if result is None else self._redactor.value(dict(result.metrics))
         checked = [] if result is None else _assertions(target, result)
-        self._send(subject, state, make, metrics=metrics, assertions=checked, error=error)
-
-    def _send(
-        self, subject: Subject, state: str, make: Callable[[], Mapping[str, Any]] = dict, **content: Any
-    ) -> None:
-        self._sender.send(partial(self._emit, subject, state, self._clock(), make, content))
-
-    def _emit(
-        self,
-        subject: Subject,
-        state: str,
-        at: datetime,
-        make: Callable[[], Mapping[str, Any]],
-        content: Mapping[str, Any],
-    ) -> None:
-        """Make an event and send it. The client is imported here, in the thread: that takes half a second."""
-        if self._client is None:
-            self._client = self._new_client()
-        self._client.emit(run_event(subject, state, at, **content, **make()))
-
-    def _new_client(self) -> OpenLineageClient:
-        from openlineage.client import OpenLineageClient
-
-        if self._url is None:
-            return OpenLineageClient()
-        transport = {"type": "http", "url": self._url, "timeout": TIMEOUT_SECONDS, "retry": {"total": 1}}
-        return OpenLineageClient(config={"transport": transport})
-
-
-def _state(status: Status) -> str:
-    if status is Status.ABORTED:
-        return "ABORT"
-    return "FAIL" if status.is_failure else "COMPLETE"
+        self._reporter.send(subject, state, make, metrics=metrics, assertions=checked, error=error)
 
 
 def _assertions(target: Target, result: TargetResult) -> list[tuple[str, bool]]:
