@@ -29,6 +29,7 @@ LakewrightError
 ├── RetryableError                    nobody: a retry may succeed
 │   ├── CommitConflict                another writer committed first
 │   │   └── CommitTooLate             the table's log no longer shows whether this commit landed
+│   ├── ExecutorLost                  a cluster lost an executor with rows that the work needed
 │   ├── StoreUnavailable              the manifest's back end does not answer
 │   ├── StorageUnavailable            files can't be read or written: access, disk or network
 │   ├── DatabaseUnavailable           a database of the project does not answer
@@ -60,6 +61,7 @@ __all__ = [
     "DatabaseUnavailable",
     "DeleteBrakeError",
     "DuplicateBusinesskeyException",
+    "ExecutorLost",
     "Fault",
     "IllegalTransition",
     "ItemFailed",
@@ -401,6 +403,13 @@ class CommitTooLate(CommitConflict):
     """The table has later commits, and its log no longer shows whether this slice's commit landed."""
 
     code = "commit_too_late"
+
+
+class ExecutorLost(RetryableError):
+    """A cluster lost an executor, and with it rows that were kept there for the rest of the work."""
+
+    code = "executor_lost"
+    default_remedy = "Run again; if it happens often, look into the executors' logs for the cause."
 
 
 class StoreUnavailable(RetryableError):

@@ -72,6 +72,7 @@ def _start(
         "SPARK_HOME": str(home),
         "JAVA_HOME": str(java),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",
         # Executors inherit it: of the driver's project they see nothing.
         "HOME": str(folder),
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from deltalake import write_deltalake
+from tests.stores.proxy import EXPIRED, SKEWED, FaultyProxy
 from tests.stores.s3 import Store, running_store
 
 from lakewright.errors import SpecError, StorageUnavailable
@@ -114,6 +115,46 @@ class TestFiles:
         files.remove(f"{root}/two")
         assert not files.exists(f"{root}/two")
         assert files.exists(f"{root}/one-more")
+
+
+class TestFaults:
+    """The rules of storage, "Faults": retried, or an error that says what to do, and nothing half read."""
+
+    def through(self, store: Store, proxy: FaultyProxy) -> ObjectStorage:
+        section = {"s3": {**store.section["s3"], "endpoint_url": proxy.url}}
+        return ObjectStorage(StorageSettings.model_validate(section), {}, is_used=True)
+
+    def test_half_a_listing_is_never_taken_for_a_whole_one(self, store: Store, bucket: str) -> None:
+        for number in range(20):
+            store.put_at(bucket, f"b/d{number}.csv", "x")
+        with FaultyProxy(store.url) as proxy:
+            storage = self.through(store, proxy)
+            proxy.cut_answers("GET", 1)
+            try:
+                names = [slice_.name for slice_ in list_objects(f"s3://{bucket}/b", storage)[1]]
+            except StorageUnavailable:
+                names = []
+            assert proxy.cut == 1
+            assert len(names) in (0, 20)
+            assert len(list_objects(f"s3://{bucket}/b", storage)[1]) == 20
+
+    @pytest.mark.parametrize(
+        ("status", "answer", "told"),
+        [(400, EXPIRED, "Renew the credentials"), (403, SKEWED, "Set the clock of this machine")],
+    )
+    def test_expired_credentials_and_a_wrong_clock_are_named_with_what_to_do(
+        self, store: Store, bucket: str, status: int, answer: bytes, told: str
+    ) -> None:
+        store.put_at(bucket, "b/d1.csv", "x")
+        with FaultyProxy(store.url) as proxy:
+            storage = self.through(store, proxy)
+            proxy.refuse("GET", status, answer)
+            with pytest.raises(StorageUnavailable) as raised:
+                list_objects(f"s3://{bucket}/b", storage)
+            assert told in str(raised.value.remedy)
+            assert "\n" not in raised.value.message
+            proxy.accept()
+            assert list_objects(f"s3://{bucket}/b", storage)[0]
 
 
 class TestTables:

@@ -82,6 +82,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "BadRowsError": "bad_rows",
         "DeleteBrakeError": "delete_brake",
         "DuplicateBusinesskeyException": "duplicate_business_key",
+        "ExecutorLost": "executor_lost",
         "IllegalTransition": "illegal_transition",
         "ItemFailed": "item_failed",
         "ItemLocked": "item_locked",

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
+from lakewright.lake.storage_errors import store_remedy
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
 if TYPE_CHECKING:
@@ -275,11 +276,8 @@ class Bucket:
         """Return the error for a request that failed."""
         if isinstance(error, LakewrightError):
             return error
-        return StorageUnavailable(
-            f"{self._where} can't be used to {what}: {_reason(error)}",
-            remedy="Check the store, the credentials and their rights, and the `storage:` section; "
-            "then run again.",
-        )
+        said = _reason(error)
+        return StorageUnavailable(f"{self._where} can't be used to {what}: {said}", remedy=store_remedy(said))
 
 
 _REMOVED_AT_ONCE = 1000

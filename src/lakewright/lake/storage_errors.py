@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from lakewright.errors import StorageUnavailable
 
-__all__ = ["reading", "storage_error"]
+__all__ = ["reading", "storage_error", "store_remedy"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _OPENED = re.compile(r"Unable to (?:open|access) (?:file|dir|directory) (?P<path>\S.*)")
@@ -32,6 +32,20 @@ def reading(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise storage_error(error, f"{what} can't be read") from error
+
+
+def store_remedy(said: str) -> str:
+    """Return what to do about an error of an object store.
+
+    Example:
+        >>> store_remedy("RequestTimeTooSkewed: The difference is too large")
+        'Set the clock of this machine (NTP), then run again.'
+    """
+    if re.search(r"Expired|InvalidToken|token.{0,20} expired", said):
+        return "Renew the credentials, which have expired, then run again."
+    if "RequestTimeTooSkewed" in said:
+        return "Set the clock of this machine (NTP), then run again."
+    return "Check the store, the credentials and their rights, and the `storage:` section; then run again."
 
 
 def _reason(error: OSError) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import (
     CommitConflict,
+    ExecutorLost,
     LakewrightError,
     LateSliceError,
     LeaseLost,
@@ -176,7 +177,7 @@ class SliceProcessor:
                 return self._record_landed(claim, fact)
             try:
                 return self._apply(claim, check_lease)
-            except (CommitConflict, LeaseLost) as error:
+            except (CommitConflict, ExecutorLost, LeaseLost) as error:
                 check_lease()
                 if attempt == ATTEMPTS:
                     raise

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import (
     BadRowsError,
     CommitConflict,
+    ExecutorLost,
     LakewrightError,
     LeaseLost,
     NotInstalled,
@@ -171,7 +172,7 @@ def _fold(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbe
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return _attempt(processor, claims, check_leases, heartbeat)
-        except (CommitConflict, LeaseLost) as error:
+        except (CommitConflict, ExecutorLost, LeaseLost) as error:
             check_leases()
             if attempt == ATTEMPTS:
                 raise

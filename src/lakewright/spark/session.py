@@ -386,6 +386,12 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
             raise
         way = "reached" if "spark.remote" in conf else "started"
         told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
+        master = conf.get("spark.master", "")
+        if "stopped SparkContext" in told and is_cluster(master):
+            raise SparkUnavailable(
+                f"the cluster {master} ended the application while Spark started: its executors fail at once",
+                remedy="Look into the logs of the workers for the cause; nothing was claimed.",
+            ) from error
         raise SparkUnavailable(f"Spark can't be {way}: {told}") from error
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import (
     CommitConflict,
+    ExecutorLost,
     LakewrightError,
     NotInstalled,
     SchemaDriftError,
@@ -17,6 +18,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
+from lakewright.lake.storage_errors import store_remedy
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
@@ -95,6 +97,18 @@ def _table_error(text: str, table: str) -> StorageUnavailable | None:
 
 def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return CommitConflict(f"another writer committed at the same time as the {what}: {_first_line(text)}")
+
+
+def _lost_executor(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    return ExecutorLost(f"an executor was lost while the {what} was processed: {_condition(text)}")
+
+
+def _store_failed(match: re.Match[str], _text: str, what: str) -> LakewrightError:
+    """Return the error for an answer of an object store that is no fault of the slice."""
+    said = match[0].strip()[:400]
+    return StorageUnavailable(
+        f"the object store failed while the {what} was processed: {said}", remedy=store_remedy(said)
+    )
 
 
 def _no_storage(match: re.Match[str], _text: str, what: str) -> LakewrightError:
@@ -189,6 +203,23 @@ def _first_line(text: str) -> str:
 
 
 _MEANINGS = (
+    # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
+    (
+        re.compile(
+            r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
+            r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException"
+        ),
+        _lost_executor,
+    ),
+    # The errors of Hadoop's file system for S3; what is not there is none of them.
+    (
+        re.compile(
+            r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception[^\n]*|"
+            r"[^\n]*\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)[^\n]*|"
+            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*"
+        ),
+        _store_failed,
+    ),
     (_STORAGE, _no_storage),
     # Names of Java's classes and its own form: a value of the slice may hold the plain words.
     (

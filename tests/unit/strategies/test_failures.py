@@ -6,6 +6,7 @@ import pytest
 
 from lakewright.errors import (
     CommitConflict,
+    ExecutorLost,
     LakewrightError,
     NotInstalled,
     SchemaDriftError,
@@ -81,6 +82,24 @@ ENTITY = Entity.model_validate(
             "/b/s1 (Permission denied)",
         ),
         ("[FAILED_READ_FILE] x\nCaused by: java.net.UnknownHostException: s3", StorageUnavailable, "s3"),
+        (
+            "[FAILED_READ_FILE] x\nCaused by: org.apache.hadoop.fs.s3a.AWSBadRequestException: open s1: The "
+            "provided token has expired. (Service: S3, Status Code: 400, Request ID: 1)",
+            StorageUnavailable,
+            "The provided token has expired",
+        ),
+        (
+            "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found! Either the executor",
+            ExecutorLost,
+            "Checkpoint block rdd_7_0",
+        ),
+        (
+            "Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, most recent failure: Lost "
+            "task 0.3 in stage 3.0 (TID 9) (10.0.0.2 executor 1): ExecutorLostFailure (executor 1 exited "
+            "unrelated to the running tasks) Reason: worker lost",
+            ExecutorLost,
+            "an executor was lost while the slice s1 of crm",
+        ),
         ("something\nwith lines", TargetError, "something"),
         ("outer\nCaused by: x\n[INNER.ERROR] what it was", TargetError, "what it was"),
     ],
@@ -116,6 +135,20 @@ def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     table = "/lake/silver/crm"
     assert "a file of the table" in translate_error(silver, ENTITY, "s1", table=table).message
     assert isinstance(translate_error(bronze, ENTITY, "s1", table=table), SliceError)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ExpiredToken", "Renew the credentials"),
+        ("The provided token has expired.", "Renew the credentials"),
+        ("RequestTimeTooSkewed: 900 s", "Set the clock"),
+        ("InternalError", "Check the store"),
+    ],
+)
+def test_what_to_do_about_a_store_follows_from_what_it_says(said: str, told: str) -> None:
+    text = f"org.apache.hadoop.fs.s3a.AWSStatus500Exception: put: {said} (Service: S3, Status Code: 500)"
+    assert told in str(translate_error(RuntimeError(text), ENTITY, "s1").remedy)
 
 
 def test_errors_of_ours_stay() -> None:
