@@ -1,4 +1,4 @@
-"""A DAG for Airflow 3: runs the job `daily` of a Lakewright project for the day of each DAG run.
+"""A DAG for Airflow 3: after each day, runs the job `daily` of a Lakewright project for that day.
 
 Put it into the folder of DAGs of an Airflow whose Python has Lakewright, and set SHOP_PROJECT.
 """
@@ -19,15 +19,18 @@ def shop() -> None:
     """Bring the shop's lake up to date."""
 
     @task(retries=2, retry_delay=timedelta(minutes=5))
-    def daily(data_interval_start: datetime | None = None) -> str:
+    def daily(data_interval_end: datetime | None = None) -> str:
         """Run the job; a failed run fails the task, and its next try runs what is still dirty."""
         # Imported here, because Airflow reads DAG files often.
         from lakewright import Project
 
-        if data_interval_start is None:
+        if data_interval_end is None:
             raise ValueError("the DAG run has no data interval; trigger it with a logical date")
+        # The end is the time of the schedule. The start is not always a day earlier: by Airflow 3's default
+        # (`create_cron_data_intervals` is off), both are the same moment.
+        day = (data_interval_end - timedelta(days=1)).date()
         with Project.load(PROJECT) as project:
-            return project.run("daily", day=data_interval_start.date(), wait=True).check().summary
+            return project.run("daily", day=day, wait=True).check().summary
 
     daily()
 

@@ -277,7 +277,10 @@ def with_slice(folder: Path, users: SparkSession, monkeypatch: pytest.MonkeyPatc
 def test_the_dag_for_airflow_runs_the_job_for_its_day(
     with_slice: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stand-ins for Airflow's decorators: a DAG is called when declared, a task gets its run's interval."""
+    """D2: stand-ins for Airflow's decorators: a DAG is called when declared, a task gets its run's interval.
+
+    At midnight the day that has ended is processed, also with Airflow 3's intervals without a length.
+    """
     declared: dict[str, Any] = {}
     done: list[str] = []
 
@@ -287,8 +290,8 @@ def test_the_dag_for_airflow_runs_the_job_for_its_day(
 
     def task(**options: Any) -> Callable[[Any], Any]:
         declared.update(options)
-        at = datetime(2024, 5, 1, tzinfo=UTC)
-        return lambda function: lambda: done.append(function(data_interval_start=at))
+        midnight = datetime(2024, 5, 2, tzinfo=UTC)
+        return lambda function: lambda: done.append(function(data_interval_end=midnight))
 
     monkeypatch.setitem(sys.modules, "airflow", _module("airflow"))
     monkeypatch.setitem(sys.modules, "airflow.sdk", _module("airflow.sdk", dag=dag, task=task))
