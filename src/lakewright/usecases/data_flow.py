@@ -16,7 +16,7 @@ from lakewright.targets.target import Target
 from lakewright.usecases.draw_graph import offline_lake, sample_workspace
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Flows", "read_flows"]
+__all__ = ["Flows", "declared_workspace", "read_flows"]
 
 MOST_NODES = 300
 """With more items than this, mappings are left out, and those that read them read what they read."""
@@ -57,7 +57,7 @@ class Flows:
 def read_flows(app: App) -> Flows:
     """Return the flow of data in a project."""
     project = app.project
-    workspace = _workspace(app)
+    workspace = declared_workspace(app)
     edges: dict[tuple[Ref, Ref], None] = {}
     writers: dict[str, str] = {}
     for target, reads, writes in _targets(workspace):
@@ -84,7 +84,8 @@ def read_flows(app: App) -> Flows:
     return flows if len(nodes) <= MOST_NODES else _without_mappings(flows)
 
 
-def _workspace(app: App) -> Workspace:
+def declared_workspace(app: App) -> Workspace:
+    """Return the workspace of a job with stand-ins for its parameters, in which nothing starts Spark."""
     lake = offline_lake(app)
     for job in app.project.jobs.values():
         try:

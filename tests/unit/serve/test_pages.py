@@ -358,3 +358,20 @@ def test_a_look_at_bronze_neither_delays_the_inbox_nor_repeats_at_once(shop: Ser
         assert observer.latest(shop.app, 1) is None
         observer.wait(20)
     assert looks == [0.0, 31.0]
+
+
+def test_the_lineage_shows_the_columns_of_a_mapping_or_why_they_are_not_known(tmp_path: Path) -> None:
+    more = """
+relations:
+  orders: {kind: entity, entity: orders}
+mappings:
+  orders: {kind: relation, relation: orders}
+  totals: {kind: sql, sql: "SELECT amount * 2 AS doubled FROM orders"}
+"""
+    write_project(tmp_path, MODEL + more)
+    with served(tmp_path) as shop:
+        text = read(shop, "/lineage?focus=mapping:totals")
+        assert "The columns of the relation orders are not known without Spark. lakewright docs" in text
+        silver = shop.app.project.entity("orders").places(shop.app.project.lake).silver.location
+        write_deltalake(str(silver), pa.table({"id": [1], "amount": [2]}))
+        assert "doubled orders .amount" in read(shop, "/lineage?focus=mapping:totals")

@@ -15,6 +15,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.drawing import FlowDrawing, draw_flows
 from lakewright.serve.page.views import View, declared_columns
+from lakewright.usecases.column_flow import read_column_flow
 from lakewright.usecases.data_flow import Flows, read_flows
 from lakewright.usecases.declarations import show_definition
 from lakewright.usecases.entity_standing import EntityStanding, read_standings
@@ -64,6 +65,9 @@ class LineagePage:
             "definition": definition.get("text"),
             "location": definition.get("location"),
             "columns": declared_columns(entity) if entity is not None else [],
+            "flow": read_column_flow(view.app, focus)
+            if focus is not None and focus.category in ("relation", "mapping")
+            else None,
         }
 
     def _drawn(self, view: View) -> tuple[Flows, FlowDrawing]:
