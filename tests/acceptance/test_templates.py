@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        pytest.param(name, marks=[pytest.mark.nightly] if name == "entities" else [])
-        for name in TEMPLATES
-        if name != "minimal"
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "minimal"])
 def test_a_template_runs_as_it_says(tmp_path: Path, template: str, session: SparkSession) -> None:
     here = InProcess(tmp_path, session)
     here.json("init", "lake", "--template", template)

@@ -107,6 +107,7 @@ def test_the_second_run_says_who_runs(lake: SmallLake) -> None:
     assert f"(process {first.pid}, run " in second.all
 
 
+@pytest.mark.nightly
 def test_the_second_run_says_who_runs_or_waits_if_it_is_told_to(lake: SmallLake) -> None:
     with started(lake, *build("customers"), LAKEWRIGHT_FAILPOINT="after_lock:stop") as first:
         until(lambda: stands_still(first))

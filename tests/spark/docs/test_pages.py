@@ -66,8 +66,9 @@ def usual_logging() -> Iterator[None]:
     root.handlers[:] = before[2]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("usual_logging")
-@pytest.mark.parametrize("page", ["python.md", pytest.param("landing.md", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("page", ["python.md", "landing.md"])
 def test_the_examples_of_a_page_do_what_they_say(page: str, spark: SparkSession, tmp_path: Path) -> None:
     """D2, D3."""
     names: dict[str, Any] = {"spark": spark}

@@ -127,6 +127,7 @@ def test_readers_never_see_a_part_of_a_write_to_a_table(
     assert whole.read(workspace).count() == 1000
 
 
+@pytest.mark.nightly
 def test_a_delta_table_of_the_catalog_is_written_by_name(workspace: Workspace) -> None:
     delta = stored(workspace, "delta")
     delta.create(workspace)

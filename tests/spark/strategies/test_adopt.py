@@ -284,6 +284,7 @@ def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) ->
     assert lake.rows(named, "id", "HomeTown") == [(1, "Rome")]
 
 
+@pytest.mark.nightly
 def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakewright.strategies.adoption import commit
 

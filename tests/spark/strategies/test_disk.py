@@ -118,6 +118,7 @@ def columns(lake: SmallLake, things: Entity) -> list[str]:
     return [name for name in lake.table(things).columns if not name.startswith("PK_")]
 
 
+@pytest.mark.nightly
 def test_a_disk_that_is_full_at_any_write_leaves_the_table_whole(lake: SmallLake) -> None:
     """F6; "Error Handling", "State" (Failed, Resolved): the run after it, with room, makes it good."""
     things = entity("historic")

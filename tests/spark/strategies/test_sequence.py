@@ -58,6 +58,7 @@ def test_a_merge_keeps_what_is_later_in_the_sequence(lake: SmallLake) -> None:
     assert summary.changed == 1
 
 
+@pytest.mark.nightly
 def test_a_history_has_no_version_of_what_came_too_late(lake: SmallLake) -> None:
     """A11: versions follow the sequence; what lost leaves no trace, and intervals stay whole."""
     crm = entity("historic", name="crm", settings=LATEST)

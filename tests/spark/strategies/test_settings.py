@@ -142,6 +142,7 @@ def test_local_times_without_offset_are_converted_by_a_transformation(lake: Smal
         ),
     ],
 )
+@pytest.mark.nightly
 def test_a_watermark_may_come_in_another_type(lake: SmallLake, before: Any, later: Any) -> None:
     """ "Delete Inference": pandas makes floats of whole numbers as soon as one is null."""
     mark = [{"column_name": "w", "expression": "${last_value}"}]
@@ -353,6 +354,7 @@ FEATURES = [
 
 
 @pytest.mark.parametrize(("strategy", "properties"), FEATURES)
+@pytest.mark.nightly
 def test_tables_with_other_features_of_delta(
     lake: SmallLake, strategy: str, properties: dict[str, str]
 ) -> None:
@@ -384,6 +386,7 @@ def test_entities_are_processed_side_by_side(lake: SmallLake, each: int) -> None
         assert lake.version(things) == 1
 
 
+@pytest.mark.nightly
 def test_a_wide_table_keeps_statistics_of_what_files_are_skipped_by(lake: SmallLake) -> None:
     """Delta keeps statistics of the first 32 columns only, unless it is told otherwise."""
     wide = entity("historic", columns=[{"name": "zz_id", "fieldroles": ["businesskey"]}])

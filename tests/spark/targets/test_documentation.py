@@ -218,6 +218,7 @@ def test_columns_are_traced_to_where_they_begin_and_take_its_description(told: D
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_a_failed_check_shows_on_the_page_and_stops_nothing(workspace: Workspace, tmp_path: Path) -> None:
     context = make_context(workspace)
     build = Target.named(workspace, "build")
