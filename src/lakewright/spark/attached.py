@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import NotInstalled
+from lakewright.errors import NotInstalled, SparkUnavailable
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import Jar
 from lakewright.spark.java import find_java
@@ -142,6 +142,8 @@ class AttachedSession:
         self.folder = folder
         self._own = OwnSession()
         self._attached: _Attached | None = None
+        self._asked: socket.socket | None = None
+        self._is_abandoned = False
 
     def check(self) -> None:
         """Do nothing: a session that can't be had is an error when it starts."""
@@ -153,11 +155,19 @@ class AttachedSession:
             return self._own.derive(self._attached.session, settings)
         if "spark.remote" in settings.conf:
             return self._own.start(settings)
+        self._is_abandoned = False
         self._attached = self._attach(settings)
         return self._own.start(settings) if self._attached is None else self._attached.session
 
     def abandon(self) -> None:
-        """End the JVM of this process that `start` is launching; the resident one is not this process's."""
+        """End the JVM of this process that `start` is launching, or stop waiting for the resident one.
+
+        The resident JVM is not this process's, and goes on to start.
+        """
+        self._is_abandoned = True
+        if self._asked is not None:
+            with suppress(OSError):  # the other side has closed it
+                self._asked.shutdown(socket.SHUT_RDWR)
         self._own.abandon()
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
@@ -181,8 +191,15 @@ class AttachedSession:
             link = self._connect()
             if link is None:
                 break
-            link.sendall(_line(Wanted.here(settings).as_json()))
-            told = _read(link)
+            self._asked = link
+            try:
+                link.sendall(_line(Wanted.here(settings).as_json()))
+                told = _read(link)
+            finally:
+                self._asked = None
+            if self._is_abandoned:
+                link.close()
+                raise SparkUnavailable("the start of Spark was interrupted")
             if told is not None and told["state"] == "ready":
                 return _Attached(link, told, settings)
             link.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakewright.errors import SparkUnavailable
+from lakewright.spark.attached import AttachedSession
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.launch import end_launched_jvm
 from lakewright.spark.session import OwnSession
@@ -57,3 +60,16 @@ def test_an_abandoned_start_ends_only_a_jvm_that_it_launched(
         sessions.start(SessionSettings(tmp_path))
     assert ended == ([] if had_jvm else ["jvm"])
     assert context._gateway is (gateway if had_jvm else None)
+
+
+def test_an_abandoned_start_waits_no_longer_for_the_jvm_of_a_server(tmp_path: Path) -> None:
+    """B8: the resident JVM goes on to start, for the next command."""
+    ours, servers = socket.socketpair()
+    session = AttachedSession(lambda: ours, tmp_path)
+    with servers, ThreadPoolExecutor(1) as pool:
+        started = pool.submit(session.start, SessionSettings(tmp_path))
+        asked = servers.recv(1 << 16)
+        session.abandon()
+        with pytest.raises(SparkUnavailable, match="the start of Spark was interrupted"):
+            started.result(60)
+    assert asked.startswith(b"{")
