@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from tests.acceptance.lake import SmallLake
 
@@ -139,7 +140,8 @@ def test_full_shows_its_metrics_and_bad_rows_are_not_put_aside(lake: SmallLake) 
     model.write_text(
         model.read_text().replace("delete_floor: 0}", "delete_floor: 0, on_bad_rows: quarantine}")
     )
-    lake.slice("customers", "2022-06-01", [{"id": 1, "v": "z"}, {"id": None, "v": "n"}])
+    path = lake.slice("customers", "2022-06-01", [{"id": 1, "v": "z"}])
+    pd.DataFrame({"id": pd.array([1, None], dtype="Int64"), "v": ["z", "n"]}).to_parquet(path, index=False)
     before = everything(lake)
     bad = lake.json("process", "customers", "2022-06-01.parquet", "--rehearse")
     assert (bad["metrics"]["quarantined"], bad["counts"]) == (1, {"updated": 1})
