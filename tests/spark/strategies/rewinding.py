@@ -21,6 +21,7 @@ from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.rebuild import build_beside, swap_rebuilt
+from lakewright.slices.rewind.side_table import remove_beside, side_of
 from lakewright.slices.rewind.undo import undo
 
 if TYPE_CHECKING:
@@ -181,6 +182,26 @@ class RewindMachine(StrategyMachine):
         rebuild_in(self.lake, subject.entity)
         UNDONE.append(strategy)
         self._check_tables()
+
+    @precondition(lambda self: self.number > 1)
+    @rule()
+    def rebuild_merge_as_historic(self) -> None:
+        """Merge made Historic has the versions that it would have had from the start."""
+        merge, historic = (each for each in self.subjects if each.strategy in ("merge", "historic"))
+        history = self.histories.get("merge", History())
+        if not history.slices or not history.slices[0].is_usual:
+            return
+        try:
+            expected = history.without(historic.model, "")
+        except Refused:
+            return
+        declared = merge.entity.model_copy(update={"processtype": "historic"})
+        context = self.lake.bench(declared)
+        build_beside(context, declared, plan_rebuild(context, declared, RebuildStart()), check=lambda: None)
+        built = Subject("historic", side_of(declared, self.lake.lake), expected)
+        assert sorted(map(repr, self._read(built) or ())) == sorted(map(repr, self._expected(built)))
+        remove_beside(self.lake.lake, declared)
+        UNDONE.append("merge as historic")
 
     # Half of the rules are rewinds: each slice goes to three entities, a rewind to one.
     send_as_usual = None  # type: ignore[assignment]
